@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/documents/figures.hpp"
 #include "cli/launch/launcher.hpp"
 #include "cli/options/job_file.hpp"
 #include "core/error.hpp"
@@ -131,21 +132,31 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   const auto path_of = [&](const char* name) { return shell_word((fs::path(directory.path) / name).string()); };
   Document document;
   document.section("Saved", fmt::format(" in {}", shell_word(directory.path)));
-  Table table({words("file"), words("what it is"), words("command that reads it")});
-  table.columns.back().keep = Keep::always;
-  table.columns.back().wraps = true;
+  Table table({words("file"), words("what it is")});
+  // Commands stay whole, whatever the width of the page: they are copied.
+  std::vector<std::pair<std::string, std::string>> commands;
   // The plan names its model; a file of one's own has to be found.
   const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
-  table.add({"plan.json", "the answer", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json"))});
-  table.add({"job.yaml", "the first plan as a job", fmt::format("ddl-oracle check {}", path_of("job.yaml"))});
-  table.add({"candidates.csv", "all plans in order, and those that are not possible", "-"});
-  table.add({"report.html", "the answer as a page with drawings", "-"});
+  table.add({"plan.json", "the answer"});
+  commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
+  table.add({"job.yaml", "the first plan as a job"});
+  commands.emplace_back("job.yaml", fmt::format("ddl-oracle check {}", path_of("job.yaml")));
+  table.add({"candidates.csv", "all plans in order, and those that are not possible"});
+  table.add({"report.html", "the answer as a page with drawings"});
   for (const Started& each : started) {
-    if (const auto* launch = std::get_if<Launch>(&each.outcome))
-      table.add({fmt::format("launch/ {}", each.name), "what starts it",
-                 fmt::format("cd {} && {}", shell_word(directory.path), launch->start)});
+    if (const auto* launch = std::get_if<Launch>(&each.outcome)) {
+      table.add({fmt::format("launch/ {}", each.name), "what starts it"});
+      commands.emplace_back(each.name, fmt::format("cd {} && {}", shell_word(directory.path), launch->start));
+    }
   }
   document.add(std::move(table));
+  document.section("Commands", " that read them");
+  std::size_t longest = 0;
+  for (const auto& [name, command] : commands) longest = std::max(longest, display_width(name));
+  std::string lines;
+  for (const auto& [name, command] : commands)
+    lines += fmt::format("  {}{}  {}\n", name, std::string(longest - display_width(name), ' '), command);
+  document.add(Verbatim{lines});
   for (const Started& each : started) {
     if (const auto* launch = std::get_if<Launch>(&each.outcome)) {
       for (const std::string& note : launch->notes) document.paragraph(fmt::format("{}: {}", each.name, note));

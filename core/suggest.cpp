@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t longest_list = 12;
 /// Distances take time and memory by the product of two lengths.
 constexpr std::size_t longest_word = 64;
+/// Letters in a row that say what is meant.
+constexpr std::size_t shortest_part = 3;
+constexpr std::size_t most_close_names = 6;
 
 std::string lower_case(std::string_view word) {
   std::string lowered(word);
@@ -44,9 +47,60 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
   return best;
 }
 
+/// How many letters in a row two words have in common.
+std::size_t longest_common(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> ending(b.size() + 1);  // at a letter of `a` and each letter of `b`
+  std::size_t longest = 0;
+  for (const char letter : a) {
+    for (std::size_t j = b.size(); j > 0; --j) {
+      ending[j] = letter == b[j - 1] ? ending[j - 1] + 1 : 0;
+      longest = std::max(longest, ending[j]);
+    }
+  }
+  return longest;
+}
+
+/// Those of `known` that have at least `letters` letters in a row in common with a word, those that begin with it first,
+/// short ones before long ones.
+template <class Name>
+std::vector<std::string> sharing(std::string_view word, std::span<const Name> known, std::size_t letters) {
+  if (word.size() > longest_word || letters < shortest_part) return {};
+  const std::string lowered = lower_case(word);
+  std::vector<std::string> close;
+  for (const std::string_view candidate : known) {
+    if (candidate.size() <= longest_word && longest_common(lowered, lower_case(candidate)) >= letters)
+      close.emplace_back(candidate);
+  }
+  const auto distance = [&](const std::string& name) {
+    return std::pair(!lower_case(name).starts_with(lowered), name.size());
+  };
+  std::stable_sort(close.begin(), close.end(),
+                   [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
+  return close;
+}
+
+/// `did you mean 'a', 'b' or 'c'?`
+std::string question(const std::vector<std::string>& close) {
+  const std::size_t shown = std::min(close.size(), most_close_names);
+  std::string text = "did you mean ";
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == close.size();
+    text += fmt::format("{}'{}'", i == 0 ? "" : is_last ? " or " : ", ", close[i]);
+  }
+  return text + (shown < close.size() ? ", ...?" : "?");
+}
+
 template <class Name>
 std::string suggest_among(std::string_view word, std::span<const Name> known) {
-  if (const auto meant = nearest_of(word, known)) return fmt::format("did you mean '{}'?", *meant);
+  const auto meant = nearest_of(word, known);
+  if (meant && edit_distance(lower_case(word), lower_case(*meant)) <= 1) return question({*meant});
+  const bool is_long = known.size() > longest_list;  // a short list is told whole
+  // A part of a name is no slip of the pen: `vela`, of which there are two.
+  const auto whole = is_long ? sharing(word, known, word.size()) : std::vector<std::string>{};
+  if (!whole.empty()) return question(whole);
+  if (meant) return question({*meant});
+  const auto close = is_long ? sharing(word, known, word.size() - word.size() / 3) : std::vector<std::string>{};
+  if (!close.empty()) return question(close);
   if (known.empty()) return {};
   const auto listed = known.first(std::min(known.size(), longest_list));
   return fmt::format("known: {}{}", fmt::join(listed, ", "), known.size() > listed.size() ? ", ..." : "");

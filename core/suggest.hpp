@@ -16,8 +16,10 @@ namespace ddl {
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, std::span<const std::string_view> known);
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
-/// "did you mean 'x'?" for the nearest of `known`, else "known: a, b, c" (cut after a dozen; nothing where nothing is
-/// known), for the hint of every unknown name.
+/// The hint of every unknown name: "did you mean 'x'?" for the nearest of `known`, else "known: a, b, c" (cut after a dozen;
+/// nothing where nothing is known). Of more than a dozen, those that the word is a part of come before one that is more than
+/// an edit away: "did you mean 'x', 'y' or 'z'?". So do those that have two thirds of its letters in a row in common with it
+/// before the list.
 [[nodiscard]] std::string suggest(std::string_view word, std::span<const std::string_view> known);
 [[nodiscard]] std::string suggest(std::string_view word, std::span<const std::string> known);
 

@@ -117,6 +117,9 @@ struct Assumptions {
   /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
   /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
   bool older_framework = false;
+  /// Communicators that a framework makes beside those that a plan exchanges with: of groups that are never used, and of
+  /// groups of one rank.
+  int idle_communicators = 0;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank joins the gradients of its part in one tensor, and copies
   /// it to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
   bool flat_gradients = false;

@@ -1,5 +1,6 @@
 #include "cli/documents/check.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -22,7 +23,8 @@ struct CheckRequest {
   CheckOptions check;
 };
 
-Report check(const CheckRequest& options) {
+Report check(CheckRequest options) {
+  options.check.has_configurations = std::any_of(options.files.begin(), options.files.end(), is_configuration);
   auto checks = std::make_shared<std::vector<JobCheck>>();
   Report report;
   for (const std::string& file : options.files) {

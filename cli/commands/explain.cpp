@@ -19,6 +19,7 @@
 #include "cli/documents/figures.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/memory_terms.hpp"
 #include "cli/documents/steps.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
@@ -47,6 +48,7 @@ struct ExplainAnswer {
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
   std::optional<MemoryTimeline> timeline;  ///< where it was asked for
+  std::optional<MemoryTerms> terms;        ///< the same
   std::string drawn;                       ///< the file it was drawn into
   std::vector<Default> defaults;
   Training training;
@@ -167,6 +169,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_findings(document, estimate, study);
     add_width(document, estimate);
   }
+  if (answer.terms) add_memory_terms(document, *answer.terms, estimate.memory);
   if (answer.timeline) add_timeline(document, *answer.timeline, study.model());
   if (!answer.drawn.empty()) document.line(fmt::format("drawn in {}", answer.drawn));
   for (const auto* pair : {&answer.why_not, &answer.against}) {
@@ -197,6 +200,7 @@ Json json_of(const ExplainAnswer& answer) {
     return pair ? comparison_to_json(answer.explanation, *pair, study, answer.training) : Json(nullptr);
   };
   json["communicators"] = communicators_to_json(answer.explanation.estimate, study);
+  if (answer.terms) json["memory_terms"] = memory_terms_to_json(*answer.terms);
   if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
@@ -218,6 +222,9 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
     throw Error("this plan has no timeline of memory",
                 options.study.ideal ? "the closed forms of --ideal know sums alone" : "it has no price either");
   }
+  const Estimate& estimate = answer.explanation.estimate;
+  if (options.memory)
+    answer.terms = memory_terms(estimate, estimator.parameter_counts(plan, estimate.critical.memory), study);
   if (options.memory_timeline.empty()) return;
   if (!options.memory_timeline.ends_with(".svg")) {
     throw Error(fmt::format("--memory-timeline {} does not end in '.svg'", quote(options.memory_timeline)),
@@ -320,7 +327,8 @@ void add_explain(const Command& program, Request& request) {
                      "degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
-  command.add_switch("--memory", options->memory, "list the contents of memory at the peak of a step");
+  command.add_switch("--memory", options->memory,
+                     "list the contents of memory at the peak of a step, and what each figure comes from");
   command
       .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")
       .file();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/machine_reader.hpp"
 #include "cli/documents/configuration.hpp"
@@ -158,10 +159,10 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
 
-/// A job says all of itself: options are for configurations.
+/// A job says all of itself: options are for configurations, which may stand beside it.
 ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   const std::string text = read_file(file, YamlNode::max_bytes);
-  if (options.given.empty()) return parse_job(text, file);
+  if (options.given.empty() || options.has_configurations) return parse_job(text, file);
   try {
     static_cast<void>(parse_job(text, file));
   } catch (const Error&) {
@@ -175,6 +176,10 @@ ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
 
 void judge_job(JobCheck& check, const CheckOptions& options) {
   const ParsedJob parsed = parsed_job(check.file, options);
+  if (!options.given.empty()) {
+    check.notes.push_back(fmt::format("{} is a job file, which says all of itself, without {}", quote(check.file),
+                                      fmt::join(options.given, ", ")));
+  }
   const JobFile& job = parsed.job;
   const YamlNode plan_node = parsed.place({"plan"});
   check.line = plan_node.line();
@@ -209,6 +214,14 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
 }
 
 }  // namespace
+
+bool is_configuration(const std::string& file) {
+  try {
+    return recognise_configuration(file).has_value();
+  } catch (const Error&) {  // told where the file is judged
+    return false;
+  }
+}
 
 JobCheck check_job(const std::string& file, const CheckOptions& options) {
   JobCheck check;

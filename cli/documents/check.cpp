@@ -162,6 +162,7 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   const Bytes held = min(memory.held(), check.available());
   items.add({std::string(held_name), humanize(held), "", of_available(held)});
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
+  items.legend = assumed_text(memory);
   document.apart(std::move(items));
   if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();

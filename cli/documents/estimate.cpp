@@ -549,6 +549,7 @@ Json inputs_to_json(const Study& study, const Training& training) {
   if (has_layout(study.model()))
     json["memory_format"] = memory_format_names[static_cast<std::size_t>(study.assumptions().memory_format)];
   json["optimizer"] = to_string(study.optimizer());
+  json["idle_communicators"] = study.assumptions().idle_communicators;
   json["older_framework"] = study.assumptions().older_framework;
   return json;
 }

@@ -46,6 +46,15 @@ std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const St
   return text;
 }
 
+std::string assumed_text(const MemoryBreakdown& memory) {
+  Bytes assumed{};
+  for (const MemoryItem item : all_memory_items) {
+    if (origin_of(memory, item) == MemoryOrigin::assumed) assumed += memory.of(item);
+  }
+  return fmt::format("assumed: {} of it ({}), as reported of other machines; nothing was run", humanize(assumed),
+                     share_text(assumed / memory.total()));
+}
+
 Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty) {
   Table table({words("item"), figures("memory"), figures("share"), words("is")});
   for (const MemoryItem item : all_memory_items) {
@@ -58,8 +67,11 @@ Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_
 }
 
 void add_communicators(Document& document, const Estimate& estimate, const Study& study) {
-  const std::vector<Communicator> communicators = communicators_of(estimate.plan, study.machine().device);
-  if (communicators.empty()) return;
+  const Device& device = study.machine().device;
+  const std::vector<Communicator> communicators = communicators_of(estimate.plan, device);
+  const int idle = study.assumptions().idle_communicators;
+  const Bytes of_idle = idle_communicator_bytes(idle, device);
+  if (communicators.empty() && of_idle <= Bytes{}) return;
   Table table({words("communication"), figures("ranks"), figures("memory")});
   Bytes of_library{};
   for (const Communicator& each : communicators) {
@@ -67,12 +79,17 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
                fmt::format("{:.0f}", each.ranks), humanize(each.bytes)});
     of_library += each.bytes;
   }
+  if (of_idle > Bytes{}) {
+    table.add({fmt::format("{}, of groups that are never used or have one rank", count_text(idle, "idle communicator")), "",
+               humanize(of_idle)});
+    of_library += of_idle;
+  }
   if (const Bytes buckets = estimate.memory.communication - of_library; buckets > Bytes{})
     table.add({"buckets of gradients and weights", "", humanize(buckets)});
-  const CommunicationBuffers buffers = communication_buffers(estimate.plan, study.machine().device);
-  table.legend = fmt::format(
-      "of the library's {}, at most {}: buffers of channels, and idle communicators that a framework makes beside these",
-      humanize(buffers.expected), humanize(buffers.most));
+  const CommunicationBuffers buffers = communication_buffers(estimate.plan, device, idle);
+  table.legend = fmt::format("of the library's {}, at most {}: assumed, as reported of other machines{}",
+                             humanize(buffers.expected), humanize(buffers.most),
+                             idle > 0 ? "" : "; --idle-communicators adds those that a framework makes beside these");
   document.apart(std::move(table));
 }
 

@@ -29,4 +29,17 @@ const Format& format_named(std::string_view name) {
   return *named;
 }
 
+Document errors_document(const Report& report) {
+  Document document;
+  if (!report.errors.empty()) document.section("Not answered");
+  for (const Error& error : report.errors) {
+    const std::string message = error.what();
+    const std::size_t end = std::min(message.find('\n'), message.size());
+    document.line("error", ": " + message.substr(0, end));
+    if (end < message.size()) document.add(Verbatim{message.substr(end + 1)});  // the place in a file
+    if (!error.hint().empty()) document.line("hint: " + error.hint());
+  }
+  return document;
+}
+
 }  // namespace ddl

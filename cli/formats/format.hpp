@@ -21,6 +21,9 @@ struct Format {
 /// Throws Error on a name that is none.
 [[nodiscard]] const Format& format_named(std::string_view name);
 
+/// What a report could not answer, for formats that are read apart from stderr; empty where it answered all.
+[[nodiscard]] Document errors_document(const Report& report);
+
 std::string text_format(const Report& report, const Style& style);
 std::string json_format(const Report& report, const Style& style);
 std::string csv_format(const Report& report, const Style& style);

@@ -210,7 +210,8 @@ std::string title_of(const Document& document) {
 }  // namespace
 
 HtmlContent html_content(const Report& report, std::string_view note) {
-  const Document document = report.page ? report.page() : report.document;
+  Document document = report.page ? report.page() : report.document;
+  document.append(errors_document(report));
   HtmlWriter writer;
   for (const Block& block : document.blocks) std::visit(writer, block);
   if (!report.command.empty()) writer.reproduce(report.command, note);

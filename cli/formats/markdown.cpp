@@ -126,6 +126,7 @@ class MarkdownWriter {
 std::string markdown_format(const Report& report, const Style& /*style*/) {
   MarkdownWriter writer;
   for (const Block& block : report.document.blocks) std::visit(writer, block);
+  for (const Block& block : errors_document(report).blocks) std::visit(writer, block);
   if (!report.command.empty()) {
     writer(Section{"How to reproduce it", ""});
     writer(Verbatim{report.command});

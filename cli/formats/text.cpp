@@ -26,6 +26,21 @@ bool belongs_to_next(std::string_view word, std::string_view rest) {
          !rest.empty() && rest.front() != ' ' && !is_digit(rest.front());
 }
 
+/// Where the word that begins at `at` ends: at one of the signs `breaks`, or at the end of the text. A number and what it
+/// counts are one word, and so is a short interval: `(3.4 to 5.2 s)`.
+std::size_t end_of_word(std::string_view text, std::size_t at, std::string_view breaks) {
+  constexpr std::size_t longest_interval = 32;
+  const auto next = [&](std::size_t from) { return std::min(text.find_first_of(breaks, from), text.size()); };
+  std::size_t end = next(at);
+  if (at + 1 < text.size() && text[at] == '(' && is_digit(text[at + 1])) {
+    const std::size_t close = text.find_first_of(")\n", at);
+    if (close != std::string_view::npos && text[close] == ')' && close - at <= longest_interval) return next(close);
+  }
+  if (end < text.size() && text[end] == ' ' && belongs_to_next(text.substr(at, end - at), text.substr(end + 1)))
+    end = next(end + 1);
+  return end;
+}
+
 /// The first `columns` columns of a text.
 std::string_view first_columns(std::string_view text, std::size_t columns) {
   std::size_t at = 0;
@@ -225,12 +240,9 @@ class TextWriter {
     for (const Span& span : spans) {
       const std::string text = shown(visible_lines(span.text));
       for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+        const std::size_t end = end_of_word(text, at, " \n");
         if (end > at) word.push_back({text.substr(at, end - at), span.strong});
-        if (end < text.size() && text[end] == ' ' &&
-            belongs_to_next(std::string_view(text).substr(at, end - at), std::string_view(text).substr(end + 1))) {
-          word.push_back({" ", span.strong});
-        } else if (end < text.size()) {
+        if (end < text.size()) {
           end_word();
           if (text[end] == ' ') {
             blank = true;
@@ -267,11 +279,9 @@ std::string wrap_text(std::string_view text, std::size_t width, std::string_view
   std::string out;
   std::size_t column = 0;
   while (!text.empty()) {
-    std::size_t space = text.find(' ');
-    if (space != std::string_view::npos && belongs_to_next(text.substr(0, space), text.substr(space + 1)))
-      space = text.find(' ', space + 1);
+    const std::size_t space = end_of_word(text, 0, " ");
     const std::string_view word = text.substr(0, space);
-    text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+    text.remove_prefix(std::min(space + 1, text.size()));
     const std::size_t length = display_width(word);
     if (column > 0 && column + 1 + length > width) {
       out += '\n';

@@ -36,7 +36,7 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
-constexpr std::array<std::string_view, 30> known_keys{"format",
+constexpr std::array<std::string_view, 31> known_keys{"format",
                                                       "model",
                                                       "sequence",
                                                       "packed_length",
@@ -51,6 +51,7 @@ constexpr std::array<std::string_view, 30> known_keys{"format",
                                                       "optimizer",
                                                       "mixed_precision",
                                                       "older_framework",
+                                                      "idle_communicators",
                                                       "allreduce",
                                                       "parameter_servers",
                                                       "sparse_density",
@@ -101,6 +102,8 @@ class JobReader {
     job_.update = choice("optimizer_implementation", parse_update_implementation,
                          {list_implementation_names().begin(), list_implementation_names().end()});
     if (const auto node = root_.find("older_framework")) job_.older_framework = node->boolean();
+    if (const auto node = root_.find("idle_communicators"))
+      job_.idle_communicators = static_cast<int>(node->integer(0, most_idle_communicators));
     read_exchange();
     read_input();
     job_.plan.precision = job_.precision.value_or(job_.plan.precision);
@@ -390,6 +393,8 @@ std::string print_job(const JobFile& job) {
   if (job.optimizer) add("optimizer", to_string(*job.optimizer));
   if (job.update) add("optimizer_implementation", to_string(*job.update));
   if (job.older_framework) add("older_framework", *job.older_framework ? "yes" : "no");
+  if (job.idle_communicators != usual_job.idle_communicators)
+    add("idle_communicators", fmt::format("{}", job.idle_communicators));
   if (job.allreduce) add("allreduce", to_string(*job.allreduce));
   if (job.parameter_servers != usual_job.parameter_servers)
     add("parameter_servers", fmt::format("{}", job.parameter_servers));
@@ -456,6 +461,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.mixed_precision = spec.mixed_precision;
   job.update = spec.update;
   job.older_framework = spec.older_framework;
+  job.idle_communicators = assumptions.idle_communicators;
   job.allreduce = assumptions.allreduce;
   job.parameter_servers = assumptions.parameter_servers;
   job.sparse_density = assumptions.sparse_density;
@@ -490,6 +496,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.mixed_precision = job.mixed_precision;
   spec.update = job.update;
   spec.older_framework = job.older_framework;
+  assumptions.idle_communicators = job.idle_communicators;
   assumptions.allreduce = job.allreduce;
   assumptions.parameter_servers = job.parameter_servers;
   assumptions.sparse_density = job.sparse_density;

@@ -29,6 +29,7 @@ struct JobFile {
   std::optional<MixedPrecision> mixed_precision;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
+  int idle_communicators = Assumptions{}.idle_communicators;
   // What changes times, and so which plan that fits is the fastest:
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm

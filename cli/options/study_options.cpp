@@ -166,6 +166,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto straggler =
       add_number(command, "--straggler", o.straggler, 1, most_straggler,
                  "time of the kernels of the slowest device over that of the others, which wait for it: 1.1; default: 1");
+  const auto idle = add_whole_number(command, "--idle-communicators", o.idle_communicators, 0, most_idle_communicators,
+                                     "communicators that the framework makes beside those of the plan, of groups that are "
+                                     "never used or have one rank: each takes 544 MiB; default: 0");
   const auto congestion =
       command.add_option("--congestion", o.congestion,
                          "price exchanges as slow as this share of repetitions are at most, such as p95, by the spread of "
@@ -188,7 +191,8 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .excludes(congestion)
       .excludes(software)
       .excludes(imbalance)
-      .excludes(straggler);
+      .excludes(straggler)
+      .excludes(idle);
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
@@ -239,6 +243,7 @@ StudySpec spec_of(const StudyOptions& o) {
   if (!o.mixed_precision.empty())
     spec.mixed_precision = place_named<MixedPrecision>("--mixed-precision", o.mixed_precision, mixed_precision_names);
   if (o.older_framework) spec.older_framework = true;
+  if (o.idle_communicators) spec.assumptions.idle_communicators = static_cast<int>(*o.idle_communicators);
   if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
   if (!o.optimizer_implementation.empty()) spec.update = update_implementation_named(o.optimizer_implementation);
   if (!o.allreduce.empty()) {

@@ -30,6 +30,7 @@ struct StudyOptions {
   std::vector<std::string> profiles;
   bool any_device = false;
   bool older_framework = false;
+  std::optional<std::int64_t> idle_communicators;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density, expert_imbalance, straggler;
   std::optional<std::int64_t> sequence, packed_length;
@@ -58,6 +59,8 @@ inline constexpr double least_sparse_density = 1e-9;
 /// The largest value of --expert-imbalance: one rank has all tokens of a thousand.
 inline constexpr double most_expert_imbalance = 1000;
 
+/// The largest value of --idle-communicators.
+inline constexpr std::int64_t most_idle_communicators = 1000;
 /// The largest value of --straggler.
 inline constexpr double most_straggler = 1000;
 

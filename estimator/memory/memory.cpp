@@ -12,6 +12,8 @@ namespace ddl {
 namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
+/// The buffers of a communicator of two ranks, and of more.
+constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
 constexpr std::array<Bytes MemoryBreakdown::*, memory_item_count> parts{
     &MemoryBreakdown::weights, &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,     &MemoryBreakdown::activations,
@@ -145,7 +147,6 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
 }
 
 std::vector<Communicator> communicators_of(const Plan& plan, const Device& device) {
-  constexpr Bytes of_two(544 * mib), of_more(688 * mib);
   std::vector<Communicator> communicators;
   if (device.is_processor) return communicators;
   const auto add = [&](Axis axis, double ranks, bool of_copies = false) {
@@ -160,7 +161,9 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
   return communicators;
 }
 
-CommunicationBuffers communication_buffers(const Plan& plan, const Device& device) {
+Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
+
+CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, int idle) {
   // 1.6 GB after one communicator, 6 GB when there are three [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
@@ -169,6 +172,10 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
   const auto count = static_cast<double>(communicators.size());
   if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
   buffers.most = max(buffers.most, buffers.expected);
+  // Those that exchange nothing have no buffers but the first ones.
+  const Bytes of_idle = idle_communicator_bytes(idle, device);
+  buffers.expected += of_idle;
+  buffers.most += of_idle * (of_more / of_two);
   return buffers;
 }
 
@@ -214,6 +221,15 @@ double stage_parameters(const Job& job, const LayerCostTable& table, int first, 
     if (is_copied(tied, first, last)) parameters += table.at(tied.owner).*count;
   }
   return parameters;
+}
+
+ParameterCounts parameter_counts(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
+                                 double parts) {
+  const bool shards = plan.zero_stage >= 2 || plan.offload == Offload::weights;
+  return {.all = stage_parameters(job, table, first, last) * parts,
+          .trained = stage_parameters(job, table, first, last, true) * parts,
+          .largest_layer = shards ? table.largest_layer(first, last) : 0.0,
+          .largest_trained = shards ? table.largest_trained(first, last) : 0.0};
 }
 
 StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
@@ -296,7 +312,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   memory.peak_reserved = memory.allocated();
   memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated);
   const LibraryWorkspace library = library_workspace(job.machine.device);
-  const CommunicationBuffers buffers = communication_buffers(plan, job.machine.device);
+  const CommunicationBuffers buffers = communication_buffers(plan, job.machine.device, job.assumptions.idle_communicators);
   const ContextBytes context = context_bytes(job.machine.device, job.assumptions.older_framework);
   memory.outside_buffers = buffers.expected;
   memory.communication += buffers.expected;

@@ -134,12 +134,15 @@ struct Communicator {
 };
 /// Returns those of a plan: one for each axis along which it divides anything. None on processors.
 [[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device);
+/// Returns the buffers of communicators that exchange nothing (Assumptions::idle_communicators): each takes those of the
+/// smallest communicator.
+[[nodiscard]] Bytes idle_communicator_bytes(int idle, const Device& device);
 /// Buffers of the communication library, a communicator for each axis along which the plan divides anything: 544 MiB between
 /// two ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
 struct CommunicationBuffers {
   Bytes expected{}, most{};
 };
-[[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device);
+[[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, int idle = 0);
 /// The memory that the driver and the handles of the libraries hold: 300 MB and more if kernels are loaded when they are
 /// needed (CUDA 11.7 and later), 1008 MiB if all are loaded at once [pytorch/pytorch, issues 107667 and 28394].
 struct ContextBytes {
@@ -161,6 +164,11 @@ struct LibraryWorkspace {
 /// have gradients.
 [[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last,
                                       bool trained = false);
+
+/// Returns what parameter_memory takes of a stage of layers [first, last). `parts`: the parameters of the rank, as a
+/// multiple of the stage's.
+[[nodiscard]] ParameterCounts parameter_counts(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
+                                               int last, double parts = 1);
 
 /// The choices of a plan that memory depends on, beside how layers are divided and in which order micro-batches pass.
 struct MemoryChoices {

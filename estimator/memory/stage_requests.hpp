@@ -50,10 +50,8 @@ class StageRequests {
       copied_.push_back({tied.reader, owner.parameters, owner.parameters > 0 ? owner.trained / owner.parameters : 1.0});
     }
     parts_ = parts;
-    const bool shards = plan.zero_stage >= 2 || plan.offload == Offload::weights;
-    memory_ = parameter_memory({parameters_ * parts, trained_ * parts, shards ? table.largest_layer(first_, last_) : 0.0,
-                                shards ? table.largest_trained(first_, last_) : 0.0},
-                               plan, parameter_bytes(facts_, plan, mixed));
+    memory_ = parameter_memory(parameter_counts(job, plan, table, first_, last_, parts), plan,
+                               parameter_bytes(facts_, plan, mixed));
     const double item = tensor_item_bytes(facts_, plan, job.assumptions, -1);
     if (first_ == 0) {
       input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan) * item / plan.mesh[Axis::spatial]);

@@ -619,6 +619,12 @@ void Estimator::price(Estimate& result) const {
   }
 }
 
+ParameterCounts Estimator::parameter_counts(const Plan& plan, int stage) const {
+  const std::vector<int>& firsts = stages(plan);
+  const auto index = static_cast<std::size_t>(stage);
+  return ddl::parameter_counts(job_, plan, table(plan), firsts[index], firsts[index + 1], held_parts(plan, stage));
+}
+
 MemoryTimeline Estimator::timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const {
   const std::vector<int>& firsts = stages(plan);
   const auto index = static_cast<std::size_t>(stage);

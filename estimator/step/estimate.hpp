@@ -81,6 +81,8 @@ class Estimator {
   /// price, or if memory is a closed form. If `options` have a capacity, the allocator has what is left of it after
   /// everything outside of the allocator.
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
+  /// Returns the parameters of a rank of a stage of a possible plan, as its memory counts them.
+  [[nodiscard]] ParameterCounts parameter_counts(const Plan& plan, int stage) const;
   /// Returns the iteration of a plan as slices of its stages. Returns nothing if the plan has no price, or too many slots.
   [[nodiscard]] std::optional<StepTimeline> step_timeline(const Plan& plan) const;
   /// Sets MemoryBreakdown::peak_reserved to the result of a model of the framework's allocator. Reports use it; a search

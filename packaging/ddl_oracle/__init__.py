@@ -222,7 +222,7 @@ def explain(model: str | None = None, *, machine: str | None = None, **options: 
 
 
 def check(*jobs: str | os.PathLike[str], **options: Option) -> list[Check]:
-    """A verdict for each job file, as `ddl-oracle check` gives it."""
+    """A verdict for each job file, or configuration of another tool, as `ddl-oracle check` gives it."""
     command = [os.fspath(each) for each in jobs]
     report = run("check", *(each if not each.startswith("-") else f"./{each}" for each in command), **options)
     return [

@@ -384,7 +384,7 @@ class ConfigurationReader {
     if (!is_configuration) return std::nullopt;
     std::error_code error;
     const fs::path beside = fs::path(path_).parent_path() / name;
-    if (fs::is_regular_file(beside, error)) return beside.string();
+    if (fs::is_regular_file(beside, error)) return beside.lexically_normal().string();
     if (fs::is_regular_file(name, error)) return name;
     return std::nullopt;
   }
@@ -462,8 +462,40 @@ std::string line_text(const std::optional<Place>& place) {
 
 std::optional<Configuration> recognise_configuration(const std::string& path) { return ConfigurationReader(path, 0).read(); }
 
+namespace {
+
+/// Where a file is one of this program's, or starts the one with the arguments: what reads it.
+std::string hint_of_another(const std::string& path) {
+  const std::string text = read_file(path, max_configuration_file_bytes);
+  const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+  switch (language_of(text)) {
+    case ConfigurationLanguage::yaml:
+      if (says("format:") && says("plan:"))
+        return fmt::format("it is a job file: 'ddl-oracle check {}' reads it", visible(path));
+      break;
+    case ConfigurationLanguage::json:
+      if (says("\"schema\"") && says("\"inputs\""))
+        return fmt::format("it is an answer of this program: 'ddl-oracle explain --plan {}' reads it", visible(path));
+      break;
+    case ConfigurationLanguage::script:
+      for (const ScriptCommand& command : read_shell_script(text, path).commands) {
+        for (const PlacedText& word : command.words) {
+          if (word.text.ends_with(".sh")) return fmt::format("it starts {}: name that file", quote(word.text));
+        }
+      }
+      break;
+    case ConfigurationLanguage::toml:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
 Configuration read_configuration(const std::string& path) {
   if (std::optional<Configuration> configuration = recognise_configuration(path)) return *std::move(configuration);
+  if (std::string hint = hint_of_another(path); !hint.empty())
+    throw Error(fmt::format("{} is no configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;
   for (const ConfigurationFormat* format : configuration_formats()) known.push_back(format->name);
   throw Error(fmt::format("{} is no configuration of a known tool", quote(path)),

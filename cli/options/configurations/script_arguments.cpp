@@ -39,6 +39,7 @@ const Launcher* launcher_named(std::string_view word) {
 }
 
 bool is_value(const PlacedText& word) {
+  if (word.text == "$@" || word.text == "$*") return false;  // what whoever starts the script adds
   if (!word.text.starts_with('-')) return true;
   return word.text.size() > 1 && word.text[1] >= '0' && word.text[1] <= '9';
 }

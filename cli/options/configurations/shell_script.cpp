@@ -29,6 +29,27 @@ constexpr std::array<std::string_view, 3> closing_words{"fi", "done", "esac"};
 constexpr std::array<std::string_view, 5> inner_words{"then", "else", "elif", "do", "!"};
 constexpr std::array<std::string_view, 5> declaring_words{"export", "declare", "local", "readonly", "typeset"};
 
+/// Whether `$(…)` is the folder of the script itself: `$(dirname "$0")`, or `$(cd "$(dirname "$0")" && pwd)`.
+bool is_own_folder(std::string_view expansion, int depth) {
+  constexpr int most_folders = 2;
+  if (!expansion.starts_with("$(") || !expansion.ends_with(')') || depth == most_folders) return false;
+  std::string command;
+  for (const char c : expansion.substr(2, expansion.size() - 3)) {
+    if (c != '"') command += c;
+  }
+  std::string_view rest = command;
+  const auto takes = [&](std::string_view begin) {
+    if (!rest.starts_with(begin)) return false;
+    rest.remove_prefix(begin.size());
+    if (rest.starts_with("-- ")) rest.remove_prefix(3);
+    return true;
+  };
+  if (takes("dirname ")) return rest == "$0" || rest == "$BASH_SOURCE" || rest == "${BASH_SOURCE[0]}";
+  if (!takes("cd ")) return false;
+  const std::size_t end = rest.find(" && pwd");
+  return end != std::string_view::npos && is_own_folder(rest.substr(0, end), depth + 1);
+}
+
 /// Values of a Slurm job that its directives say: the variable, and the directive's option.
 struct SlurmVariable {
   std::string_view variable;
@@ -475,6 +496,8 @@ class ScriptReader {
       for (const char c : fmt::format("{}", *value)) put(words, c, from);
     } else if (stands("$(")) {
       at_ = closing(at_ + 2, '(', ')');
+      // Whoever reads the file looks for others beside it.
+      if (is_own_folder(text_.substr(from, at_ - from), 0)) return put(words, '.', from);
       put_unknown(words, from, at_);
     } else if (stands("${")) {
       read_braces(words, splits, depth);

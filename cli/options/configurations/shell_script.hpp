@@ -40,8 +40,9 @@ struct ShellScript {
 };
 
 /// Reads quotes, comments, continued lines, variables and arrays that the script sets itself, `${NAME:-default}` and
-/// `$((…))`. What only a shell can know, such as `$1` or the output of a command, is unknown. Nothing is executed. Throws
-/// Error, placed in the text, on a quote that is not closed, and on what grows beyond most_expanded_bytes.
+/// `$((…))`; the folder of the script itself, as `$(dirname "$0")` finds it, is `.`. What only a shell can know, such as
+/// `$1` or the output of another command, is unknown. Nothing is executed. Throws Error, placed in the text, on a quote that
+/// is not closed, and on what grows beyond most_expanded_bytes.
 [[nodiscard]] ShellScript read_shell_script(const std::string& text, const std::string& origin);
 
 }  // namespace ddl

@@ -121,6 +121,18 @@ TEST_CASE("a word that is longer than the line stands alone, whole") {
   CHECK(wrap_text("a incomprehensibly b", 5, "") == "a\nincomprehensibly\nb");
 }
 
+TEST_CASE("a number and its unit, and a short interval, stand in one line") {
+  CHECK(wrap_text("takes 28.5 s", 9, "  ") == "takes\n  28.5 s");
+  CHECK(wrap_text("28.5 s (24 to 37) each", 14, "") == "28.5 s\n(24 to 37)\neach");
+  CHECK(wrap_text("a step (9 ms to 1.2 s), at best", 17, "") == "a step\n(9 ms to 1.2 s),\nat best");
+  CHECK(wrap_text("takes 15 h (12 h 44 min to 20 h 00 min)", 30, "") == "takes 15 h\n(12 h 44 min to 20 h 00 min)");
+  CHECK(wrap_text("(1 is a parenthesis that is much too long)", 16, "") == "(1 is a\nparenthesis that\nis much too\nlong)");
+  CHECK(wrap_text("(a to b)", 5, "") == "(a to\nb)");
+  Document document;
+  document.add(Line{{{"28.5 s (24 to 37)"}}, 0, 0});
+  CHECK(text_of(document, Style(false, {.width = 14})) == "28.5 s\n(24 to 37)\n");
+}
+
 TEST_CASE("objects become CSV: keys as names, lists joined, null empty, commas and quotes quoted") {
   const Json objects = Json::parse(R"([
     {"name": "a", "figure": 0.5, "flag": true, "list": [2, 1], "none": null},

@@ -38,6 +38,7 @@ class RandomJobs {
     job.mixed_precision = static_cast<MixedPrecision>(number(0, 2));
     job.update = all_update_implementations[static_cast<std::size_t>(number(0, 3))];
     job.older_framework = flip();
+    if (flip()) job.idle_communicators = static_cast<int>(number(0, 1000));
     if (flip()) job.sequence = number(1, std::int64_t{1} << 31);
     if (flip()) job.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(number(0, 11))];
     if (job.allreduce == AllreduceAlgorithm::parameter_server)

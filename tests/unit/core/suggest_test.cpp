@@ -15,6 +15,14 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
+/// With others that no test asks for, more than are ever listed.
+Names long_list(Names names) {
+  for (const std::string_view other : {"qqqqqq", "qqqqqw", "qqqqwq", "qqqwqq", "qqwqqq", "qwqqqq", "wqqqqq", "qqqqww",
+                                       "qqqwqw", "qqwqqw", "qwqqqw", "wqqqqw"})
+    names.push_back(other);
+  return names;
+}
+
 std::string random_word(std::mt19937_64& random) {
   std::uniform_int_distribution<std::size_t> length(0, 6);
   std::uniform_int_distribution<int> letter('a', 'c');  // few letters, hence many matches and exchanges
@@ -68,6 +76,35 @@ TEST_CASE("a near name is suggested") {
 TEST_CASE("a far name brings the list of what is known") {
   CHECK(suggest("colour", Names{"bandwidth", "latency"}) == "known: bandwidth, latency");
   CHECK_FALSE(nearest("colour", Names{"bandwidth", "latency"}));
+}
+
+TEST_CASE("of a long list, a part of names brings the names that have it, those that begin with it first") {
+  const Names names = long_list({"abci", "azure-nd-h100", "dgx-h100", "vela-a100", "vela-h100"});
+  CHECK(suggest("vela", names) == "did you mean 'vela-a100' or 'vela-h100'?");
+  CHECK(suggest("H100", names) == "did you mean 'dgx-h100', 'vela-h100' or 'azure-nd-h100'?");
+  CHECK(suggest("nd", names).starts_with("known: "));
+  CHECK(suggest("net", long_list({"big-net", "net-ab", "net-a"})) == "did you mean 'net-a', 'net-ab' or 'big-net'?");
+}
+
+TEST_CASE("a short list is told whole") {
+  CHECK(suggest("gather", Names{"allgather", "allreduce"}) == "known: allgather, allreduce");
+  CHECK(suggest("h100x", Names{"dgx-h100", "vela-h100"}) == "known: dgx-h100, vela-h100");
+}
+
+TEST_CASE("a part of names counts more than a word that is two edits away") {
+  CHECK(suggest("resnet", long_list({"resnet101", "resnet18"})) == "did you mean 'resnet18' or 'resnet101'?");
+  CHECK(suggest("resnet1", long_list({"resnet18", "resnet101"})) == "did you mean 'resnet18'?");
+}
+
+TEST_CASE("names that have two thirds of the letters in a row are close") {
+  const Names names = long_list({"abci", "dgx-h100", "vela-h100"});
+  CHECK(suggest("h100x", names) == "did you mean 'dgx-h100' or 'vela-h100'?");
+  CHECK(suggest("h100xyz", names).starts_with("known: "));
+}
+
+TEST_CASE("of many close names a few are listed") {
+  CHECK(suggest("net", long_list({"net-1a", "net-2a", "net-3a", "net-4a", "net-5a", "net-6a", "net-7a"})) ==
+        "did you mean 'net-1a', 'net-2a', 'net-3a', 'net-4a', 'net-5a', 'net-6a', ...?");
 }
 
 TEST_CASE("a third of the letters may be wrong") {

@@ -1,0 +1,254 @@
+#include "cli/documents/memory_terms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/documents/memory.hpp"
+#include "core/units.hpp"
+#include "estimator/schedules/schedule.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Less than this is left by the rounding of sums.
+constexpr Bytes nothing(1024);
+
+std::string bytes_each(double bytes) { return fmt::format("{:.4g} B", bytes); }
+std::string parameters_text(double count) { return whole_text(std::round(count)) + " parameters"; }
+
+/// Collects the terms of one item after the other, so that what they do not explain is told too.
+class TermsMaker {
+ public:
+  TermsMaker(const Estimate& estimate, const ParameterCounts& counts, const Study& study)
+      : plan_(estimate.plan),
+        memory_(estimate.memory),
+        counts_(counts),
+        study_(study),
+        each_(parameter_bytes(study.job().facts, estimate.plan, study.assumptions().mixed_precision)),
+        stage_(estimate.critical.memory) {}
+
+  MemoryTerms make() {
+    weights();
+    gradients();
+    optimizer();
+    activations();
+    input();
+    workspace();
+    communication();
+    context();
+    at_most();
+    return std::move(terms_);
+  }
+
+ private:
+  void add(MemoryItem item, std::string from, Bytes bytes) {
+    const std::string name(to_string(item));
+    const bool goes_on =
+        std::any_of(terms_.items.begin(), terms_.items.end(), [&](const MemoryTerm& term) { return term.item == name; });
+    terms_.items.push_back({goes_on ? "" : name, std::move(from), bytes});
+    told_ += bytes;
+  }
+  /// Adds what the terms since the last call lack of an item.
+  void add_rest(MemoryItem item, const std::string& from) {
+    const Bytes rest = memory_.of(item) - std::exchange(told_, Bytes{});
+    if (rest > nothing || rest < -nothing) add(item, from, rest);
+    told_ = Bytes{};
+  }
+
+  [[nodiscard]] std::string shards_text(int stage) const { return fmt::format("{} ranks (ZeRO-{})", plan_.shards(), stage); }
+
+  /// `count` parameters, of which a rank holds a part, and the largest layer's as a whole.
+  void add_sharded(MemoryItem item, double count, double largest, double each, bool sharded) {
+    const std::string all = fmt::format("{} × {}", parameters_text(count), bytes_each(each));
+    if (!sharded || plan_.shards() <= 1) return add(item, all, Bytes(count * each));
+    const double ranks = plan_.shards();
+    add(item, fmt::format("{} / {}", all, shards_text(plan_.zero_stage)), Bytes(count * each / ranks));
+    if (largest > 0) {
+      add(item,
+          fmt::format("the largest layer whole: {} × {} × (1 − 1 / {})", whole_text(std::round(largest)), bytes_each(each),
+                      ranks),
+          Bytes(largest * each * (1 - 1 / ranks)));
+    }
+  }
+
+  void weights() {
+    if (plan_.offload == Offload::weights) {
+      const double there = std::min(counts_.all, 2 * counts_.largest_layer);
+      add(MemoryItem::weights,
+          fmt::format("two layers at a time: {} × {}, the rest in the memory of the host", parameters_text(there),
+                      bytes_each(each_.weight)),
+          Bytes(there * each_.weight));
+    } else {
+      add_sharded(MemoryItem::weights, counts_.all, counts_.largest_layer, each_.weight,
+                  plan_.zero_stage >= 3 && plan_.reshard);
+    }
+    if (plan_.second_shards() > 0) {
+      add(MemoryItem::weights,
+          fmt::format("second copy: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.weight),
+                      plan_.second_shards()),
+          Bytes(counts_.all * each_.weight / plan_.second_shards()));
+    }
+    add_rest(MemoryItem::weights, "experts, which fewer ranks share; and rounding");
+  }
+
+  void gradients() {
+    if (has_whole_gradients(plan_, study_.assumptions())) {
+      add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient, plan_.zero_stage >= 2);
+      return add_rest(MemoryItem::gradients, "those of the layers that backward is at, or that the update joins");
+    }
+    add(MemoryItem::gradients,
+        fmt::format("of {} × {}, those that exist at the peak: backward makes them layer by layer",
+                    parameters_text(counts_.trained), bytes_each(each_.gradient)),
+        memory_.gradients);
+    told_ = Bytes{};
+  }
+
+  void optimizer() {
+    const double state = optimizer_state_bytes(plan_.optimizer);
+    if (plan_.offload != Offload::none) {
+      add(MemoryItem::optimizer, "in the memory of the host", Bytes{});
+      return add_rest(MemoryItem::optimizer, "what stays");
+    }
+    const double master = each_.optimizer - state;
+    std::string each = fmt::format("{} of {}", bytes_each(state), to_string(plan_.optimizer));
+    if (master > 0 && plan_.optimizer != Optimizer::adafactor)
+      each = fmt::format("({} master copy + {})", bytes_each(master), each);
+    if (plan_.optimizer == Optimizer::adafactor) each = bytes_each(each_.optimizer) + " of adafactor";
+    const bool sharded = plan_.zero_stage >= 1 && plan_.shards() > 1;
+    add(MemoryItem::optimizer,
+        fmt::format("{} × {}{}", parameters_text(counts_.trained), each,
+                    sharded ? " / " + shards_text(plan_.zero_stage) : std::string()),
+        Bytes(counts_.trained * each_.optimizer / (sharded ? plan_.shards() : 1.0)));
+    add_rest(MemoryItem::optimizer, "experts, which fewer ranks share; and rounding");
+  }
+
+  [[nodiscard]] double in_flight() const {
+    return micro_batches_in_flight(plan_.schedule, stage_, plan_.mesh[Axis::pipeline],
+                                   static_cast<double>(plan_.micro_batches), plan_.virtual_stages);
+  }
+  [[nodiscard]] std::string samples_text() const {
+    const double flying = in_flight(), samples = samples_per_micro_batch(plan_);
+    return fmt::format("{:.4g} micro-batch{} of {:.4g} sample{}", flying, flying == 1 ? "" : "es", samples,
+                       samples == 1 ? "" : "s");
+  }
+
+  void activations() {
+    add(MemoryItem::activations,
+        fmt::format("what backward needs of {}, the gradients that exist beside it, and sizes rounded up", samples_text()),
+        memory_.activations);
+    told_ = Bytes{};
+  }
+
+  void input() {
+    if (memory_.input > Bytes{}) add(MemoryItem::input, samples_text(), memory_.input);
+    told_ = Bytes{};
+  }
+
+  void workspace() {
+    const Bytes library = library_workspace(study_.machine().device).expected;
+    if (library > Bytes{}) add(MemoryItem::workspace, "cuBLAS, by PyTorch's rule for this device", library);
+    if (memory_.kernel_workspace > Bytes{})
+      add(MemoryItem::workspace, "scratch memory of the kernel that runs at the peak", memory_.kernel_workspace);
+    add_rest(MemoryItem::workspace, "temporaries of the optimizer");
+  }
+
+  void communication() {
+    const Device& device = study_.machine().device;
+    for (const Communicator& each : communicators_of(plan_, device)) {
+      add(MemoryItem::communication, fmt::format("communicator of {}, {:.0f} ranks", to_string(each.axis), each.ranks),
+          each.bytes);
+    }
+    const int idle = study_.assumptions().idle_communicators;
+    if (const Bytes bytes = idle_communicator_bytes(idle, device); bytes > Bytes{})
+      add(MemoryItem::communication, count_text(idle, "idle communicator"), bytes);
+    add_rest(MemoryItem::communication,
+             plan_.zero_stage == 0 ? "buckets: a copy of all gradients" : "a bucket of at most 500,000,000 gradients");
+  }
+
+  void context() {
+    if (memory_.context <= Bytes{}) return;
+    add(MemoryItem::context,
+        study_.assumptions().older_framework ? "driver and libraries, all kernels loaded"
+                                             : "driver and libraries, kernels loaded when needed",
+        memory_.context);
+    told_ = Bytes{};
+  }
+
+  void at_most() {
+    const Device& device = study_.machine().device;
+    Bytes rest = memory_.uncertainty;
+    const auto add = [&](std::string from, Bytes bytes) {
+      if (bytes <= nothing) return;
+      terms_.at_most.push_back({"", std::move(from), bytes});
+      rest -= bytes;
+    };
+    const Bytes allocated = memory_.allocated(), unusable = most_unusable(allocated);
+    add(fmt::format("{:.3g} % of the {} that the allocator hands out, which it may be unable to use",
+                    100 * (unusable / allocated), humanize(allocated)),
+        unusable);
+    const CommunicationBuffers buffers = communication_buffers(plan_, device, study_.assumptions().idle_communicators);
+    add(fmt::format("the largest buffers of communicators that were reported, {}", humanize(buffers.most)),
+        buffers.most - buffers.expected);
+    const ContextBytes context = context_bytes(device, study_.assumptions().older_framework);
+    add(fmt::format("a context with all kernels loaded, {}", humanize(context.most)), context.most - context.expected);
+    const LibraryWorkspace library = library_workspace(device);
+    add(fmt::format("the larger workspace of cuBLAS, {}", humanize(library.most)), library.most - library.expected);
+    const Bytes held = min(memory_.held(), device.memory);
+    const bool is_held = std::abs((memory_.upper_bound() - held).value()) < nothing.value();
+    add(is_held ? "what the allocator is expected to hold beyond that, while it has room"
+                : "scratch memory of kernels that were not measured",
+        rest);
+  }
+
+  const Plan& plan_;
+  const MemoryBreakdown& memory_;
+  const ParameterCounts& counts_;
+  const Study& study_;
+  ParameterBytes each_;
+  int stage_;
+  Bytes told_{};
+  MemoryTerms terms_;
+};
+
+}  // namespace
+
+MemoryTerms memory_terms(const Estimate& estimate, const ParameterCounts& counts, const Study& study) {
+  return TermsMaker(estimate, counts, study).make();
+}
+
+void add_memory_terms(Document& document, const MemoryTerms& terms, const MemoryBreakdown& memory) {
+  document.section("Where the memory comes from");
+  Table table({words("item"), prose("from"), essential(figures("memory"))});
+  for (const MemoryTerm& term : terms.items) table.add({term.item, term.from, humanize(term.bytes)});
+  table.add({"all", "", humanize(memory.total())});
+  for (const MemoryTerm& term : terms.at_most)
+    table.add({&term == terms.at_most.data() ? "at most" : "", term.from, "+ " + humanize(term.bytes)});
+  table.add({"", "all", humanize(memory.upper_bound())});
+  table.legend = assumed_text(memory);
+  document.add(std::move(table));
+}
+
+Json memory_terms_to_json(const MemoryTerms& terms) {
+  std::string item;
+  const auto list = [&](const std::vector<MemoryTerm>& all) {
+    return json_list(all, [&](const MemoryTerm& term) -> Json {
+      if (!term.item.empty()) item = term.item;
+      return {{"item", item}, {"from", term.from}, {"bytes", term.bytes.value()}};
+    });
+  };
+  Json json;
+  json["items"] = list(terms.items);
+  item = "at_most";
+  json["at_most"] = list(terms.at_most);
+  return json;
+}
+
+}  // namespace ddl
