@@ -2,20 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <optional>
-#include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/file_descriptor.hpp"
-#include "core/input_files.hpp"
+#include "core/file_stream.hpp"
 
 namespace ddl {
 namespace {
@@ -164,11 +157,6 @@ std::string with_escapes(std::string_view text, bool lines) {
   return out;
 }
 
-[[noreturn]] void fail_to_read(const std::string& path, int reason) {
-  throw Error(fmt::format("cannot read {}: {}", quote(path), std::generic_category().message(reason)),
-              reason == ENOENT ? "check its spelling; a path starts at the folder that you are in, or at /" : "");
-}
-
 }  // namespace
 
 std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
@@ -227,48 +215,11 @@ Error SourceText::error(std::size_t offset, std::string_view message, std::strin
 }
 
 std::string read_file(const std::string& path, std::size_t max_bytes) {
-  // Without waiting: opening a pipe would last until somebody opens its other end.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) fail_to_read(path, errno);
-  struct stat status {};
-  if (::fstat(file.number(), &status) != 0) fail_to_read(path, errno);
-  note_input_file(status);
-  const auto refuse_longer = [&] {
-    throw Error(
-        fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path), static_cast<double>(max_bytes) / 0x1p20));
-  };
-  if (S_ISREG(status.st_mode) && static_cast<std::uintmax_t>(status.st_size) > max_bytes) refuse_longer();
-
-  const auto wait = [&](int milliseconds) {
-    pollfd state{.fd = file.number(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&state, 1, milliseconds);
-    if (ready < 0 && errno != EINTR) fail_to_read(path, errno);
-    return ready > 0;
-  };
-  bool awaits_writer = S_ISFIFO(status.st_mode);
-  int patience_ms = 2000;  // a shell takes a moment to start who writes
+  FileStream file(path, max_bytes);
   std::string content;
   std::array<char, 65536> block{};
-  while (true) {
-    const ssize_t count = ::read(file.number(), block.data(), block.size());
-    if (count == 0) {
-      // The end, or a pipe that nobody has opened for writing yet.
-      if (!awaits_writer) return content;
-      if (patience_ms <= 0) throw Error(fmt::format("cannot read {}: nobody writes to this pipe", quote(path)));
-      constexpr int step_ms = 20;
-      patience_ms -= step_ms;
-      if (wait(step_ms)) awaits_writer = false;
-      continue;
-    }
-    if (count < 0 && errno != EINTR && errno != EAGAIN) fail_to_read(path, errno);
-    awaits_writer = false;
-    if (count < 0) {
-      if (errno == EAGAIN) wait(-1);
-      continue;
-    }
-    content.append(block.data(), static_cast<std::size_t>(count));
-    if (content.size() > max_bytes) refuse_longer();
-  }
+  while (const std::size_t count = file.read(block)) content.append(block.data(), count);
+  return content;
 }
 
 }  // namespace ddl

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/file_stream.hpp"
 #include "core/module_loader.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"
@@ -23,7 +24,8 @@ constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
 Import import_onnx_file(const std::string& path, const ImportOptions& options) {
   const auto& module =
       load_module<ImportModule>("import-onnx", import_module_symbol, "libonnx-dev, libprotobuf-dev and protobuf-compiler");
-  return module.run(read_file(path, max_onnx_bytes), path, options);
+  FileStream file(path, max_onnx_bytes);
+  return module.run(file, path, options);
 }
 
 Import import_configuration(const std::string& path, const ImportOptions& options) {

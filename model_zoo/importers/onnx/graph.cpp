@@ -4,13 +4,12 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 #include <onnx/defs/schema.h>
 
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "model_zoo/importers/onnx/model_stream.hpp"
 
 namespace ddl::onnx_import {
 namespace {
@@ -109,15 +108,11 @@ constexpr WeightPlace weight_places[] = {
 
 }  // namespace
 
-Graph::Graph(std::string_view bytes, const std::string& origin) : origin_(origin) {
+Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin) : origin_(origin) {
   // What protobuf prints on its own would come before our message.
   google::protobuf::SetLogHandler(nullptr);
-  if (bytes.empty()) fail("the file is empty", "export the network again");
-  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
-  google::protobuf::io::CodedInputStream coded(&stream);
-  if (!file_.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
-    fail("this is no ONNX file, or a part of one", "export the network again, and copy the whole file");
-  }
+  file_ = read_model(bytes, origin);
+  if (bytes.ByteCount() == 0) fail("the file is empty", "export the network again");
   if (!file_.has_graph() || file_.graph().node_size() == 0) {
     fail("the file has no graph with nodes", "is it a network that torch.onnx.export or another exporter wrote?");
   }
@@ -143,10 +138,11 @@ void Graph::check_opset() {
 }
 
 void Graph::read_stored() {
-  for (const onnx::TensorProto& tensor : file_.graph().initializer()) {
+  for (onnx::TensorProto& tensor : *file_.mutable_graph()->mutable_initializer()) {
     if (!stored_.emplace(tensor.name(), stored_tensor(tensor, tensor.name(), origin_)).second) {
       fail(fmt::format("two stored tensors are named {}", quote(tensor.name())));
     }
+    tensor.Clear();
   }
   if (file_.graph().sparse_initializer_size() > 0) fail("the file stores sparse tensors, which are not understood");
 }

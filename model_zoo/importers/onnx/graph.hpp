@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include <google/protobuf/io/zero_copy_stream.h>
 #include <onnx/onnx_pb.h>
 
 #include "model_zoo/importers/onnx/numbers.hpp"
@@ -33,7 +34,7 @@ class Graph {
  public:
   /// Throws Error: no ONNX file, another opset than 11 to 17, names that are missing, defined twice or later, sizes that are
   /// unknown or too large, wrong attributes or numbers of inputs of an operator.
-  Graph(std::string_view bytes, const std::string& origin);
+  Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin);
 
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] int opset() const { return opset_; }

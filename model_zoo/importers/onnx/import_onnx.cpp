@@ -1,7 +1,12 @@
 #include "model_zoo/importers/onnx/import_onnx.hpp"
 
-#include <fmt/format.h>
+#include <exception>
+#include <span>
 
+#include <fmt/format.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "core/error.hpp"
 #include "model_zoo/importers/onnx/translation.hpp"
 #include "model_zoo/importers/onnx/yaml_writer.hpp"
 
@@ -17,9 +22,29 @@ std::string stem_of(const std::string& path) {
   return name.empty() ? "imported" : name;
 }
 
-}  // namespace
+/// A file as protobuf reads it, which knows no exceptions: what is wrong with the file is thrown once it is back.
+class FileBytes : public google::protobuf::io::CopyingInputStream {
+ public:
+  explicit FileBytes(FileStream& file) : file_(file) {}
 
-Import import_onnx(std::string_view bytes, const std::string& origin, const ImportOptions& options) {
+  int Read(void* into, int size) override {
+    try {
+      return static_cast<int>(file_.read({static_cast<char*>(into), static_cast<std::size_t>(size)}));
+    } catch (...) {
+      problem_ = std::current_exception();
+      return -1;
+    }
+  }
+  void throw_problem() const {
+    if (problem_) std::rethrow_exception(problem_);
+  }
+
+ private:
+  FileStream& file_;
+  std::exception_ptr problem_;
+};
+
+Import imported(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin, const ImportOptions& options) {
   const onnx_import::Graph graph(bytes, origin);
   const onnx_import::Network network = onnx_import::Translation(graph, options).run();
   const onnx::ModelProto& file = graph.file();
@@ -30,6 +55,25 @@ Import import_onnx(std::string_view bytes, const std::string& origin, const Impo
       .description = fmt::format("imported from an ONNX file of opset {}{}", graph.opset(), writer),
       .source = {}};
   return {.model_file = onnx_import::model_file(heading, network), .warnings = network.warnings};
+}
+
+}  // namespace
+
+Import import_onnx(FileStream& file, const std::string& origin, const ImportOptions& options) {
+  constexpr int block_bytes = 1 << 16;
+  FileBytes bytes(file);
+  google::protobuf::io::CopyingInputStreamAdaptor stream(&bytes, block_bytes);
+  try {
+    return imported(stream, origin, options);
+  } catch (const Error&) {
+    bytes.throw_problem();  // which comes before what is wrong with the half of it
+    throw;
+  }
+}
+
+Import import_onnx(std::string_view bytes, const std::string& origin, const ImportOptions& options) {
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  return imported(stream, origin, options);
 }
 
 }  // namespace ddl

@@ -3,12 +3,15 @@
 #include <string>
 #include <string_view>
 
+#include "core/file_stream.hpp"
 #include "model_zoo/importers/import.hpp"
 
 namespace ddl {
 
-/// A model file for the network in an ONNX file. `bytes` are the file, `origin` its name for messages. Throws Error where
-/// the file is none, or has a node that is not understood.
+/// A model file for the network in an ONNX file. `origin` is its name for messages. Throws Error where the file is none, or
+/// has a node that is not understood.
+[[nodiscard]] Import import_onnx(FileStream& file, const std::string& origin, const ImportOptions& options);
+/// The same of the bytes of a file.
 [[nodiscard]] Import import_onnx(std::string_view bytes, const std::string& origin, const ImportOptions& options);
 
 }  // namespace ddl

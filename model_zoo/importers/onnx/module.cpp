@@ -12,9 +12,9 @@
 namespace ddl {
 namespace {
 
-Import run(std::string_view bytes, const std::string& origin, const ImportOptions& options) {
+Import run(FileStream& file, const std::string& origin, const ImportOptions& options) {
   try {
-    return import_onnx(bytes, origin, options);
+    return import_onnx(file, origin, options);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& problem) {

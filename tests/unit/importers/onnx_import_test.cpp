@@ -3,6 +3,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/defs/parser.h>
 
 #include "core/csv.hpp"
@@ -95,7 +96,8 @@ TEST_CASE("every layer of an import has the shape that the ONNX library infers")
     const std::string path = DATA_FOLDER + name + ".onnx";
     const std::string bytes = read_file(path);
     const ImportOptions options;
-    const onnx_import::Graph graph(bytes, path);
+    google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+    const onnx_import::Graph graph(stream, path);
     const onnx_import::Network network = onnx_import::Translation(graph, options).run();
     const Model model = read_back(import_file(name));
     std::size_t index = 0;

@@ -1,0 +1,75 @@
+#include "core/file_stream.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/input_files.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+[[noreturn]] void fail_to_read(const std::string& path, int reason) {
+  throw Error(fmt::format("cannot read {}: {}", quote(path), std::generic_category().message(reason)),
+              reason == ENOENT ? "check its spelling; a path starts at the folder that you are in, or at /" : "");
+}
+
+}  // namespace
+
+// Opened without waiting: opening a pipe would last until somebody opens its other end.
+FileStream::FileStream(std::string path, std::size_t max_bytes)
+    : path_(std::move(path)), max_bytes_(max_bytes), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (!file_.is_open()) fail_to_read(path_, errno);
+  struct stat status {};
+  if (::fstat(file_.number(), &status) != 0) fail_to_read(path_, errno);
+  note_input_file(status);
+  if (S_ISREG(status.st_mode) && static_cast<std::uintmax_t>(status.st_size) > max_bytes_) refuse_longer();
+  awaits_writer_ = S_ISFIFO(status.st_mode);
+}
+
+std::size_t FileStream::read(std::span<char> into) {
+  while (true) {
+    const ssize_t count = ::read(file_.number(), into.data(), into.size());
+    if (count == 0) {
+      // The end, or a pipe that nobody has opened for writing yet.
+      if (!awaits_writer_) return 0;
+      if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: nobody writes to this pipe", quote(path_)));
+      constexpr int step_ms = 20;
+      patience_ms_ -= step_ms;
+      if (wait(step_ms)) awaits_writer_ = false;
+      continue;
+    }
+    if (count < 0 && errno != EINTR && errno != EAGAIN) fail_to_read(path_, errno);
+    awaits_writer_ = false;
+    if (count < 0) {
+      if (errno == EAGAIN) static_cast<void>(wait(-1));
+      continue;
+    }
+    bytes_ += static_cast<std::size_t>(count);
+    if (bytes_ > max_bytes_) refuse_longer();
+    return static_cast<std::size_t>(count);
+  }
+}
+
+bool FileStream::wait(int milliseconds) const {
+  pollfd state{.fd = file_.number(), .events = POLLIN, .revents = 0};
+  const int ready = ::poll(&state, 1, milliseconds);
+  if (ready < 0 && errno != EINTR) fail_to_read(path_, errno);
+  return ready > 0;
+}
+
+void FileStream::refuse_longer() const {
+  throw Error(
+      fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path_), static_cast<double>(max_bytes_) / 0x1p20));
+}
+
+}  // namespace ddl
