@@ -14,6 +14,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// `data`, `data, copies of shards`, `all ranks`
+std::string whose_text(const Communicator& communicator) {
+  switch (communicator.among) {
+    case Among::axis:
+      return std::string(to_string(communicator.axis));
+    case Among::copies_of_shards:
+      return fmt::format("{}, copies of shards", to_string(communicator.axis));
+    case Among::all_ranks:
+      return "all ranks";
+    case Among::replica:
+      return "one replica";
+    case Among::neighbours:
+      return "neighbouring stages";
+    case Among::end_stages:
+      return "the first and the last stage";
+  }
+  return {};
+}
+
 /// Of what is there at the peak, so many rows.
 constexpr std::size_t rows_of_text = 10;
 
@@ -58,18 +77,19 @@ Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_
 }
 
 void add_communicators(Document& document, const Estimate& estimate, const Study& study) {
-  const std::vector<Communicator> communicators = communicators_of(estimate.plan, study.machine().device);
+  const std::vector<Communicator> communicators =
+      communicators_of(estimate.plan, study.machine().device, engine_groups_of(study.job()));
   if (communicators.empty()) return;
   Table table({words("communication"), figures("ranks"), figures("memory")});
   Bytes of_library{};
   for (const Communicator& each : communicators) {
-    table.add({fmt::format("communicator of {}{}", to_string(each.axis), each.of_copies ? ", copies of shards" : ""),
-               fmt::format("{:.0f}", each.ranks), humanize(each.bytes)});
+    table.add({"communicator of " + whose_text(each), fmt::format("{:.0f}", each.ranks), humanize(each.bytes)});
     of_library += each.bytes;
   }
   if (const Bytes buckets = estimate.memory.communication - of_library; buckets > Bytes{})
     table.add({"buckets of gradients and weights", "", humanize(buckets)});
-  const CommunicationBuffers buffers = communication_buffers(estimate.plan, study.machine().device);
+  const CommunicationBuffers buffers =
+      communication_buffers(estimate.plan, study.machine().device, engine_groups_of(study.job()));
   table.legend = fmt::format(
       "of the library's {}, at most {}: buffers of channels, and idle communicators that a framework makes beside these",
       humanize(buffers.expected), humanize(buffers.most));
@@ -77,9 +97,14 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
 }
 
 Json communicators_to_json(const Estimate& estimate, const Study& study) {
-  return json_list(communicators_of(estimate.plan, study.machine().device), [](const Communicator& each) -> Json {
-    return {
-        {"axis", to_string(each.axis)}, {"ranks", each.ranks}, {"of_copies", each.of_copies}, {"bytes", each.bytes.value()}};
+  const EngineGroups engine = engine_groups_of(study.job());
+  return json_list(communicators_of(estimate.plan, study.machine().device, engine), [](const Communicator& each) -> Json {
+    const bool of_axis = each.among == Among::axis || each.among == Among::copies_of_shards;
+    return {{"axis", of_axis ? Json(to_string(each.axis)) : Json(nullptr)},
+            {"of", whose_text(each)},
+            {"ranks", each.ranks},
+            {"of_copies", each.among == Among::copies_of_shards},
+            {"bytes", each.bytes.value()}};
   });
 }
 
