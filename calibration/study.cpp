@@ -302,6 +302,7 @@ void Study::use_software() {
   if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
   if (software_.gradient_sums) assumptions_.gradient_sums = software_.gradient_sums;
   assumptions_.keeps_sent = software_.keeps_sent.value_or(assumptions_.keeps_sent);
+  assumptions_.engine_groups = software_.engine_groups.value_or(assumptions_.engine_groups);
   assumptions_.flat_gradients = software_.flat_gradients.value_or(assumptions_.flat_gradients);
   assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
   assumptions_.composites = software_.composites.value_or(assumptions_.composites);

@@ -125,6 +125,9 @@ struct Assumptions {
   bool flat_gradients = false;
   /// A stage of a pipeline keeps what it has sent until its backward [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
+  /// The engine has communicators beside those of the axes: of all ranks, of the ranks of one replica, of neighbouring
+  /// stages, and of the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and p2p.py].
+  bool engine_groups = false;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< s of the parameter server

@@ -113,6 +113,7 @@ const std::vector<RecipeKey>& recipe_keys() {
        }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
+      {"engine_groups", [](const YamlNode& v, SoftwareFile& s) { s.engine_groups = v.boolean(); }},
       {"keeps_sent", [](const YamlNode& v, SoftwareFile& s) { s.keeps_sent = v.boolean(); }},
       {"flat_gradients", [](const YamlNode& v, SoftwareFile& s) { s.flat_gradients = v.boolean(); }},
       {"images_only", [](const YamlNode& v, SoftwareFile& s) { s.images_only = v.boolean(); }},

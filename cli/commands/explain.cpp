@@ -20,6 +20,7 @@
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_terms.hpp"
+#include "cli/documents/out_of_core.hpp"
 #include "cli/documents/steps.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
@@ -27,6 +28,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -39,7 +41,7 @@ struct ExplainOptions {
   PlanOptions plan;
   Training training;
   std::string why_not, against, memory_timeline, like;
-  bool memory = false;
+  bool memory = false, out_of_core = false;
 };
 
 /// Everything the report says, computed before any of it is written.
@@ -50,6 +52,7 @@ struct ExplainAnswer {
   std::optional<MemoryTimeline> timeline;  ///< where it was asked for
   std::optional<MemoryTerms> terms;        ///< the same
   std::string drawn;                       ///< the file it was drawn into
+  std::optional<OutOfCore> out_of_core;    ///< where it was asked for
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
@@ -171,6 +174,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   }
   if (answer.terms) add_memory_terms(document, *answer.terms, estimate.memory);
   if (answer.timeline) add_timeline(document, *answer.timeline, study.model());
+  if (answer.out_of_core) add_out_of_core(document, *answer.out_of_core, estimate, study);
   if (!answer.drawn.empty()) document.line(fmt::format("drawn in {}", answer.drawn));
   for (const auto* pair : {&answer.why_not, &answer.against}) {
     if (*pair) add_comparison(document, answer.explanation, **pair);
@@ -202,6 +206,7 @@ Json json_of(const ExplainAnswer& answer) {
   json["communicators"] = communicators_to_json(answer.explanation.estimate, study);
   if (answer.terms) json["memory_terms"] = memory_terms_to_json(*answer.terms);
   if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
+  if (answer.out_of_core) json["out_of_core"] = out_of_core_to_json(*answer.out_of_core, estimate, study);
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
   json["inputs"] = inputs_to_json(study, answer.training);
@@ -239,6 +244,18 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.device_memory()),
                "--memory-timeline");
   answer.drawn = options.memory_timeline;
+}
+
+/// The plan with its activations in the memory of the host, or computed again.
+OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
+  const Study& study = *answer.study;
+  const Estimate& estimate = answer.explanation.estimate;
+  if (!answer.explanation.priced() || !may_be_out_of_core(estimate.plan, study.assumptions())) {
+    const char* hint = answer.ideal ? "the closed forms of --ideal know sums alone"
+                                    : "it is for plans without a pipeline, --recompute and --offload-activations";
+    throw Error("the layers of this plan have no choice of what becomes of their activations", hint);
+  }
+  return out_of_core(study.job(), estimate.plan, estimate.memory);
 }
 
 Report explain(const ExplainOptions& asked_options, const Command& command, const ReportOptions& report_options) {
@@ -282,6 +299,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (!options.why_not.empty()) answer->why_not = compared_with("--why-not", options.why_not, *answer, estimator);
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
+  if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
   remove_said(answer->defaults, said);
   Report report;
@@ -332,6 +350,9 @@ void add_explain(const Command& program, Request& request) {
   command
       .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")
       .file();
+  command.add_switch("--out-of-core", options->out_of_core,
+                     "make the plan fit: each group of layers keeps its activations, moves them to the host, or computes "
+                     "them again");
   add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     request.run = [options, command, &request] {

@@ -14,6 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// `data`, `data, copies of shards`, `all ranks`
 /// Of what is there at the peak, so many rows.
 constexpr std::size_t rows_of_text = 10;
 
@@ -46,6 +47,24 @@ std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const St
   return text;
 }
 
+std::string whose_text(const Communicator& communicator) {
+  switch (communicator.among) {
+    case Among::axis:
+      return std::string(to_string(communicator.axis));
+    case Among::copies_of_shards:
+      return fmt::format("{}, copies of shards", to_string(communicator.axis));
+    case Among::all_ranks:
+      return "all ranks";
+    case Among::replica:
+      return "one replica";
+    case Among::neighbours:
+      return "neighbouring stages";
+    case Among::end_stages:
+      return "the first and the last stage";
+  }
+  return {};
+}
+
 std::string assumed_text(const MemoryBreakdown& memory) {
   Bytes assumed{};
   for (const MemoryItem item : all_memory_items) {
@@ -68,15 +87,15 @@ Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_
 
 void add_communicators(Document& document, const Estimate& estimate, const Study& study) {
   const Device& device = study.machine().device;
-  const std::vector<Communicator> communicators = communicators_of(estimate.plan, device);
+  const EngineGroups engine = engine_groups_of(study.job());
+  const std::vector<Communicator> communicators = communicators_of(estimate.plan, device, engine);
   const int idle = study.assumptions().idle_communicators;
   const Bytes of_idle = idle_communicator_bytes(idle, device);
   if (communicators.empty() && of_idle <= Bytes{}) return;
   Table table({words("communication"), figures("ranks"), figures("memory")});
   Bytes of_library{};
   for (const Communicator& each : communicators) {
-    table.add({fmt::format("communicator of {}{}", to_string(each.axis), each.of_copies ? ", copies of shards" : ""),
-               fmt::format("{:.0f}", each.ranks), humanize(each.bytes)});
+    table.add({"communicator of " + whose_text(each), fmt::format("{:.0f}", each.ranks), humanize(each.bytes)});
     of_library += each.bytes;
   }
   if (of_idle > Bytes{}) {
@@ -86,7 +105,7 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
   }
   if (const Bytes buckets = estimate.memory.communication - of_library; buckets > Bytes{})
     table.add({"buckets of gradients and weights", "", humanize(buckets)});
-  const CommunicationBuffers buffers = communication_buffers(estimate.plan, device, idle);
+  const CommunicationBuffers buffers = communication_buffers(estimate.plan, device, engine, idle);
   table.legend = fmt::format("of the library's {}, at most {}: assumed, as reported of other machines{}",
                              humanize(buffers.expected), humanize(buffers.most),
                              idle > 0 ? "" : "; --idle-communicators adds those that a framework makes beside these");
@@ -94,9 +113,14 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
 }
 
 Json communicators_to_json(const Estimate& estimate, const Study& study) {
-  return json_list(communicators_of(estimate.plan, study.machine().device), [](const Communicator& each) -> Json {
-    return {
-        {"axis", to_string(each.axis)}, {"ranks", each.ranks}, {"of_copies", each.of_copies}, {"bytes", each.bytes.value()}};
+  const EngineGroups engine = engine_groups_of(study.job());
+  return json_list(communicators_of(estimate.plan, study.machine().device, engine), [](const Communicator& each) -> Json {
+    const bool of_axis = each.among == Among::axis || each.among == Among::copies_of_shards;
+    return {{"axis", of_axis ? Json(to_string(each.axis)) : Json(nullptr)},
+            {"of", whose_text(each)},
+            {"ranks", each.ranks},
+            {"of_copies", each.among == Among::copies_of_shards},
+            {"bytes", each.bytes.value()}};
   });
 }
 

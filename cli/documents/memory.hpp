@@ -27,6 +27,9 @@ inline constexpr std::string_view held_name = "as nvidia-smi shows it";
 /// `14.6 GiB of 15.8 GiB per GPU: AT-RISK, at most 18.1 GiB`
 [[nodiscard]] std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const Study& study);
 
+/// Whose ranks a communicator has: `data, copies of shards`.
+[[nodiscard]] std::string whose_text(const Communicator& communicator);
+
 /// How much of the total is known of other machines alone: `assumed: 1.60 GiB of it (3 %), …`.
 [[nodiscard]] std::string assumed_text(const MemoryBreakdown& memory);
 

@@ -162,8 +162,8 @@ class TermsMaker {
 
   void communication() {
     const Device& device = study_.machine().device;
-    for (const Communicator& each : communicators_of(plan_, device)) {
-      add(MemoryItem::communication, fmt::format("communicator of {}, {:.0f} ranks", to_string(each.axis), each.ranks),
+    for (const Communicator& each : communicators_of(plan_, device, engine_groups_of(study_.job()))) {
+      add(MemoryItem::communication, fmt::format("communicator of {}, {:.0f} ranks", whose_text(each), each.ranks),
           each.bytes);
     }
     const int idle = study_.assumptions().idle_communicators;
@@ -194,7 +194,8 @@ class TermsMaker {
     add(fmt::format("{:.3g} % of the {} that the allocator hands out, which it may be unable to use",
                     100 * (unusable / allocated), humanize(allocated)),
         unusable);
-    const CommunicationBuffers buffers = communication_buffers(plan_, device, study_.assumptions().idle_communicators);
+    const CommunicationBuffers buffers =
+        communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
     add(fmt::format("the largest buffers of communicators that were reported, {}", humanize(buffers.most)),
         buffers.most - buffers.expected);
     const ContextBytes context = context_bytes(device, study_.assumptions().older_framework);

@@ -146,32 +146,49 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   return Bytes(items * (sums ? 4 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient));
 }
 
-std::vector<Communicator> communicators_of(const Plan& plan, const Device& device) {
+EngineGroups engine_groups_of(const Job& job) {
+  if (!job.assumptions.engine_groups) return EngineGroups::none;
+  return job.facts.tied.empty() ? EngineGroups::untied : EngineGroups::tied;
+}
+
+std::vector<Communicator> communicators_of(const Plan& plan, const Device& device, EngineGroups engine) {
   std::vector<Communicator> communicators;
   if (device.is_processor) return communicators;
-  const auto add = [&](Axis axis, double ranks, bool of_copies = false) {
-    if (ranks > 1) communicators.push_back({axis, ranks, of_copies, ranks == 2 ? of_two : of_more});
+  const auto add = [&](Axis axis, double ranks, Among among = Among::axis) {
+    if (ranks > 1) communicators.push_back({axis, ranks, among, ranks == 2 ? of_two : of_more});
   };
   add(Axis::data, plan.shards());
-  add(Axis::data, plan.shard_copies(), true);
+  add(Axis::data, plan.shard_copies(), Among::copies_of_shards);
   if (plan.second_shards() < plan.shards()) add(Axis::data, plan.second_shards());
   if (plan.mesh[Axis::data] > 1) add(Axis::spatial, plan.mesh[Axis::spatial]);
   for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
     add(axis, plan.mesh[axis]);
+  if (engine == EngineGroups::none) return communicators;
+  const auto ranks = static_cast<double>(plan.mesh.devices());
+  add(Axis::data, ranks, Among::all_ranks);
+  add(Axis::data, ranks / plan.mesh[Axis::data], Among::replica);
+  if (plan.mesh[Axis::pipeline] > 1) {
+    add(Axis::pipeline, 2, Among::neighbours);
+    if (engine == EngineGroups::tied) add(Axis::pipeline, 2, Among::end_stages);
+  }
   return communicators;
 }
 
 Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
 
-CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, int idle) {
+CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
   // 1.6 GB after one communicator, 6 GB when there are three [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
-  const std::vector<Communicator> communicators = communicators_of(plan, device);
-  for (const Communicator& each : communicators) buffers.expected += each.bytes;
-  const auto count = static_cast<double>(communicators.size());
+  double count = 0, more = 0;
+  for (const Communicator& each : communicators_of(plan, device, engine)) {
+    buffers.expected += each.bytes;
+    const bool of_engine = each.among != Among::axis && each.among != Among::copies_of_shards;
+    ++(of_engine ? more : count);
+  }
   if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
-  buffers.most = max(buffers.most, buffers.expected);
+  // Those of an engine have nothing idle beside them.
+  buffers.most = max(buffers.most + most_of_one * more, buffers.expected);
   // Those that exchange nothing have no buffers but the first ones.
   const Bytes of_idle = idle_communicator_bytes(idle, device);
   buffers.expected += of_idle;
@@ -179,10 +196,32 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
   return buffers;
 }
 
+namespace {
+
+/// A context with all kernels of PyTorch and its libraries, built for this device and loaded at once: what nvidia-smi showed
+/// of processes that had made one small tensor.
+Bytes whole_context(const Device& device) {
+  // V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022. RTX 2080 Ti and 3090:
+  // pytorch/pytorch, issue 49877, less the 158 MiB of its tensor.
+  struct Measured {
+    double capability;
+    Bytes bytes;
+  };
+  constexpr std::array<Measured, 4> known{
+      {{7.0, Bytes(1271 * mib)}, {7.5, Bytes(877 * mib)}, {8.0, Bytes(1573 * mib)}, {8.6, Bytes(1486 * mib)}}};
+  for (const Measured& each : known) {
+    if (device.compute_capability && std::abs(*device.compute_capability - each.capability) < 0.05) return each.bytes;
+  }
+  return Bytes(1008 * mib);  // a Titan V with PyTorch 1.3 [pytorch/pytorch, issue 28394]
+}
+
+}  // namespace
+
 ContextBytes context_bytes(const Device& device, bool all_kernels) {
   if (device.is_processor) return {};
-  constexpr Bytes as_needed(500 * mib), all(1008 * mib);
-  return {all_kernels ? all : as_needed, all};
+  if (all_kernels) return {whole_context(device), whole_context(device)};
+  constexpr Bytes as_needed(500 * mib), most(1008 * mib);
+  return {as_needed, most};
 }
 
 LibraryWorkspace library_workspace(const Device& device) {
@@ -312,7 +351,8 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   memory.peak_reserved = memory.allocated();
   memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated);
   const LibraryWorkspace library = library_workspace(job.machine.device);
-  const CommunicationBuffers buffers = communication_buffers(plan, job.machine.device, job.assumptions.idle_communicators);
+  const CommunicationBuffers buffers =
+      communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);
   const ContextBytes context = context_bytes(job.machine.device, job.assumptions.older_framework);
   memory.outside_buffers = buffers.expected;
   memory.communication += buffers.expected;

@@ -125,15 +125,23 @@ struct ParameterCounts {
 /// DistributedDataParallel, gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
 /// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
+/// Who the ranks of a communicator are: those along an axis, those of data that have the same place in each shard group, or
+/// those of an engine's own groups (Assumptions::engine_groups).
+enum class Among { axis, copies_of_shards, all_ranks, replica, neighbours, end_stages };
 /// A group of ranks that has a communicator of its own.
 struct Communicator {
   Axis axis = Axis::data;
   double ranks = 1;
-  bool of_copies = false;  ///< of the ranks of data that have the same place in each shard group
-  Bytes bytes{};           ///< of its buffers on each rank
+  Among among = Among::axis;
+  Bytes bytes{};  ///< of its buffers on each rank
 };
-/// Returns those of a plan: one for each axis along which it divides anything. None on processors.
-[[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device);
+/// Whether the framework's engine has groups of its own, and of stages that have copies of the same weights, too.
+enum class EngineGroups { none, untied, tied };
+[[nodiscard]] EngineGroups engine_groups_of(const Job& job);
+/// Returns the communicators of a plan on its first stage: one for each axis along which it divides anything, and those of
+/// the engine. None on processors.
+[[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device,
+                                                         EngineGroups engine = EngineGroups::none);
 /// Returns the buffers of communicators that exchange nothing (Assumptions::idle_communicators): each takes those of the
 /// smallest communicator.
 [[nodiscard]] Bytes idle_communicator_bytes(int idle, const Device& device);
@@ -142,9 +150,11 @@ struct Communicator {
 struct CommunicationBuffers {
   Bytes expected{}, most{};
 };
-[[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, int idle = 0);
+[[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device,
+                                                         EngineGroups engine = EngineGroups::none, int idle = 0);
 /// The memory that the driver and the handles of the libraries hold: 300 MB and more if kernels are loaded when they are
-/// needed (CUDA 11.7 and later), 1008 MiB if all are loaded at once [pytorch/pytorch, issues 107667 and 28394].
+/// needed (CUDA 11.7 and later) [pytorch/pytorch, issue 107667]; if all are loaded at once, as measured on devices of this
+/// compute capability, and 1008 MiB where none was measured [pytorch/pytorch, issue 28394].
 struct ContextBytes {
   Bytes expected{}, most{};
 };

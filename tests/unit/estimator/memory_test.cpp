@@ -482,4 +482,41 @@ TEST_CASE("with memory reuse given, memory is 2γδ(B(|x|+|y|)+|w|) whatever opt
   CHECK(whole_memory(owned, plan).total().value() == Approx(142.0));
 }
 
+TEST_CASE("an engine has communicators of all ranks, of a replica, of neighbouring stages and of those that share weights") {
+  constexpr double mib = 1024.0 * 1024;
+  Plan plan;
+  plan.mesh.set(Axis::data, 4);
+  plan.mesh.set(Axis::tensor, 2);
+  plan.mesh.set(Axis::pipeline, 4);
+  const Device device = nodes_of_four().device;
+  const auto bytes = [&](EngineGroups engine) { return communication_buffers(plan, device, engine).expected.value() / mib; };
+  // Data and pipeline of four, tensor of two; then 32 ranks, 8 of a replica, and two pairs.
+  CHECK(bytes(EngineGroups::none) == 2 * 688 + 544);
+  CHECK(bytes(EngineGroups::untied) == 2 * 688 + 544 + 2 * 688 + 544);
+  CHECK(bytes(EngineGroups::tied) == 2 * 688 + 544 + 2 * 688 + 2 * 544);
+  CHECK((communication_buffers(plan, device, EngineGroups::tied).most - communication_buffers(plan, device).most).value() ==
+        Approx(4 * 1.6e9));
+  // On one node without replicas, all ranks are one replica, which has a communicator as well.
+  plan.mesh.set(Axis::data, 1);
+  plan.mesh.set(Axis::pipeline, 1);
+  CHECK(bytes(EngineGroups::tied) == 3 * 544);
+  plan.mesh.set(Axis::tensor, 1);
+  CHECK(bytes(EngineGroups::tied) == 0);
+}
+
+TEST_CASE("a context with all kernels is as large as on a device of the same compute capability") {
+  constexpr double mib = 1024.0 * 1024;
+  Device device = nodes_of_four().device;
+  CHECK(context_bytes(device, true).expected.value() == 1008 * mib);
+  CHECK(context_bytes(device).expected.value() == 500 * mib);
+  for (const auto& [capability, size] :
+       {std::pair{7.0, 1271.0}, {7.5, 877.0}, {8.0, 1573.0}, {8.6, 1486.0}, {9.0, 1008.0}}) {
+    device.compute_capability = capability;
+    CHECK(context_bytes(device, true).expected.value() == size * mib);
+    CHECK(context_bytes(device).expected.value() == 500 * mib);
+  }
+  device.is_processor = true;
+  CHECK(context_bytes(device, true).expected.value() == 0);
+}
+
 }  // namespace
