@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `data`, `data, copies of shards`, `all ranks`
 /// Of what is there at the peak, so many rows.
 constexpr std::size_t rows_of_text = 10;
 
