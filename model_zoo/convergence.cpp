@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/yaml_node.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
 #include "model_zoo/sample_shape.hpp"
 
 namespace ddl {

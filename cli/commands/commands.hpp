@@ -20,6 +20,7 @@ struct Request {
 void add_profile(const Command& program, Request& request);
 void add_profile_import(const Command& profile, Request& request);  // a command of `profile`
 void add_profile_merge(const Command& profile, Request& request);   // the same
+void add_profile_compare(const Command& profile, Request& request); // the same
 void add_calibrate(const Command& program, Request& request);
 void add_calibrate_runs(const Command& calibrate, Request& request);       // a command of `calibrate`
 void add_calibrate_kernels(const Command& calibrate, Request& request);    // the same

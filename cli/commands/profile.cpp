@@ -339,6 +339,7 @@ void add_profile(const Command& program, Request& request) {
   command.allow_subcommand();
   add_profile_import(command, request);
   add_profile_merge(command, request);
+  add_profile_compare(command, request);
   command.callback([asked, command, &request] {
     if (command.has_chosen_subcommand()) return;
     request.run = [asked, &request] { return profile(*asked, request.command); };

@@ -14,6 +14,7 @@
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/row_filters.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
@@ -29,7 +30,7 @@ struct ValidateKernelsRequest {
 
 constexpr double most_overhead_us = 1'000'000;
 
-std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
+std::string error_text(double part) { return fmt::format("{:.1f} %", part * 100); }
 
 /// What the numbers of a group are called in CSV and JSON.
 Fields<KernelAccuracy> accuracy_fields() {
@@ -54,9 +55,9 @@ Document document_of(const KernelValidation& validation, std::size_t rows, std::
                essential(figures("rows")), essential(figures("error, median")), essential(figures("90 %")),
                figures("predicted / measured"), figures("inside 95 %"), words("rests on")});
   for (const KernelAccuracy& group : validation.groups) {
-    table.add({group.kernels, group.passes, group.precision, std::to_string(group.rows), percent(group.median_error),
-               percent(group.p90_error), fmt::format("{:.2f}", group.median_ratio),
-               group.inside ? percent(*group.inside) : "-", std::string(to_string(group.source))});
+    table.add({group.kernels, group.passes, group.precision, std::to_string(group.rows), error_text(group.median_error),
+               error_text(group.p90_error), fmt::format("{:.2f}", group.median_ratio),
+               group.inside ? error_text(*group.inside) : "-", std::string(to_string(group.source))});
   }
   document.apart(std::move(table));
   if (validation.refused > 0) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -75,8 +76,7 @@ std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const P
   const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
   const dnnl::primitive_attr scratch = own_scratchpad();
   const auto forward = [&](algorithm kind) {
-    return dnnl::eltwise_forward::primitive_desc(
-        {dnnl::prop_kind::forward_training, kind, data, function.alpha, function.beta}, scratch, device.engine);
+    return describe_function(device, scratch, kind, data, function.alpha, function.beta);
   };
   if (problem.pass == Pass::forward) {
     const auto description = forward(function.from_input);
@@ -88,8 +88,8 @@ std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const P
 
   const bool by_output = function.from_output != none;
   const algorithm kind = by_output ? function.from_output : function.from_input;
-  const dnnl::eltwise_backward::primitive_desc backward({kind, data, data, function.alpha, function.beta}, scratch,
-                                                        device.engine, forward(kind));
+  const dnnl::eltwise_backward::primitive_desc backward =
+      describe_function_backward(device, scratch, forward(kind), kind, data, function.alpha, function.beta);
   const Argument kept = by_output ? Argument{{TensorRole::output, 0, items, false}, DNNL_ARG_DST, data, data}
                                   : Argument{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, data, data};
   return primitive_kernel(device, dnnl::eltwise_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),

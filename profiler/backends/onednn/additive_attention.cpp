@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/row_softmax.hpp"
@@ -15,8 +16,7 @@ class Tanh {
   Tanh(const Device& device, std::int64_t items)
       : device_(device),
         data_(dense({items}, dnnl::memory::data_type::f32)),
-        tanh_(dnnl::eltwise_forward::primitive_desc(
-            {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_tanh, data_, 0.0F, 0.0F}, device.engine)) {}
+        tanh_(describe_function(device, {}, dnnl::algorithm::eltwise_tanh, data_, 0.0F, 0.0F)) {}
   void operator()(float* data) const {
     const dnnl::memory memory(data_, device_.engine, data);
     tanh_.execute(device_.stream, {{DNNL_ARG_SRC, memory}, {DNNL_ARG_DST, memory}});

@@ -1,4 +1,5 @@
 #include "profiler/backends/onednn/blas_kernels.hpp"
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/window_geometry.hpp"
 
@@ -65,14 +66,11 @@ template <class Forward, class BackwardData, class BackwardWeights>
 std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& problem, algorithm direct, bool transposed) {
   const Shapes s = shapes_of(problem, transposed);
   const dnnl::primitive_attr attributes = own_scratchpad();
-  const auto forward_description = [&](prop_kind kind) {
-    return s.has_bias ? typename Forward::desc(kind, direct, any(s.source), any(s.weights), s.bias, any(s.destination),
-                                               s.stride, s.dilation, s.before, s.after)
-                      : typename Forward::desc(kind, direct, any(s.source), any(s.weights), any(s.destination), s.stride,
-                                               s.dilation, s.before, s.after);
-  };
-  const typename Forward::primitive_desc forward(forward_description(prop_kind::forward_training), attributes,
-                                                 device.engine);
+  constexpr auto training = prop_kind::forward_training;
+  const auto forward = s.has_bias ? describe<Forward>(device, attributes, training, direct, any(s.source), any(s.weights),
+                                                      s.bias, any(s.destination), s.stride, s.dilation, s.before, s.after)
+                                  : describe<Forward>(device, attributes, training, direct, any(s.source), any(s.weights),
+                                                      any(s.destination), s.stride, s.dilation, s.before, s.after);
   const std::int64_t in = items(s.source);
   const std::int64_t out = items(s.destination);
   const std::int64_t weights = items(s.weights);
@@ -88,9 +86,9 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
       return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
                               std::move(arguments));
     case Pass::backward_data: {
-      const typename BackwardData::desc description(direct, any(s.source), any(s.weights), any(s.destination), s.stride,
-                                                    s.dilation, s.before, s.after);
-      const typename BackwardData::primitive_desc backward(description, attributes, device.engine, forward);
+      const auto backward =
+          describe_backward<BackwardData>(device, attributes, forward, direct, any(s.source), any(s.weights),
+                                          any(s.destination), s.stride, s.dilation, s.before, s.after);
       arguments = {
           {{TensorRole::output_gradient, 0, out, false}, DNNL_ARG_DIFF_DST, s.destination, backward.diff_dst_desc()},
           {{TensorRole::weight, 0, weights, false}, DNNL_ARG_WEIGHTS, s.weights, backward.weights_desc()},
@@ -99,12 +97,12 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
                               std::move(arguments));
     }
     default: {
-      const auto description =
-          s.has_bias ? typename BackwardWeights::desc(direct, any(s.source), any(s.weights), s.bias, any(s.destination),
-                                                      s.stride, s.dilation, s.before, s.after)
-                     : typename BackwardWeights::desc(direct, any(s.source), any(s.weights), any(s.destination), s.stride,
-                                                      s.dilation, s.before, s.after);
-      const typename BackwardWeights::primitive_desc backward(description, attributes, device.engine, forward);
+      const auto backward =
+          s.has_bias
+              ? describe_backward<BackwardWeights>(device, attributes, forward, direct, any(s.source), any(s.weights),
+                                                   s.bias, any(s.destination), s.stride, s.dilation, s.before, s.after)
+              : describe_backward<BackwardWeights>(device, attributes, forward, direct, any(s.source), any(s.weights),
+                                                   any(s.destination), s.stride, s.dilation, s.before, s.after);
       arguments = {
           {{TensorRole::input, 0, in, false}, DNNL_ARG_SRC, s.source, backward.src_desc()},
           {{TensorRole::output_gradient, 0, out, false}, DNNL_ARG_DIFF_DST, s.destination, backward.diff_dst_desc()},

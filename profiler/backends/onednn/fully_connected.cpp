@@ -1,4 +1,5 @@
 #include "profiler/backends/onednn/blas_kernels.hpp"
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/experts.hpp"
 
 namespace ddl::onednn {
@@ -27,10 +28,9 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
   const bool has_bias = problem.operation->attribute_values().flag("bias", true);
   const dnnl::primitive_attr attributes = own_scratchpad();
   const auto kind = dnnl::prop_kind::forward_training;
-  const dnnl::inner_product_forward::primitive_desc forward(
-      has_bias ? dnnl::inner_product_forward::desc(kind, source, weights, bias, destination)
-               : dnnl::inner_product_forward::desc(kind, source, weights, destination),
-      attributes, device.engine);
+  const auto forward =
+      has_bias ? describe<dnnl::inner_product_forward>(device, attributes, kind, source, weights, bias, destination)
+               : describe<dnnl::inner_product_forward>(device, attributes, kind, source, weights, destination);
   const KernelTensor input{TensorRole::input, 0, rows * from, false};
   const KernelTensor weight{TensorRole::weight, 0, to * from, false};
   std::vector<Argument> arguments;
@@ -43,8 +43,8 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
       return primitive_kernel(device, dnnl::inner_product_forward(forward), forward.scratchpad_desc(),
                               forward.impl_info_str(), std::move(arguments));
     case Pass::backward_data: {
-      const dnnl::inner_product_backward_data::primitive_desc backward({source, weights, destination}, attributes,
-                                                                       device.engine, forward);
+      const auto backward =
+          describe_backward<dnnl::inner_product_backward_data>(device, attributes, forward, source, weights, destination);
       arguments = {{{TensorRole::output_gradient, 0, rows * to, false}, DNNL_ARG_DIFF_DST, destination, destination},
                    {weight, DNNL_ARG_WEIGHTS, weights, weights},
                    {{TensorRole::input_gradient, 0, rows * from, true}, DNNL_ARG_DIFF_SRC, source, source}};
@@ -52,10 +52,10 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
                               backward.impl_info_str(), std::move(arguments));
     }
     default: {
-      const dnnl::inner_product_backward_weights::primitive_desc backward(
-          has_bias ? dnnl::inner_product_backward_weights::desc(source, weights, bias, destination)
-                   : dnnl::inner_product_backward_weights::desc(source, weights, destination),
-          attributes, device.engine, forward);
+      const auto backward = has_bias ? describe_backward<dnnl::inner_product_backward_weights>(
+                                           device, attributes, forward, source, weights, bias, destination)
+                                     : describe_backward<dnnl::inner_product_backward_weights>(device, attributes, forward,
+                                                                                               source, weights, destination);
       arguments = {{input, DNNL_ARG_SRC, source, source},
                    {{TensorRole::output_gradient, 0, rows * to, false}, DNNL_ARG_DIFF_DST, destination, destination},
                    {{TensorRole::weight_gradient, 0, to * from, true}, DNNL_ARG_DIFF_WEIGHTS, weights, weights}};

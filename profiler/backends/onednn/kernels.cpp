@@ -54,6 +54,10 @@ class PrimitiveKernel final : public PreparedKernel {
       const bool is_bf16 = argument.plain.data_type() == dnnl::memory::data_type::bf16;
       tensors_.back().precision = is_bf16 ? Precision::bf16 : Precision::fp32;
       memory_.emplace(argument.name, slot.own ? *slot.own : slot.plain);
+      if (argument.behind) {
+        slot.behind = dnnl::memory(argument.behind->plain, device.engine, nullptr);
+        memory_.emplace(argument.behind->name, *slot.behind);
+      }
       slots_.push_back(std::move(slot));
     }
     if (scratchpad.get_size() > 0) memory_.emplace(DNNL_ARG_SCRATCHPAD, in_workspace(scratchpad));
@@ -65,7 +69,9 @@ class PrimitiveKernel final : public PreparedKernel {
     for (auto& [memory, offset] : scratch_) memory.set_data_handle(device_.workspace->data() + offset);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
-      slot.plain.set_data_handle(static_cast<HostBuffer*>(buffers[i])->data());
+      auto* const data = static_cast<std::byte*>(static_cast<HostBuffer*>(buffers[i])->data());
+      slot.plain.set_data_handle(data);
+      if (slot.behind) slot.behind->set_data_handle(data + slot.plain.get_desc().get_size());
       if (slot.reorder && !slot.written) slot.reorder->execute(device_.stream, slot.plain, *slot.own);
       if (slot.added_to) {
         const dnnl::memory& memory = slot.own ? *slot.own : slot.plain;
@@ -84,6 +90,7 @@ class PrimitiveKernel final : public PreparedKernel {
   struct Slot {
     dnnl::memory plain;
     std::optional<dnnl::memory> own;
+    std::optional<dnnl::memory> behind;
     std::optional<dnnl::reorder> reorder;
     bool written = false, added_to = false;
   };

@@ -72,6 +72,12 @@ struct Device {
 /// Attributes that leave the scratch memory to us, so that it can be told.
 [[nodiscard]] dnnl::primitive_attr own_scratchpad();
 
+/// A second tensor of a primitive, which lies in the same buffer behind the first.
+struct Behind {
+  int name = 0;
+  dnnl::memory::desc plain;
+};
+
 /// One tensor of a kernel as the library's primitive wants it.
 struct Argument {
   KernelTensor tensor;
@@ -80,6 +86,7 @@ struct Argument {
   dnnl::memory::desc wanted;  ///< as the primitive takes it: where it differs, a reorder is part of the kernel
   bool added_to = false;      ///< the primitive adds to what is there: it is set to zero first, which is part of the kernel
   bool own = false;           ///< no tensor of the problem: memory that the kernel has for itself, zero at first
+  std::optional<Behind> behind{};  ///< where `plain` is but the first part of the buffer
 };
 
 /// One primitive with the reorders around it.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -66,12 +67,11 @@ std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem
   }
   if (problem.pass == Pass::forward) {
     std::vector<dnnl::memory::desc> data;
-    std::vector<dnnl::logsoftmax_forward> softmax;
+    std::vector<LogSoftmax> softmax;
     for (const Part& part : parts) {
       data.push_back(part.step == 1 ? dense({part.rows, part.classes}, dnnl::memory::data_type::f32)
                                     : dense({part.rows / part.step, part.classes, part.step}, dnnl::memory::data_type::f32));
-      softmax.emplace_back(
-          dnnl::logsoftmax_forward::primitive_desc({dnnl::prop_kind::forward_training, data.back(), 1}, device.engine));
+      softmax.emplace_back(describe_log_softmax(device, {}, data.back(), 1));
     }
     return loop_kernel(joined(inputs, output, kept), [=](std::span<DeviceBuffer* const> buffers) {
       float total = 0;

@@ -1,3 +1,4 @@
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -42,9 +43,9 @@ std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem
   const memory::desc none;  // nobody asks for the last state
   const auto direction = both ? rnn_direction::bidirectional_concat : rnn_direction::unidirectional_left2right;
   const dnnl::primitive_attr scratch = own_scratchpad();
-  const dnnl::lstm_forward::primitive_desc forward({dnnl::prop_kind::forward_training, direction, any(source), state, state,
-                                                    any(of_input), any(of_state), bias, any(destination), none, none},
-                                                   scratch, device.engine);
+  const auto forward =
+      describe<dnnl::lstm_forward>(device, scratch, dnnl::prop_kind::forward_training, direction, any(source), state, state,
+                                   any(of_input), any(of_state), bias, any(destination), none, none);
   const auto words = [](const memory::desc& desc) {
     return static_cast<std::int64_t>((desc.get_size() + sizeof(float) - 1) / sizeof(float));
   };
@@ -67,10 +68,10 @@ std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem
          {workspace, DNNL_ARG_WORKSPACE, kept, kept},
          {{TensorRole::output, 0, out, true}, DNNL_ARG_DST_LAYER, destination, forward.dst_layer_desc()}});
   }
-  const dnnl::lstm_backward::desc description(dnnl::prop_kind::backward, direction, any(source), state, state, any(of_input),
-                                              any(of_state), bias, any(destination), none, none, any(source), state, state,
-                                              any(of_input), any(of_state), bias, any(destination), none, none);
-  const dnnl::lstm_backward::primitive_desc backward(description, scratch, device.engine, forward);
+  const auto backward = describe_backward<dnnl::lstm_backward>(
+      device, scratch, forward, dnnl::prop_kind::backward, direction, any(source), state, state, any(of_input),
+      any(of_state), bias, any(destination), none, none, any(source), state, state, any(of_input), any(of_state), bias,
+      any(destination), none, none);
   return primitive_kernel(
       device, dnnl::lstm_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
       {{input, DNNL_ARG_SRC_LAYER, source, backward.src_layer_desc()},

@@ -1,6 +1,7 @@
 #include "profiler/backends/onednn/matrix_product.hpp"
 
 #include "profiler/backends/onednn/blas.hpp"
+#include "profiler/backends/onednn/descriptions.hpp"
 
 namespace ddl::onednn {
 
@@ -22,7 +23,7 @@ MatrixProduct::MatrixProduct(const Device& device, const Shape& shape) : device_
     after.append_sum();
     attributes.set_post_ops(after);
   }
-  product_ = dnnl::matmul(dnnl::matmul::primitive_desc({a_, b_, c_}, attributes, device.engine));
+  product_ = dnnl::matmul(describe<dnnl::matmul>(device, attributes, a_, b_, c_));
 }
 
 void MatrixProduct::operator()(const float* a, const float* b, float* c) const {

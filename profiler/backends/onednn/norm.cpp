@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/norms.hpp"
 
 namespace ddl::onednn {
@@ -50,20 +51,22 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
   const NormParameters parameters(problem);
   const bool one = parameters.scale != parameters.shift;
   const auto flags = parameters.items() == 0 ? normalization_flags::none
-                     : !one                  ? normalization_flags::use_scale_shift
+                     : !one                  ? scale_and_shift
                      : parameters.scale      ? normalization_flags::use_scale
                                              : normalization_flags::use_shift;
-  const typename Forward::primitive_desc forward({dnnl::prop_kind::forward_training, inner, norm_epsilon, flags}, scratch,
-                                                 device.engine);
+  const auto forward = describe_norm<Forward>(device, scratch, inner, norm_epsilon, flags);
   const std::int64_t items = problem.samples * problem.output.items();
   const memory::desc mean = forward.mean_desc();
   const memory::desc variance = forward.variance_desc();
   const auto count = [](const memory::desc& desc) { return static_cast<std::int64_t>(desc.get_size() / sizeof(float)); };
-  const memory::desc trained = one ? dense({parameters.channels}, memory::data_type::f32) : forward.weights_desc();
+  const memory::desc channels = dense({parameters.channels}, memory::data_type::f32);
+  const bool together = !one && norm_has_one_tensor;
+  const memory::desc trained = together ? forward.weights_desc() : channels;
   std::vector<Argument> arguments;
   if (parameters.items() > 0) {
-    const int name = !one ? DNNL_ARG_SCALE_SHIFT : parameters.scale ? DNNL_ARG_SCALE : DNNL_ARG_SHIFT;
+    const int name = !one ? scale_shift_argument : parameters.scale ? DNNL_ARG_SCALE : DNNL_ARG_SHIFT;
     arguments.push_back({{TensorRole::bias, 0, parameters.items(), false}, name, trained, trained});
+    if (!one && !together) arguments.back().behind = Behind{DNNL_ARG_SHIFT, channels};
   }
   const auto statistic = [&](int index, bool written) {
     const memory::desc& desc = index == 0 ? mean : variance;
@@ -81,16 +84,16 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
   // The gradients of scale and shift come out of the same sums: backward-weight has nothing left to do.
   if (problem.pass != Pass::backward_data) return empty_kernel();
   const auto kind = parameters.items() == 0 ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
-  const typename Backward::primitive_desc backward({kind, inner, inner, norm_epsilon, flags}, scratch, device.engine,
-                                                   forward);
+  const auto backward = describe_norm_backward<Backward>(device, scratch, forward, kind, inner, norm_epsilon, flags);
   arguments.insert(arguments.end(), {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, plain, inner},
                                      statistic(0, false),
                                      statistic(1, false),
                                      {{TensorRole::output_gradient, 0, items, false}, DNNL_ARG_DIFF_DST, plain, inner},
                                      {{TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DIFF_SRC, plain, inner}});
   if (parameters.items() > 0) {
-    const int name = !one ? DNNL_ARG_DIFF_SCALE_SHIFT : parameters.scale ? DNNL_ARG_DIFF_SCALE : DNNL_ARG_DIFF_SHIFT;
+    const int name = !one ? scale_shift_gradient_argument : parameters.scale ? DNNL_ARG_DIFF_SCALE : DNNL_ARG_DIFF_SHIFT;
     arguments.push_back({{TensorRole::bias_gradient, 0, parameters.items(), true}, name, trained, trained});
+    if (!one && !together) arguments.back().behind = Behind{DNNL_ARG_DIFF_SHIFT, channels};
   }
   return primitive_kernel(device, Backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
                           std::move(arguments));

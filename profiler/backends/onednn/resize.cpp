@@ -1,3 +1,4 @@
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -12,14 +13,14 @@ std::unique_ptr<PreparedKernel> prepare_resize(const Device& device, const Probl
   const auto kind = problem.operation->attribute_values().text("kind") == "linear" ? dnnl::algorithm::resampling_linear
                                                                                    : dnnl::algorithm::resampling_nearest;
   const dnnl::primitive_attr scratch = own_scratchpad();
-  const dnnl::resampling_forward::primitive_desc forward({dnnl::prop_kind::forward_training, kind, source, destination},
-                                                         scratch, device.engine);
+  const auto forward =
+      describe<dnnl::resampling_forward>(device, scratch, dnnl::prop_kind::forward_training, kind, source, destination);
   if (problem.pass == Pass::forward) {
     return primitive_kernel(device, dnnl::resampling_forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
                             {{{TensorRole::input, 0, in, false}, DNNL_ARG_SRC, source, source},
                              {{TensorRole::output, 0, out, true}, DNNL_ARG_DST, destination, destination}});
   }
-  const dnnl::resampling_backward::primitive_desc backward({kind, source, destination}, scratch, device.engine, forward);
+  const auto backward = describe_backward<dnnl::resampling_backward>(device, scratch, forward, kind, source, destination);
   return primitive_kernel(device, dnnl::resampling_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
                           {{{TensorRole::output_gradient, 0, out, false}, DNNL_ARG_DIFF_DST, destination, destination},
                            {{TensorRole::input_gradient, 0, in, true}, DNNL_ARG_DIFF_SRC, source, source}});

@@ -1,14 +1,16 @@
 #include "profiler/backends/onednn/row_softmax.hpp"
 
+#include "profiler/backends/onednn/descriptions.hpp"
+
 namespace ddl::onednn {
 
 using dnnl::memory;
 
 RowSoftmax::RowSoftmax(const Device& device, std::int64_t rows, std::int64_t columns)
     : device_(device), rows_(dense({rows, columns}, memory::data_type::f32)) {
-  const dnnl::softmax_forward::primitive_desc forward({dnnl::prop_kind::forward_training, rows_, 1}, device.engine);
+  const dnnl::softmax_forward::primitive_desc forward = describe_softmax(device, {}, rows_, 1);
   forward_ = dnnl::softmax_forward(forward);
-  backward_ = dnnl::softmax_backward(dnnl::softmax_backward::primitive_desc({rows_, rows_, 1}, device.engine, forward));
+  backward_ = dnnl::softmax_backward(describe_softmax_backward(device, {}, forward, rows_, 1));
 }
 
 void RowSoftmax::forward(float* from, float* to) const {

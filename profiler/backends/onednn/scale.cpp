@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -16,9 +17,8 @@ std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Pro
   const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
   const bool forward = problem.pass == Pass::forward;
   // The gradient is multiplied as the input is.
-  const dnnl::eltwise_forward::primitive_desc description(
-      {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_linear, data, factor, 0.0F}, own_scratchpad(),
-      device.engine);
+  const dnnl::eltwise_forward::primitive_desc description =
+      describe_function(device, own_scratchpad(), dnnl::algorithm::eltwise_linear, data, factor, 0.0F);
   return primitive_kernel(
       device, dnnl::eltwise_forward(description), description.scratchpad_desc(), description.impl_info_str(),
       {{{forward ? TensorRole::input : TensorRole::output_gradient, 0, items, false}, DNNL_ARG_SRC, data, data},

@@ -1,3 +1,4 @@
+#include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -14,13 +15,13 @@ std::unique_ptr<PreparedKernel> prepare_softmax(const Device& device, const Prob
   const dnnl::memory::desc data = image ? tensor(problem.output, problem.samples, problem.precision)
                                         : dense({rows, problem.output.channels}, data_type(problem.precision));
   const dnnl::primitive_attr scratch = own_scratchpad();
-  const dnnl::softmax_forward::primitive_desc forward({dnnl::prop_kind::forward_training, data, 1}, scratch, device.engine);
+  const dnnl::softmax_forward::primitive_desc forward = describe_softmax(device, scratch, data, 1);
   if (problem.pass == Pass::forward) {
     return primitive_kernel(device, dnnl::softmax_forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
                             {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, data, data},
                              {{TensorRole::output, 0, items, true}, DNNL_ARG_DST, data, data}});
   }
-  const dnnl::softmax_backward::primitive_desc backward({data, data, 1}, scratch, device.engine, forward);
+  const dnnl::softmax_backward::primitive_desc backward = describe_softmax_backward(device, scratch, forward, data, 1);
   return primitive_kernel(device, dnnl::softmax_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
                           {{{TensorRole::output, 0, items, false}, DNNL_ARG_DST, data, data},
                            {{TensorRole::output_gradient, 0, items, false}, DNNL_ARG_DIFF_DST, data, data},
