@@ -12,6 +12,7 @@
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
 #include "calibration/communication/network_section.hpp"
+#include "calibration/day.hpp"
 #include "calibration/file_names.hpp"
 #include "calibration/launch_overhead.hpp"
 #include "calibration/learned_reader.hpp"
@@ -47,7 +48,8 @@ class CoefficientsReader {
     coefficients_.name = root_.at("name").name();
     coefficients_.machine = root_.at("machine").name();
     // Who reads the file later wants to know these three; no price depends on them.
-    for (const std::string_view key : {"description", "generator", "date"}) static_cast<void>(root_.at(key).text());
+    for (const std::string_view key : {"description", "generator"}) static_cast<void>(root_.at(key).text());
+    static_cast<void>(read_day(root_.at("date")));
     if (const auto models = root_.find("models")) {
       for (const YamlNode& item : models->items()) read_model(item);
     }

@@ -9,6 +9,7 @@
 
 #include "calibration/communication/exchange_facts.hpp"
 #include "calibration/communication/nccl_log.hpp"
+#include "calibration/day.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
@@ -97,7 +98,7 @@ MeasuredCurve read_entry(const YamlNode& node) {
   if (const auto both_ways = node.find("both_ways")) curve.both_ways = both_ways->boolean();
   if (const auto spread = node.find("spread")) curve.spread = spread->number(1, most_spread);
   if (const auto tool = node.find("tool")) curve.tool = tool->text();
-  if (const auto date = node.find("date")) curve.date = date->text();
+  if (const auto date = node.find("date")) curve.date = read_day(*date);
   curve.source = node.at("source").text();
   curve.points = read_points(node.at("times"));
   return curve;

@@ -195,6 +195,15 @@ TEST_CASE("fails with a number without unit, out of bounds, or without a listed 
   CHECK(error_with("layers: 2, source: log", "layers: 2, source: lag").find("unknown source 'lag'") != std::string::npos);
 }
 
+TEST_CASE("fails with a date that is none") {
+  for (const char* const date :
+       {"2026-02-29", "2026-13-01", "2026-00-10", "2026-01-011e308", "2026-1-1", "today", "2026-01-01T00:00"}) {
+    CAPTURE(date);
+    CHECK(error_with("date: 2026-01-01", std::string("date: ") + date).find("is no day") != std::string::npos);
+  }
+  CHECK(error_with("date: 2026-01-01", "date: 2028-02-29") == "no error");
+}
+
 TEST_CASE("fails with points that cannot be fitted") {
   CHECK(first_line(error_with("[[2, 75 ms], [4, 62.5 ms]]", "[]")) == "c.yaml:11:41: no points to fit");
   CHECK(first_line(error_with("[2, 75 ms]", "[1, 75 ms]")) == "c.yaml:11:43: '1' is too small: at least 2");
