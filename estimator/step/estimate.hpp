@@ -139,7 +139,6 @@ class Estimator {
   /// Adds how long a stage waits for activations that go to the memory of the host and come back. `own`: its first task.
   void add_activation_traffic(const Plan& plan, int stage, int first, int last, std::size_t own,
                               std::vector<Task>& tasks) const;
-  [[nodiscard]] Updates updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
   /// Returns the time of a whole iteration, with update, gradients and input.
