@@ -216,6 +216,13 @@ double stage_parameters(const Job& job, const LayerCostTable& table, int first, 
   return parameters;
 }
 
+MemoryState kept_by_micro_batch(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
+  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
+  StageRequests requests(job, plan, table, first, last, tally);
+  requests.keep(1);
+  return tally.mark();
+}
+
 StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
   MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
   StageRequests requests(job, plan, table, first, last, tally, parts);

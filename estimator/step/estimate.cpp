@@ -444,20 +444,29 @@ double Estimator::held_parts(const Plan& plan, int stage) const {
   return own > 0 ? 1 + parameters(plan.mesh[Axis::pipeline] - 1 - stage) / own : 2;
 }
 
-const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last, double parts) const {
-  // Stages inside a run of like layers need the same wherever they begin, but for its first repetition.
+LayerRange Estimator::foremost_alike(const Plan& plan, int first, int last) const {
   const LayerRuns& runs = table(plan).kinds().runs;
   const LayerRuns::Place begin = runs.place(first), end = runs.place(last);
-  if (begin.run == end.run && begin.repeat > 1) {
-    const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;
-    first -= shift;
-    last -= shift;
-  }
+  if (begin.run != end.run || begin.repeat <= 1) return {first, last};
+  const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;
+  return {first - shift, last - shift};
+}
+
+const StagePeaks& Estimator::peaks_of(const Plan& plan, int stage_first, int stage_last, double parts) const {
+  const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
   const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
   auto& peaks = split(plan).peaks;
   const auto known = peaks.find(key);
   if (known != peaks.end()) return known->second;
   return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last, parts)).first->second;
+}
+
+MemoryBreakdown Estimator::memory_of(const Plan& plan, int stage) const {
+  const std::vector<int>& firsts = stages(plan);
+  const auto index = static_cast<std::size_t>(stage);
+  const int first = firsts[index], last = firsts[index + 1];
+  const StagePeaks* peaks = job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last, held_parts(plan, stage));
+  return stage_memory(job_, plan, table(plan), stage, first, last, peaks);
 }
 
 Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
@@ -471,11 +480,7 @@ Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   }
   Fullest& result = all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, MemoryChoices(plan), {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
-    const auto index = static_cast<std::size_t>(stage);
-    const int first = firsts[index], last = firsts[index + 1];
-    const StagePeaks* peaks =
-        job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last, held_parts(plan, stage));
-    const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, first, last, peaks);
+    const MemoryBreakdown memory = memory_of(plan, stage);
     if (stage == 0 || memory.total() > result.memory.total()) {
       result.memory = memory;
       result.stage = stage;
