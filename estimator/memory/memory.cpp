@@ -271,6 +271,13 @@ ParameterCounts parameter_counts(const Job& job, const Plan& plan, const LayerCo
           .largest_trained = shards ? table.largest_trained(first, last) : 0.0};
 }
 
+MemoryState kept_by_micro_batch(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
+  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
+  StageRequests requests(job, plan, table, first, last, tally);
+  requests.keep(1);
+  return tally.mark();
+}
+
 StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
   MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
   StageRequests requests(job, plan, table, first, last, tally, parts);

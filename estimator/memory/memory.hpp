@@ -204,6 +204,10 @@ struct StagePeaks {
 [[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
                                      double parts = 1);
 
+/// Returns StagePeaks::earlier alone.
+[[nodiscard]] MemoryState kept_by_micro_batch(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
+                                              int last);
+
 /// Returns the memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job, at the
 /// moment at which the requests of a step are largest (StageRequests). Activations include the rounding of sizes. `peaks`
 /// are the peaks of the stage if they are known.

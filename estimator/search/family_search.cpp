@@ -134,6 +134,10 @@ void FamilySearch::try_all(const Candidates& candidates, std::int64_t all) {
   }
 }
 
+bool FamilySearch::has_rivals() const {
+  return best_ || (options_.top > 0 && leaders_.size() >= static_cast<std::size_t>(options_.top));
+}
+
 bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (options_.all) return false;
   if (options_.objective == Objective::memory) {
@@ -191,6 +195,7 @@ Seconds FamilySearch::lower_bound(Plan plan) {
 }
 
 void FamilySearch::reject(const Plan& plan, const Limits& limits) {
+  if (nearest_ && miss(limits) >= miss(*nearest_)) return;
   Estimate estimate;
   estimate.plan = plan;
   estimate.limits = limits;
@@ -256,6 +261,23 @@ void FamilySearch::keep(const RankedPlan& feasible) {
   if (result_.first.size() >= 2 * wanted + 1000) keep_first();
 }
 
+std::optional<Bytes> FamilySearch::hopeless_memory() const {
+  if (options_.all || !nearest_) return std::nullopt;
+  const auto [kinds, nearest] = miss(*nearest_);
+  if (kinds > 1) return std::nullopt;
+  return estimator_.job().machine.device.memory * std::max(1.0, nearest);
+}
+
+bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
+  const std::optional<Bytes> limit = hopeless_memory();
+  // Bounds come before sums of the same parts in another order.
+  constexpr double rounding = 1 - 1e-9;
+  return limit && std::all_of(choices.begin(), choices.end(), [&](const ChoiceValues& values) {
+           set_choices(plan, values);
+           return estimator_.parameters_lower_bound(plan) * rounding > *limit;
+         });
+}
+
 void FamilySearch::try_variants(Plan plan) {
   const std::vector<Placement> placements = space_.placements(plan);
   const bool by_time = !options_.all && options_.objective != Objective::memory;
@@ -281,20 +303,37 @@ void FamilySearch::try_variants(Plan plan) {
     plan.placement = placements.front();
     const std::vector<LikeChoices>& groups = space_.choices(plan);
     if (groups.empty() || is_ruled_out(plan, groups.front().front())) continue;
-    const bool all_beaten = needless || (by_time && beaten(estimator_.lower_bound(plan), plan));
+    const auto may_be_beaten = [&] { return by_time && has_rivals(); };
+    const bool all_beaten = needless || (may_be_beaten() && beaten(estimator_.lower_bound(plan), plan));
     misfits_ = 0;
+    // Of each group, the stages with which nothing fits.
+    std::vector<std::vector<std::vector<int>>> too_full(groups.size());
     for (const Placement& placement : placements) {
       plan.placement = placement;
       // Bounds that cost more to work out are closer.
-      const bool placed_beaten = all_beaten || (by_time && beaten(estimator_.placed_lower_bound(asked(plan)), plan));
-      for (const LikeChoices& choices : groups) {
+      const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(estimator_.placed_lower_bound(asked(plan)), plan));
+      for (std::size_t group = 0; group < groups.size(); ++group) {
+        const LikeChoices& choices = groups[group];
+        if (!placed_beaten && are_hopeless(plan, choices)) {
+          ++misfits_;
+          continue;
+        }
         set_choices(plan, choices.front());
-        if (placed_beaten || (by_time && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
-                                          beaten(estimator_.layers_time(plan), simplest(plan))))) {
+        const auto is_beaten = [&] {
+          return may_be_beaten() && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
+                                     (!memory_first_ && beaten(estimator_.layers_time(plan), simplest(plan))));
+        };
+        if (placed_beaten || is_beaten()) {
           result_.pruned += static_cast<std::int64_t>(choices.size());
           continue;
         }
-        try_choices(plan, choices);
+        // Where the ranks are matters to memory by the layers of the stages alone.
+        std::vector<std::vector<int>>& known = too_full[group];
+        const bool is_too_full =
+            !known.empty() && (plan.mesh[Axis::pipeline] == 1 ||
+                               std::find(known.begin(), known.end(), estimator_.stages(plan)) != known.end());
+        if (is_too_full) continue;
+        if (try_choices(plan, choices) && !options_.all) known.push_back(estimator_.stages(plan));
       }
       plan = simplest(plan);
     }
@@ -363,7 +402,7 @@ bool FamilySearch::is_never_better(const ChoiceValues& values, const ChoiceValue
   return false;
 }
 
-void FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
+bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
   const auto is_needless = [&](const ChoiceValues& values) {
@@ -390,22 +429,40 @@ void FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       return true;
     });
   };
+  bool none_fits = true;
   for (const ChoiceValues& values : choices) {
-    if (!options_.all &&
-        (is_never_better(values, choices.front()) || (by_time && (is_needless(values) || is_too_large(values))))) {
+    if (!options_.all && (is_never_better(values, choices.front()) || (by_time && is_too_large(values)))) {
       ++result_.pruned;
+      continue;
+    }
+    if (by_time && is_needless(values)) {
+      ++result_.pruned;
+      none_fits = false;
       continue;
     }
     set_choices(plan, values);
-    const Seconds iteration = estimator_.iteration(plan);
-    if (by_time && beaten(iteration, plan)) {
+    std::optional<Seconds> iteration;
+    const auto is_too_slow = [&] {
+      iteration = estimator_.iteration(plan);
+      if (!by_time || !beaten(*iteration, plan)) return false;
       ++result_.pruned;
       settled.push_back(values);
+      none_fits = false;
+      return true;
+    };
+    // Either rules plans out: what is likely to do so comes first.
+    const bool time_first = has_rivals() && !memory_first_;
+    if (time_first && is_too_slow()) continue;
+    if (const std::optional<Bytes> limit = hopeless_memory(); limit && estimator_.needs_more_than(plan, *limit)) {
+      memory_first_ = true;
+      ++misfits_;
+      too_large.push_back(values);
       continue;
     }
-    ++result_.priced;
-    const MemoryBreakdown& breakdown = estimator_.memory(plan);
+    const MemoryBreakdown breakdown = estimator_.memory(plan);
     if (const auto limit = estimator_.host_limit(plan, breakdown)) {
+      ++result_.priced;
+      none_fits = false;
       Limits limits;
       limits.add(*limit);
       reject(plan, limits);
@@ -414,17 +471,23 @@ void FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     const Bytes memory = breakdown.total();
     const Bytes available = estimator_.job().machine.device.memory;
     const Verdict verdict = verdict_of(breakdown, available);
+    memory_first_ = verdict > allowed_;
     if (verdict <= allowed_) {
+      if (!time_first && is_too_slow()) continue;
+      ++result_.priced;
+      none_fits = false;
       settled.push_back(values);
-      note(RankedPlan{plan, iteration, memory, options_.allow_risk ? Verdict::fits : verdict});
+      note(RankedPlan{plan, *iteration, memory, options_.allow_risk ? Verdict::fits : verdict});
       continue;
     }
+    ++result_.priced;
     has_risk_ = has_risk_ || verdict == Verdict::at_risk;
     ++misfits_;
     too_large.push_back(values);
     // Memory alone is the mildest kind of trouble.
     if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
   }
+  return none_fits;
 }
 
 }  // namespace ddl

@@ -59,6 +59,8 @@ class FamilySearch {
   /// Whether plans are known that are better than these are at best: of this family, or as many of other families as anybody
   /// wants to see. `plan`: the simplest of them.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
+  /// Whether there is anything that a plan may be beaten by: a bound need not be worked out before.
+  [[nodiscard]] bool has_rivals() const;
 
   /// A lower bound of the memory of all plans with these degrees, whatever may lie in the memory of the host.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
@@ -87,6 +89,12 @@ class FamilySearch {
   /// Takes a plan that may be among the first, while its prices are at hand.
   void keep(const RankedPlan& feasible);
 
+  /// Memory that a plan has to exceed so that nothing more needs to be known of it: it neither fits nor comes nearer to
+  /// fitting than all before it. Nothing if there is no such amount.
+  [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
+  /// Whether all plans of these choices exceed it by their parameters alone.
+  [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
+
   void try_variants(Plan plan);
 
   /// The plan with the shard group that was asked for.
@@ -114,7 +122,9 @@ class FamilySearch {
   /// Whether the simplest value of some choice is as good in every respect.
   [[nodiscard]] static bool is_never_better(const ChoiceValues& values, const ChoiceValues& simplest);
 
-  void try_choices(Plan plan, const LikeChoices& choices);
+  /// Returns whether all of them need more memory than they may, whatever their times: wherever the ranks are, as long as
+  /// the stages have the same layers.
+  bool try_choices(Plan plan, const LikeChoices& choices);
 
   const Estimator& estimator_;
   const SearchOptions& options_;
@@ -127,6 +137,7 @@ class FamilySearch {
   bool has_risk_ = false;               ///< some plan was left out that is at risk
   bool outdone_ = false;                ///< by plans of other families
   std::int64_t misfits_ = 0;            ///< plans without enough memory
+  bool memory_first_ = false;           ///< the latest plan did not fit: of the next one the memory is worked out first
   std::int64_t looked_at_ = 0;          ///< degrees
   bool may_break_limits_;               ///< what was asked for may be impossible
   Least least_;

@@ -57,10 +57,10 @@ RankedPlan ranked(const Estimate& estimate, const SearchOptions& options) {
   return {estimate.plan, estimate.time.iteration(), estimate.memory.total(), verdict_for(estimate, options)};
 }
 
-std::tuple<int, double> miss(const Estimate& estimate) {
+std::tuple<int, double> miss(const Limits& limits) {
   double worst = 0;
   int kinds = 0;
-  for (const Limit& limit : estimate.limits) {
+  for (const Limit& limit : limits) {
     kinds += limit.kind == Limit::Kind::memory ? 1 : 10;
     worst = std::max(worst, limit.wanted / std::max(limit.available, 1e-9));
   }

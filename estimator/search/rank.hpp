@@ -35,6 +35,7 @@ struct Rank {
 [[nodiscard]] RankedPlan ranked(const Estimate& estimate, const SearchOptions& options);
 
 /// How far a rejected plan is from possible: fewer kinds of trouble first, memory the mildest of them.
-[[nodiscard]] std::tuple<int, double> miss(const Estimate& estimate);
+[[nodiscard]] std::tuple<int, double> miss(const Limits& limits);
+[[nodiscard]] inline std::tuple<int, double> miss(const Estimate& estimate) { return miss(estimate.limits); }
 
 }  // namespace ddl

@@ -470,6 +470,10 @@ Bytes Estimator::memory_lower_bound(const Plan& plan) const {
   least.shard_group = 0;
   least.reshard = true;
   least.secondary_shards = 0;
+  return parameters_lower_bound(least);
+}
+
+Bytes Estimator::parameters_lower_bound(const Plan& plan) const {
   const double splits = plan.mesh.product(weight_axes);
   const double elsewhere = 1.0 - 1.0 / plan.mesh[Axis::expert];
   const auto on_rank = [&](double all, double experts) {
@@ -480,7 +484,39 @@ Bytes Estimator::memory_lower_bound(const Plan& plan) const {
     return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
   }
   const double trained = on_rank(job_.facts.trained_parameters, job_.facts.trained_expert_parameters);
-  return parameter_memory({parameters, trained}, least, parameter_bytes(least.optimizer, least.precision)).total();
+  return parameter_memory({parameters, trained}, plan, parameter_bytes(plan.optimizer, plan.precision)).total();
+}
+
+Bytes Estimator::kept_of(const Plan& plan, int stage_first, int stage_last) const {
+  const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
+  // It depends on recomputation, and on no other choice.
+  Plan alike = split_of(plan);
+  alike.recompute = plan.recompute;
+  alike.recompute_blocks = plan.recompute_blocks;
+  const auto [known, is_new] = split(plan).peaks.try_emplace({first, last, MemoryChoices(alike), 0.0});
+  if (is_new) known->second.earlier = kept_by_micro_batch(job_, plan, table(plan), first, last);
+  return known->second.earlier.allocated;
+}
+
+bool Estimator::needs_more_than(const Plan& plan, Bytes limit) const {
+  // Shares of a whole are as large as they should be but for rounding of their own.
+  constexpr double rounding = 1 - 1e-9;
+  const Bytes parameters = parameters_lower_bound(plan) * rounding;
+  if (parameters > limit) return true;
+  if (job_.assumptions.memory_reuse) return memory(plan).total() > limit;
+  const std::vector<int>& firsts = stages(plan);
+  if (!plan.offload_activations) {
+    // After its last forward the first stage has all that its micro-batches keep, beside its parameters.
+    const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
+                                                     static_cast<double>(plan.micro_batches), plan.virtual_stages);
+    const LayerCostTable& costs = table(plan);
+    MemoryBreakdown own = parameter_memory(
+        {stage_parameters(job_, costs, firsts[0], firsts[1]), stage_parameters(job_, costs, firsts[0], firsts[1], true)},
+        plan, parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision));
+    if (!has_whole_gradients(plan, job_.assumptions)) own.gradients = Bytes{};
+    if ((own.total() + kept_of(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit) return true;
+  }
+  return memory_of(plan, 0).total() > limit || memory(plan).total() > limit;
 }
 
 }  // namespace ddl

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "estimator/exchanges/collective.hpp"
-#include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
@@ -15,6 +13,7 @@
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/recomputed_layers.hpp"
 #include "estimator/step/tasks.hpp"
+#include "estimator/step/updates.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
@@ -415,84 +414,9 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;
 }
 
-namespace {
-
-/// Two ranks of a pipeline have the same layers by DualPipe, and sum their gradients: an Allreduce among two ranks.
-void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, const LayerCostTable& costs, bool with_slopes,
-                         Term& term) {
-  const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
-  const Seconds time = ring_allreduce_time(Bytes(own.trained * each.gradient), 2, link);
-  if (with_slopes) {
-    // A term has the factors of one purpose.
-    term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
-  } else {
-    term.add(time);
-  }
-}
-
-}  // namespace
-
-Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
-  const Assumptions& assumptions = job_.assumptions;
-  // Of tensor splits alone are such layers no exception.
-  const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
-  const Learned& learned = costs.learned();
-  const bool with_slopes = costs.has_slopes();
-  const ExchangedBytes each = exchanged_bytes(plan, assumptions);
-  Updates updates;
-  if (overlaps_gradients(job_.coefficients, assumptions)) updates.beside = job_.coefficients.overlap;
-  if (gathers_beside_forward(job_.coefficients, assumptions)) updates.gathers_beside = job_.coefficients.overlap;
-  std::vector<GradientGroup> exchanged;  // by the stage before
-  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
-    Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update * plan.shard_copies() : own.update));
-    if (plan.offload != Offload::none) {
-      const double trained = plan.zero_stage >= 1 ? own.trained / plan.shards() : own.trained;
-      result.update = Term(max(result.update.time(), host_update_time(job_, plan, trained)));
-    }
-    result.message = Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient);
-    std::vector<GradientGroup> groups = costs.gradients(own);
-    if (stage == 0 || groups != exchanged) {
-      result.exchange = gradient_exchange(plan, costs.exchanges(), each, groups, with_slopes);
-      exchanged = std::move(groups);
-    } else {
-      result.exchange = updates.stages[stage - 1].exchange;
-    }
-    const GradientExchange& exchange = result.exchange;
-    const auto term = [&](Seconds time, Seconds startups) {
-      Term priced;
-      if (!with_slopes) {
-        priced.add(time);
-      } else {
-        priced.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
-      }
-      return priced;
-    };
-    result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
-    result.of_weights = term(exchange.of_weights, exchange.weight_startups);
-    if (plan.offload == Offload::weights) {
-      // For forward and for backward of each micro-batch, whatever the ranks then gather of each other.
-      const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
-      const double held = plan.zero_stage == 3 ? own.parameters / plan.shards() : own.parameters;
-      result.of_weights.add(weights_from_host(job_, plan, held) * gathers);
-      result.exchange.gathers = std::max(result.exchange.gathers, gathers);
-    }
-    result.after_update = term(exchange.after_update, exchange.update_startups);
-    result.of_copies = term(exchange.of_copies, exchange.copy_startups);
-    if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
-      add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
-    if (splits <= 1) continue;
-    const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
-    result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));
-    if (with_slopes) result.unsharded_weight_sync.add_slope(Coefficient::unsharded_weight_sync, whole);
-  }
-  return updates;
-}
-
 Timing<double> Estimator::complete(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
                                    const Staged& staged, Updates& updates) const {
-  updates = updates_of(plan, costs, firsts);
+  updates = updates_of(job_, plan, costs, firsts);
   Timing<double> timing = staged.timing;
   finish(staged.step, updates, staged.step.origin, timing);
   return timing;
@@ -501,7 +425,7 @@ Timing<double> Estimator::complete(const Plan& plan, const LayerCostTable& costs
 Estimator::Taught Estimator::taught(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   const LayerCostTable costs(job_, plan, kinds_of(spatial_end_of(plan)), true);
-  return {step_of(plan, costs, firsts), updates_of(plan, costs, firsts)};
+  return {step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts)};
 }
 
 Seconds Estimator::iteration(const Plan& plan) const {
@@ -520,20 +444,29 @@ double Estimator::held_parts(const Plan& plan, int stage) const {
   return own > 0 ? 1 + parameters(plan.mesh[Axis::pipeline] - 1 - stage) / own : 2;
 }
 
-const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last, double parts) const {
-  // Stages inside a run of like layers need the same wherever they begin, but for its first repetition.
+LayerRange Estimator::foremost_alike(const Plan& plan, int first, int last) const {
   const LayerRuns& runs = table(plan).kinds().runs;
   const LayerRuns::Place begin = runs.place(first), end = runs.place(last);
-  if (begin.run == end.run && begin.repeat > 1) {
-    const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;
-    first -= shift;
-    last -= shift;
-  }
+  if (begin.run != end.run || begin.repeat <= 1) return {first, last};
+  const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;
+  return {first - shift, last - shift};
+}
+
+const StagePeaks& Estimator::peaks_of(const Plan& plan, int stage_first, int stage_last, double parts) const {
+  const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
   const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
   auto& peaks = split(plan).peaks;
   const auto known = peaks.find(key);
   if (known != peaks.end()) return known->second;
   return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last, parts)).first->second;
+}
+
+MemoryBreakdown Estimator::memory_of(const Plan& plan, int stage) const {
+  const std::vector<int>& firsts = stages(plan);
+  const auto index = static_cast<std::size_t>(stage);
+  const int first = firsts[index], last = firsts[index + 1];
+  const StagePeaks* peaks = job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last, held_parts(plan, stage));
+  return stage_memory(job_, plan, table(plan), stage, first, last, peaks);
 }
 
 Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
@@ -547,11 +480,7 @@ Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   }
   Fullest& result = all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, MemoryChoices(plan), {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
-    const auto index = static_cast<std::size_t>(stage);
-    const int first = firsts[index], last = firsts[index + 1];
-    const StagePeaks* peaks =
-        job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last, held_parts(plan, stage));
-    const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, first, last, peaks);
+    const MemoryBreakdown memory = memory_of(plan, stage);
     if (stage == 0 || memory.total() > result.memory.total()) {
       result.memory = memory;
       result.stage = stage;

@@ -126,6 +126,11 @@ class Estimator {
   [[nodiscard]] bool may_page(const Plan& plan) const;
   /// Returns a lower bound of the memory of all plans with these degrees, for any sharding and recomputation.
   [[nodiscard]] Bytes memory_lower_bound(const Plan& plan) const;
+  /// Returns a lower bound of the memory of parameters, and of what the optimizer keeps of them, in the fullest stage of a
+  /// plan of these choices, for any cuts of the stages.
+  [[nodiscard]] Bytes parameters_lower_bound(const Plan& plan) const;
+  /// Returns whether a plan needs more memory than that, without going through steps that do not matter to the answer.
+  [[nodiscard]] bool needs_more_than(const Plan& plan, Bytes limit) const;
   [[nodiscard]] const Job& job() const { return job_; }
 
  private:
@@ -141,7 +146,6 @@ class Estimator {
   /// Adds how long a stage waits for activations that go to the memory of the host and come back. `own`: its first task.
   void add_activation_traffic(const Plan& plan, int stage, int first, int last, std::size_t own,
                               std::vector<Task>& tasks) const;
-  [[nodiscard]] Updates updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
   /// Returns the time of a whole iteration, with update, gradients and input.
@@ -180,7 +184,7 @@ class Estimator {
     std::optional<std::vector<int>> cuts;
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
     std::vector<Fullest> fullest;  ///< however it is placed
-    /// The peaks of memory by the layers of a stage, choices and held parts.
+    /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
@@ -270,7 +274,14 @@ class Estimator {
   };
   [[nodiscard]] const ExchangePrices& exchanges_of(const Plan& plan) const;
   mutable std::vector<std::unique_ptr<Placed>> placed_;
+  /// Layers that need the same as layers [first, last), the foremost ones: those inside a run of like layers need the same
+  /// wherever they begin, but for its first repetition.
+  [[nodiscard]] LayerRange foremost_alike(const Plan& plan, int first, int last) const;
   [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last, double parts) const;
+  /// What each micro-batch keeps between its forward and its backward: StagePeaks::earlier.
+  [[nodiscard]] Bytes kept_of(const Plan& plan, int first, int last) const;
+  /// Returns the memory of a stage.
+  [[nodiscard]] MemoryBreakdown memory_of(const Plan& plan, int stage) const;
   /// Returns the parameters that the rank of a stage holds, as a multiple of those of the stage.
   [[nodiscard]] double held_parts(const Plan& plan, int stage) const;
   /// Returns the schedules that fill bubbles and that this plan may have.

@@ -3,6 +3,7 @@
 
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/recomputed_layers.hpp"
+#include "estimator/step/updates.hpp"
 #include "estimator/uncertainty/sensitivity.hpp"
 
 namespace ddl {
@@ -95,7 +96,7 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   if (firsts.empty()) return result;
   const LayerCostTable costs(job_, plan, kinds_of(spatial_end_of(plan)), true);
-  Varied usual{step_of(plan, costs, firsts), updates_of(plan, costs, firsts), {}};
+  Varied usual{step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts), {}};
   usual.step.rank_waiting = staged(plan).step.rank_waiting;
   usual.x = usual.step.origin;
   const double seconds = usual.seconds();

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "estimator/job.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/layer_costs.hpp"
+#include "estimator/step/step.hpp"
+
+namespace ddl {
+
+/// Returns what each stage does once in an iteration: the update, and the exchanges of gradients and weights, priced.
+/// `firsts`: the first layer of each stage, and the layer count. If the costs have slopes, the terms have derivatives.
+[[nodiscard]] Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs,
+                                 const std::vector<int>& firsts);
+
+}  // namespace ddl
