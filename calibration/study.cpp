@@ -305,6 +305,7 @@ void Study::use_software() {
   assumptions_.flat_gradients = software_.flat_gradients.value_or(assumptions_.flat_gradients);
   assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
   assumptions_.composites = software_.composites.value_or(assumptions_.composites);
+  assumptions_.own_half_norms = software_.own_half_norms.value_or(assumptions_.own_half_norms);
   assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
   assumptions_.convolution_biases = software_.convolution_biases.value_or(assumptions_.convolution_biases);
   assumptions_.linear_biases = software_.linear_biases.value_or(assumptions_.linear_biases);

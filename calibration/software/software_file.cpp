@@ -99,6 +99,7 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names);
        }},
+      {"own_half_norms", [](const YamlNode& v, SoftwareFile& s) { s.own_half_norms = v.boolean(); }},
       {"convolution_biases",
        [](const YamlNode& v, SoftwareFile& s) {
          s.convolution_biases = one_of<BiasKernels>(v, "convolution_biases", bias_kernel_names);

@@ -48,12 +48,10 @@ double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_byte
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
 }
 
-/// Whether batch norms are the framework's own kernels. PyTorch has cuDNN's for weights in fp32 alone [PyTorch,
-/// aten/src/ATen/native/Normalization.cpp]: where operators run one by one, those whose weights are in half precision, which
-/// autocast leaves in fp32, move as many items a second as in fp32.
+/// Whether batch norms have weights in half precision, which autocast leaves in fp32, and run in kernels of the framework
+/// that move as many items a second as in fp32.
 bool has_own_norms(const Assumptions& assumptions, Precision precision) {
-  return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast &&
-         assumptions.composites == CompositeKernels::operators;
+  return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
 
 /// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
