@@ -299,6 +299,9 @@ void Study::use_software() {
   const bool has_own = !is_mixed(precision_) && software_.memory_format_of_fp32;
   choose(assumptions_.memory_format, spec_.memory_format,
          has_own ? software_.memory_format_of_fp32 : software_.memory_format);
+  // Volumes whose channels come first by what is asked for are not turned.
+  if (spec_.memory_format != MemoryFormat::channels_first)
+    assumptions_.copies_volumes = software_.copies_volumes.value_or(assumptions_.copies_volumes);
   if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
   if (software_.gradient_sums) assumptions_.gradient_sums = software_.gradient_sums;
   assumptions_.keeps_sent = software_.keeps_sent.value_or(assumptions_.keeps_sent);

@@ -195,7 +195,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
-      copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units) {
+      copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
+      copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
@@ -265,9 +266,10 @@ Provenance KernelModel::source(KernelKind kind, Pass pass) const {
 Seconds KernelModel::copies(const Work& work, double samples) const {
   const bool is_copied =
       work.kernel_kind() == KernelKind::convolution || work.kernel_kind() == KernelKind::grouped_convolution;
-  if (!copies_ || !is_copied) return {};
+  const int times = (copies_ && is_copied ? 1 : 0) + (copies_volumes_ && work.is_volume ? 1 : 0);
+  if (times == 0) return {};
   const double items = 2 * work.activation_items * samples;
-  return traffic_time(items * item_bytes_, items * transposition_items);
+  return traffic_time(items * item_bytes_, items * transposition_items) * times;
 }
 
 Work KernelModel::as_run(Work work, Pass pass) const {
