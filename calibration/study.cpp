@@ -299,6 +299,9 @@ void Study::use_software() {
   const bool has_own = !is_mixed(precision_) && software_.memory_format_of_fp32;
   choose(assumptions_.memory_format, spec_.memory_format,
          has_own ? software_.memory_format_of_fp32 : software_.memory_format);
+  // Volumes whose channels come first by what is asked for are not turned.
+  if (spec_.memory_format != MemoryFormat::channels_first)
+    assumptions_.copies_volumes = software_.copies_volumes.value_or(assumptions_.copies_volumes);
   if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
   if (software_.gradient_sums) assumptions_.gradient_sums = software_.gradient_sums;
   assumptions_.keeps_sent = software_.keeps_sent.value_or(assumptions_.keeps_sent);
@@ -306,6 +309,7 @@ void Study::use_software() {
   assumptions_.flat_gradients = software_.flat_gradients.value_or(assumptions_.flat_gradients);
   assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
   assumptions_.composites = software_.composites.value_or(assumptions_.composites);
+  assumptions_.own_half_norms = software_.own_half_norms.value_or(assumptions_.own_half_norms);
   assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
   assumptions_.convolution_biases = software_.convolution_biases.value_or(assumptions_.convolution_biases);
   assumptions_.linear_biases = software_.linear_biases.value_or(assumptions_.linear_biases);

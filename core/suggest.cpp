@@ -16,7 +16,7 @@ constexpr std::size_t longest_list = 12;
 constexpr std::size_t longest_word = 64;
 /// Letters in a row that say what is meant.
 constexpr std::size_t shortest_part = 3;
-constexpr std::size_t most_close_names = 6;
+constexpr std::size_t close_names_shown = 6;
 
 std::string lower_case(std::string_view word) {
   std::string lowered(word);
@@ -81,7 +81,7 @@ std::vector<std::string> sharing(std::string_view word, std::span<const Name> kn
 
 /// `did you mean 'a', 'b' or 'c'?`
 std::string question(const std::vector<std::string>& close) {
-  const std::size_t shown = std::min(close.size(), most_close_names);
+  const std::size_t shown = std::min(close.size(), close_names_shown);
   std::string text = "did you mean ";
   for (std::size_t i = 0; i < shown; ++i) {
     const bool is_last = i + 1 == close.size();

@@ -107,6 +107,13 @@ struct Assumptions {
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
   CompositeKernels sinks = CompositeKernels::fused;  ///< of attention that is fused, but for trained sinks of its softmax
+  /// In fp32, and in tf32, convolutions of volumes that lie in channels-last order turn what they read and what they write
+  /// [TensorFlow, tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], beside the copies
+  /// of `memory_format`.
+  bool copies_volumes = false;
+  /// Batch norms whose weights are in half precision are the framework's own kernels, and move as many items a second as in
+  /// fp32 [PyTorch, aten/src/ATen/native/Normalization.cpp: those of cuDNN run where the weights are in fp32].
+  bool own_half_norms = false;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< and of depthwise convolutions
   SelectiveRecompute selective = SelectiveRecompute::attention;

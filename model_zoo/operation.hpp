@@ -49,6 +49,8 @@ struct Work {
   double entropy_items = 0;
   bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
   bool is_strided = false;  ///< of a convolution: its window skips positions
+  /// Of a convolution: it moves a window over three dimensions of space, of more than one position.
+  bool is_volume = false;
   /// Of a convolution: its groups, the channels that one of them reads, and of several groups those that one writes. m, n
   /// and k are those of all groups side by side.
   double groups = 1, group_inputs = 0, group_outputs = 0;

@@ -78,6 +78,7 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.memory_format_of_fp32 = one_of<MemoryFormat>(v, "memory_format", memory_format_names);
        }},
+      {"copies_volumes", [](const YamlNode& v, SoftwareFile& s) { s.copies_volumes = v.boolean(); }},
       {"mixed_precision",
        [](const YamlNode& v, SoftwareFile& s) {
          s.mixed_precision = one_of<MixedPrecision>(v, "mixed_precision", mixed_precision_names);
@@ -99,6 +100,7 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names);
        }},
+      {"own_half_norms", [](const YamlNode& v, SoftwareFile& s) { s.own_half_norms = v.boolean(); }},
       {"convolution_biases",
        [](const YamlNode& v, SoftwareFile& s) {
          s.convolution_biases = one_of<BiasKernels>(v, "convolution_biases", bias_kernel_names);

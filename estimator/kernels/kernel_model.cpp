@@ -48,12 +48,10 @@ double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_byte
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
 }
 
-/// Whether batch norms are the framework's own kernels. PyTorch has cuDNN's for weights in fp32 alone [PyTorch,
-/// aten/src/ATen/native/Normalization.cpp]: where operators run one by one, those whose weights are in half precision, which
-/// autocast leaves in fp32, move as many items a second as in fp32.
+/// Whether batch norms have weights in half precision, which autocast leaves in fp32, and run in kernels of the framework
+/// that move as many items a second as in fp32.
 bool has_own_norms(const Assumptions& assumptions, Precision precision) {
-  return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast &&
-         assumptions.composites == CompositeKernels::operators;
+  return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
 
 /// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
@@ -197,7 +195,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
-      copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units) {
+      copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
+      copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
@@ -267,9 +266,10 @@ Provenance KernelModel::source(KernelKind kind, Pass pass) const {
 Seconds KernelModel::copies(const Work& work, double samples) const {
   const bool is_copied =
       work.kernel_kind() == KernelKind::convolution || work.kernel_kind() == KernelKind::grouped_convolution;
-  if (!copies_ || !is_copied) return {};
+  const int times = (copies_ && is_copied ? 1 : 0) + (copies_volumes_ && work.is_volume ? 1 : 0);
+  if (times == 0) return {};
   const double items = 2 * work.activation_items * samples;
-  return traffic_time(items * item_bytes_, items * transposition_items);
+  return traffic_time(items * item_bytes_, items * transposition_items) * times;
 }
 
 Work KernelModel::as_run(Work work, Pass pass) const {

@@ -85,8 +85,9 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
-  bool accumulates_ = false;  ///< matrix products add gradients of weights to sums in fp32
-  bool copies_ = false;       ///< convolutions work on copies in another memory format
+  bool accumulates_ = false;     ///< matrix products add gradients of weights to sums in fp32
+  bool copies_ = false;          ///< convolutions work on copies in another memory format
+  bool copies_volumes_ = false;  ///< those of volumes do so, or do so once more
   /// By pass: over the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass: of an item

@@ -70,6 +70,7 @@ class Convolution final : public Operation {
               .weight_items = real(weights(inputs, output) + biases(inputs, output)),
               .is_square3 = groups_ == 1 && window_.is_square3(),
               .is_strided = window_.is_strided(),
+              .is_volume = window_.is_of_volume(),
               .group_inputs = real(summed_channels(input)),
               .kind = linear_ ? KernelKind::matrix_product : KernelKind::convolution};
     if (groups_ > 1) {

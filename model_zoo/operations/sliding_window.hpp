@@ -30,6 +30,8 @@ struct SlidingWindow {
   [[nodiscard]] bool is_strided() const { return stride != std::array<std::int64_t, 3>{1, 1, 1}; }
   /// A single position, and each in turn.
   [[nodiscard]] bool is_of_one() const { return volume() == 1 && !is_strided(); }
+  /// Over three dimensions, and not position by position.
+  [[nodiscard]] bool is_of_volume() const { return rank == 3 && !is_of_one(); }
   /// How far the window reaches along one dimension.
   [[nodiscard]] std::int64_t reach(std::size_t dimension) const { return dilation[dimension] * (kernel[dimension] - 1) + 1; }
   /// `input` with its extents replaced by the number of places the window has there; an Error when it has none.

@@ -78,7 +78,8 @@ class TransposedConvolution final : public Operation {
     const double spread = real(spread_filters(output)) * window;
     Work work{.flops = 2 * macs(inputs, output),
               .activation_items = items(input) + items(output),
-              .weight_items = real(weights(inputs, output) + biases(inputs, output))};
+              .weight_items = real(weights(inputs, output) + biases(inputs, output)),
+              .is_volume = window_.is_of_volume()};
     switch (pass) {
       case Pass::forward:
         work.m = real(output.positions());

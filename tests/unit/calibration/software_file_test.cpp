@@ -69,6 +69,22 @@ TEST_CASE("what a software file extends holds where it says nothing") {
   CHECK(software.name == "mine");
 }
 
+TEST_CASE("norms with weights in half precision are PyTorch's own, but where they are compiled") {
+  for (const char* eager : {"pytorch", "fsdp", "pytorch-graphs"}) CHECK(load_software(eager).own_half_norms == true);
+  for (const char* compiled : {"pytorch-compiled", "torchtitan"}) CHECK(load_software(compiled).own_half_norms == false);
+  CHECK_FALSE(load_software("tensorflow").own_half_norms);
+}
+
+TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those whose channels are said to come first") {
+  CHECK(load_software("tensorflow").copies_volumes == true);
+  for (const char* other : {"tensorflow-xla", "oneflow", "paddlepaddle"})
+    CHECK(load_software(other).copies_volumes == false);
+  StudySpec spec = spec_with("tensorflow");
+  CHECK(Study(spec).assumptions().copies_volumes);
+  spec.memory_format = MemoryFormat::channels_first;
+  CHECK_FALSE(Study(spec).assumptions().copies_volumes);
+}
+
 TEST_CASE("files of software that extend each other in a circle are refused") {
   const auto folder = std::filesystem::temp_directory_path() / "ddl_software_file_test";
   std::filesystem::create_directories(folder);

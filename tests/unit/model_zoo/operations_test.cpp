@@ -130,6 +130,22 @@ TEST_CASE("a transposed convolution turns a convolution's shapes round") {
       layer_of(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2}\n").operation->divisible().spatial);
 }
 
+TEST_CASE("a convolution of volumes has a window over three dimensions, of more than one position") {
+  const std::string volume = "{channels: 4, size: 8x8x8}";
+  const auto is_volume = [](const std::string& input, const std::string& item) {
+    const Layer layer = layer_of(input, "  - " + item + "\n");
+    for (const Pass pass : {Pass::backward_data, Pass::backward_weight})
+      CHECK(work_of(layer, pass).is_volume == work_of(layer, Pass::forward).is_volume);
+    return work_of(layer, Pass::forward).is_volume;
+  };
+  CHECK(is_volume(volume, "convolution: {filters: 5, kernel: 3, padding: 1}"));
+  CHECK(is_volume(volume, "convolution: {filters: 5, kernel: 1, stride: 2}"));
+  CHECK(is_volume(volume, "transposed_convolution: {filters: 5, kernel: 2, stride: 2}"));
+  CHECK_FALSE(is_volume(volume, "convolution: {filters: 5, kernel: 1}"));
+  CHECK_FALSE(is_volume(image, "convolution: {filters: 5, kernel: 3, padding: 1}"));
+  CHECK_FALSE(is_volume(image, "transposed_convolution: {filters: 5, kernel: 2, stride: 2}"));
+}
+
 TEST_CASE("a fully connected layer multiplies a matrix with each token") {
   const Layer flat = layer_of(vector, "  - fully_connected: {features: 7}\n");
   CHECK(to_string(flat.output_shape) == "7");

@@ -76,10 +76,10 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
       const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);
       tables += static_cast<double>(table.rows * table.columns);
     }
-    std::int64_t parameters = 0;
+    std::int64_t updated = 0;
     for (const CountedProblem& each : problems_of(model, 3, Precision::fp32, Optimizer::sgd)) {
       if (is_update_problem(each.line)) {
-        parameters += each.layers * parse_update_problem(each.line, "test").parameters;
+        updated += each.layers * parse_update_problem(each.line, "test").parameters;
         continue;
       }
       const Problem problem = parse_problem(each.line, "test");
@@ -88,6 +88,6 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
       forward += each.layers * problem.operation->work(problem.pass, problem.inputs, problem.output).flops;
     }
     CHECK(forward == Approx(model.flops(Pass::forward) + sums + tables));
-    CHECK(parameters == model.parameters());
+    CHECK(updated == model.trained_parameters());
   }
 }
