@@ -28,6 +28,9 @@ struct Software {
   /// pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece runs alone.
   /// Nothing: they do not.
   std::optional<bool> overlaps_tensor_exchanges;
+  /// The All-to-alls of experts run beside the computing of another micro-batch, as with Megatron-LM's
+  /// `--overlap-moe-expert-parallel-comm` (hides_expert_exchanges). Nothing: they do not.
+  std::optional<bool> overlaps_expert_exchanges;
   /// A token is sent once to each node, and once to each rank of a node, where several of its experts are, as DeepEP sends
   /// it. Nothing: a copy for each expert.
   std::optional<bool> routes_tokens_once;
@@ -80,6 +83,7 @@ struct Software {
   take(&Software::overlaps_gradients);
   take(&Software::overlaps_weight_gathers);
   take(&Software::overlaps_tensor_exchanges);
+  take(&Software::overlaps_expert_exchanges);
   take(&Software::routes_tokens_once);
   take(&Software::equal_stages);
   take(&Software::gradient_algorithm);

@@ -44,6 +44,7 @@ const std::vector<SoftwareKey>& software_keys() {
       {"overlaps_gradients", true, [](const YamlNode& v, Software& s) { s.overlaps_gradients = v.boolean(); }},
       {"overlaps_weight_gathers", true, [](const YamlNode& v, Software& s) { s.overlaps_weight_gathers = v.boolean(); }},
       {"overlaps_tensor_exchanges", true, [](const YamlNode& v, Software& s) { s.overlaps_tensor_exchanges = v.boolean(); }},
+      {"overlaps_expert_exchanges", true, [](const YamlNode& v, Software& s) { s.overlaps_expert_exchanges = v.boolean(); }},
       {"routes_tokens_once", true, [](const YamlNode& v, Software& s) { s.routes_tokens_once = v.boolean(); }},
       {"equal_stages", true, [](const YamlNode& v, Software& s) { s.equal_stages = v.boolean(); }},
       {"gradient_algorithm", true, [](const YamlNode& v, Software& s) { s.gradient_algorithm = read_algorithm(v); }},

@@ -4,6 +4,7 @@
 
 #include "cli/launch/launcher.hpp"
 #include "cli/launch/transformer.hpp"
+#include "estimator/step/expert_overlap.hpp"
 
 namespace ddl {
 namespace {
@@ -82,6 +83,7 @@ void add_plan(Arguments& arguments, const LaunchRequest& request, const Transfor
   if (software.overlaps_gradients.value_or(false)) arguments.flag("overlap-grad-reduce");
   if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1) arguments.flag("overlap-param-gather");
   if (software.overlaps_tensor_exchanges.value_or(false) && plan.sequence_parallel) arguments.flag("tp-comm-overlap");
+  if (experts > 1 && hides_expert_exchanges(software, plan)) arguments.flag("overlap-moe-expert-parallel-comm");
   if (plan.recompute == Recompute::full) {
     arguments.set("recompute-granularity", "full");
     arguments.set("recompute-method", plan.recompute_blocks > 0 ? "block" : "uniform");

@@ -12,6 +12,7 @@
 #include "estimator/plan/plan_choice.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/estimate.hpp"
+#include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
@@ -239,6 +240,7 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   bare.recompute = Recompute::none;
   bare.schedule = Schedule::one_forward_one_backward;
   add_tasks(costs.total(), nullptr, 0, bare, nullptr, step.tasks);
+  add_hidden_exchanges(costs.total(), most_hidden_share(job_, bare, costs.total()), 0, nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
   return shortest_of_all(relaxed(step), plan);
 }

@@ -9,6 +9,7 @@
 #include "estimator/memory/shard_memory.hpp"
 #include "estimator/plan/plan_choice.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/recomputed_layers.hpp"
@@ -345,12 +346,14 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
+    const LayerCosts of_stage = costs.between(first, firsts[index + 1]);
     if (plan.recompute == Recompute::full) {
       const LayerCosts again = recomputed_costs(*job_.facts.model, costs, plan, first, firsts[index + 1]);
-      add_tasks(costs.between(first, firsts[index + 1]), &again, stage, plan, origin, step.tasks);
+      add_tasks(of_stage, &again, stage, plan, origin, step.tasks);
     } else {
-      add_tasks(costs.between(first, firsts[index + 1]), nullptr, stage, plan, origin, step.tasks);
+      add_tasks(of_stage, nullptr, stage, plan, origin, step.tasks);
     }
+    add_hidden_exchanges(of_stage, hidden_share(job_, plan, of_stage, stage), stage, origin, step.tasks);
     if (plan.offload_activations) add_activation_traffic(plan, stage, first, firsts[index + 1], own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
@@ -405,8 +408,10 @@ Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& cost
 const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   auto& staged = split(plan).staged;
-  // GPipe takes as long as 1F1B.
-  const Schedule order = order_of(plan.schedule).fills_bubbles ? plan.schedule : Schedule::one_forward_one_backward;
+  // GPipe takes as long as 1F1B, unless 1F1B hides exchanges.
+  const bool alike =
+      !order_of(plan.schedule).fills_bubbles && !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
+  const Schedule order = alike ? Schedule::one_forward_one_backward : plan.schedule;
   const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
                        gathers_weights(plan));
   const auto known = staged.find(key);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/recomputed_layers.hpp"
 #include "estimator/step/tasks.hpp"
 
@@ -45,6 +46,7 @@ class Explainer {
     again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
     for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
+      hidden_share_ = hidden_share(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
     const int stage = critical_.gradient_exchange;
@@ -83,6 +85,7 @@ class Explainer {
     double starts = 0;
     std::vector<Task> tasks;
     add_tasks(own, plan_.recompute == Recompute::full && layer.runs_again ? &own : nullptr, stage, plan_, nullptr, tasks);
+    add_hidden_exchanges(own, hidden_share_, stage, nullptr, tasks);
     // What a stage does for none of its layers is with the first of them.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
@@ -116,6 +119,14 @@ class Explainer {
       if (counts.part == Part::waiting) sum += task.time.time() * counts.runs;
     }
     return sum;
+  }
+
+  /// The part of the All-to-alls of experts that runs beside the computing of another micro-batch, less what slows that
+  /// down.
+  [[nodiscard]] Seconds hidden_exchanges() const {
+    const int stage = critical_.time;
+    const LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
+    return (own.experts_forward + own.experts_backward) * (hidden_share(job_, plan_, own, stage) * micro_batches_);
   }
 
   /// Whether the rank of a stage has the parameters of another one.
@@ -342,6 +353,7 @@ class Explainer {
       if (gradients_.total().value() > 0 && !gradients_.measured) phase.busiest = gradients_.bottleneck;
       phase.source = exchange_source(gradients_.measured);
     } else if (part.part == &Breakdown::layer_collectives) {
+      phase.hidden = hidden_exchanges();
       phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
       phase.source = exchange_source(all_measured(Purpose::layer));
@@ -377,7 +389,8 @@ class Explainer {
   const CriticalStages& critical_;
   std::vector<bool> again_;  ///< of each layer, whether backward computes its forward again
   double micro_batches_;
-  double starts_ = 0;  ///< by the host, of all layers as often as they count
+  double hidden_share_ = 0;  ///< of the All-to-alls of experts, in the stage at hand
+  double starts_ = 0;        ///< by the host, of all layers as often as they count
   bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;

@@ -224,6 +224,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   sharded_update += o.sharded_update * times;
   exchange_forward += o.exchange_forward * times;
   exchange_backward += o.exchange_backward * times;
+  experts_forward += o.experts_forward * times;
+  experts_backward += o.experts_backward * times;
   halo_forward += o.halo_forward * times;
   halo_backward += o.halo_backward * times;
   parameters += o.parameters * times;
@@ -248,6 +250,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   slopes.exchange_backward += o.slopes.exchange_backward * times;
   slopes.halo_forward += o.slopes.halo_forward * times;
   slopes.halo_backward += o.slopes.halo_backward * times;
+  slopes.experts_forward += o.slopes.experts_forward * times;
+  slopes.experts_backward += o.slopes.experts_backward * times;
 }
 
 namespace {
@@ -407,6 +411,15 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
   return groups;
 }
 
+namespace {
+
+/// Returns whether an exchange dispatches tokens to experts, or combines what these have made of them.
+bool is_of_experts(const Exchange& exchange) {
+  return exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
+}
+
+}  // namespace
+
 bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
   const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
   // Kernels write the pieces into each other's memory, which only ranks of one level of links can [NVIDIA, Transformer
@@ -424,9 +437,9 @@ Bytes LayerCostTable::sent(const Asked& asked) const {
 
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
-  const bool of_experts = exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
-  const Seconds time = exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
-                       (static_cast<double>(exchange.messages) * (of_experts ? job_.assumptions.expert_imbalance : 1.0));
+  const Seconds time =
+      exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
+      (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[asked.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed while the gradient of the weights is computed.
@@ -470,9 +483,11 @@ void LayerCostTable::place(const Placement& placement) {
   exchanges_.forget_groups();
   for (LayerCosts& costs : costs_) {
     costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
+    costs.experts_forward = costs.experts_backward = Seconds{};
     costs.forward_exchanges = costs.backward_exchanges = 0;
     LayerCosts::Slopes& slopes = costs.slopes;
     slopes.exchange_forward = slopes.exchange_backward = slopes.halo_forward = slopes.halo_backward = Seconds{};
+    slopes.experts_forward = slopes.experts_backward = Seconds{};
   }
   for (const Asked& asked : asked_) {
     const Exchange& exchange = asked.exchange;
@@ -484,12 +499,15 @@ void LayerCostTable::place(const Placement& placement) {
     const bool forward = exchange.phase == Phase::forward;
     (forward ? (halo ? costs.halo_forward : costs.exchange_forward)
              : (halo ? costs.halo_backward : costs.exchange_backward)) += time;
+    const bool of_experts = is_of_experts(exchange);
+    if (of_experts) (forward ? costs.experts_forward : costs.experts_backward) += time;
     if (!with_slopes_ || time == Seconds{}) continue;
     LayerCosts::Slopes& slopes = costs.slopes;
+    const Seconds startups = exchanges_.startup(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
+                             static_cast<double>(exchange.messages);
     (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
-             : (halo ? slopes.halo_backward : slopes.exchange_backward)) +=
-        exchanges_.startup(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
-        static_cast<double>(exchange.messages);
+             : (halo ? slopes.halo_backward : slopes.exchange_backward)) += startups;
+    if (of_experts) (forward ? slopes.experts_forward : slopes.experts_backward) += startups;
   }
   for (LayerCosts& costs : costs_) {
     // What the products gather is gathered for backward in any case, and what they sum up is kept.

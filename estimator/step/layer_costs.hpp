@@ -45,9 +45,11 @@ struct LayerCosts {
   Seconds update{};                                      ///< per iteration, unsharded optimizer
   Seconds sharded_update{};                              ///< per iteration, optimizer sharded among all replicas
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
-  Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
-  double parameters = 0;                                 ///< on this rank
-  double trained = 0;                                    ///< of those, the ones that have gradients
+  /// Of the layer-wise collectives, the All-to-alls of experts: dispatch and combine.
+  Seconds experts_forward{}, experts_backward{};
+  Seconds halo_forward{}, halo_backward{};  ///< neighbour exchanges and the gather where a spatial split ends
+  double parameters = 0;                    ///< on this rank
+  double trained = 0;                       ///< of those, the ones that have gradients
   /// Parameters whose gradients are summed along the axes of each of the table's gradient groups.
   std::array<double, most_gradient_groups> gradient_parameters{};
   std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same of parameters without gradients
@@ -64,6 +66,7 @@ struct LayerCosts {
     Seconds repeated_forward{}, repeated_backward{}, repeated_selected{}, exchange_selected{};
     Seconds repeated_weight_gradient{};
     Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
+    Seconds experts_forward{}, experts_backward{};
   } slopes;
 
   void add(const LayerCosts& other, double times);

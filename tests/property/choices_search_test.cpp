@@ -66,11 +66,13 @@ struct Case {
   std::int64_t devices = 8, batch = 16;
   bool offloads = false;
   ChosenOfPlan chosen{};
+  Coefficients coefficients{};
 };
 
 void check(const Case& each) {
   INFO(each.name);
-  const OwnedJob owned(each.model, small_cluster(each.memory), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+  const OwnedJob owned(each.model, small_cluster(each.memory), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam,
+                       each.coefficients);
   SearchOptions options;
   options.devices = each.devices;
   options.global_batch = each.batch;
@@ -81,7 +83,15 @@ void check(const Case& each) {
   options.top = 8;
   const SearchResult found = search(Estimator(owned.job), options);
   options.all = true;
-  const SearchResult all = search(Estimator(owned.job), options);
+  const Estimator estimator(owned.job);
+  const SearchResult all = search(estimator, options);
+  for (const RankedPlan& ranked : all.ranked) {
+    INFO(text_of(ranked.plan) << " in " << ranked.iteration.value() << " s");
+    const Seconds time = ranked.iteration * (1 + 1e-9);
+    REQUIRE(estimator.lower_bound(ranked.plan) <= time);
+    REQUIRE(estimator.placed_lower_bound(ranked.plan) <= time);
+    REQUIRE(estimator.uncut_time(ranked.plan) <= time);
+  }
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
     REQUIRE(found.best.size() > i);
@@ -107,6 +117,23 @@ TEST_CASE("a search that may leave experts whole finds the best of all plans") {
   check({"experts", mixture()});
   check({"experts, little memory", mixture(), 16e6, 8, 32});
   check({"experts on two nodes", mixture(), 1e9, 4, 8});
+}
+
+TEST_CASE("a search finds the best of all plans where All-to-alls of experts run beside another micro-batch") {
+  Coefficients coefficients;
+  coefficients.software.overlaps_expert_exchanges = true;
+  // Stages are alike but for a small head, so that nothing is left between a bound and the time.
+  const auto even = [] {
+    return parse_model(
+        "format: 1\nmodel: even\nfamily: llama\nparameters: {layers: 8, hidden: 128, heads: 8, feed_forward: 256, "
+        "vocabulary: 16, tokens: 64, experts: 8, active: 2}\n",
+        "even.yaml");
+  };
+  check({.name = "alike", .model = even(), .batch = 64, .coefficients = coefficients});
+  check({.name = "little memory", .model = mixture(), .memory = 16e6, .batch = 32, .coefficients = coefficients});
+  coefficients.overlap = {.kernels = 1.2, .exchange = 1.5};
+  coefficients.software.equal_stages = true;
+  check({.name = "slowed down", .model = even(), .batch = 64, .coefficients = coefficients});
 }
 
 TEST_CASE("of like degrees, tokens are divided where they divide evenly, and only there") {

@@ -85,6 +85,14 @@ TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those w
   CHECK_FALSE(Study(spec).assumptions().copies_volumes);
 }
 
+TEST_CASE("the recipes that hide All-to-alls of experts are NeMo but for that") {
+  const SoftwareFile base = load_software("nemo"), hiding = load_software("nemo-ep-overlap");
+  CHECK_FALSE(base.facts.overlaps_expert_exchanges);
+  CHECK(hiding.facts.overlaps_expert_exchanges == true);
+  CHECK(hiding.facts.routes_tokens_once == base.facts.routes_tokens_once);
+  CHECK(hiding.launch_overhead == base.launch_overhead);
+}
+
 TEST_CASE("files of software that extend each other in a circle are refused") {
   const auto folder = std::filesystem::temp_directory_path() / "ddl_software_file_test";
   std::filesystem::create_directories(folder);

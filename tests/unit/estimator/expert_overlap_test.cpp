@@ -1,0 +1,148 @@
+// All-to-alls of experts beside the computing of another micro-batch.
+
+#include "estimator/step/expert_overlap.hpp"
+
+#include <cstdint>
+
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/explanation.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// A mixture of experts on four ranks of expert parallelism, whose links have no start-up.
+struct Mixture {
+  double bandwidth = 1e12;  ///< of a link in a node, in bytes per second
+  bool overlaps = true;
+  Assumptions assumptions{};
+  OverlapSlowdown slowdown{};
+  Plan plan{};
+
+  explicit Mixture(std::int64_t micro_batches) {
+    plan.mesh.set(Axis::expert, 4);
+    plan.global_batch = 4 * micro_batches;
+    plan.micro_batches = micro_batches;
+  }
+  [[nodiscard]] Explanation explanation() const {
+    Model model = parse_model(
+        "format: 1\nmodel: mixture\nfamily: llama\nparameters: {layers: 8, hidden: 128, heads: 8, feed_forward: 256, "
+        "vocabulary: 32, tokens: 64, experts: 8, active: 2}\n",
+        "mixture.yaml");
+    Machine machine = nodes_of_four();
+    for (LinkLevel& level : machine.levels) level.latency = Seconds(0);
+    machine.levels[0].bandwidth = machine.levels[1].bandwidth = Bandwidth(bandwidth);
+    Coefficients coefficients;
+    coefficients.software.overlaps_expert_exchanges = overlaps;
+    coefficients.overlap = slowdown;
+    const OwnedJob owned(std::move(model), machine, assumptions, 1000, std::nullopt, Precision::fp32, Optimizer::momentum,
+                         coefficients);
+    return Estimator(owned.job).explain(plan);
+  }
+  [[nodiscard]] Breakdown time() const { return explanation().estimate.time; }
+  [[nodiscard]] Breakdown time_without() const {
+    Mixture without = *this;
+    without.overlaps = false;
+    return without.time();
+  }
+  /// Returns the part of the All-to-alls that is hidden.
+  [[nodiscard]] double hidden() const {
+    REQUIRE(time_without().layer_collectives.value() > 0);
+    return 1 - time().layer_collectives / time_without().layer_collectives;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("long computing hides the All-to-alls of all micro-batches but one") {
+  CHECK(Mixture(4).hidden() == Approx(3.0 / 4));
+  CHECK(Mixture(8).hidden() == Approx(7.0 / 8));
+  const Breakdown with = Mixture(4).time(), without = Mixture(4).time_without();
+  CHECK(with.forward == without.forward);
+  CHECK(with.backward == without.backward);
+}
+
+TEST_CASE("one micro-batch hides no All-to-all") {
+  CHECK(Mixture(1).time().iteration() == Mixture(1).time_without().iteration());
+}
+
+TEST_CASE("All-to-alls hide behind the computing that there is, and no more") {
+  Mixture slow(4);
+  slow.bandwidth = 1e6;
+  const Breakdown with = slow.time(), without = slow.time_without();
+  const Seconds computing = with.forward + with.backward;
+  REQUIRE(without.layer_collectives > computing);
+  CHECK((without.layer_collectives - with.layer_collectives).value() == Approx(3.0 / 4 * computing.value()));
+}
+
+TEST_CASE("what hides slows computing") {
+  Mixture slowed(4);
+  slowed.slowdown.kernels = 1.25;
+  CHECK(slowed.hidden() == Approx(3.0 / 4 / 1.25));
+  // Where both together are slower than one after the other, nothing hides.
+  slowed.slowdown = {.kernels = 2, .exchange = 3};
+  CHECK(slowed.hidden() == Approx(0).margin(1e-12));
+}
+
+TEST_CASE("more micro-batches hide more, and faster links leave less") {
+  double before = -1;
+  for (const std::int64_t count : {1, 2, 3, 4, 8, 64}) {
+    const double hidden = Mixture(count).hidden();
+    CHECK(hidden > before);
+    before = hidden;
+  }
+  Seconds longer = Mixture(4).time_without().iteration() * 1e6;
+  for (const double bandwidth : {1e5, 1e6, 1e8, 1e10, 1e12}) {
+    Mixture mixture(4);
+    mixture.bandwidth = bandwidth;
+    const Seconds iteration = mixture.time().iteration();
+    CHECK(iteration < longer);
+    CHECK(iteration < mixture.time_without().iteration());
+    longer = iteration;
+  }
+}
+
+TEST_CASE("a pipeline hides All-to-alls if its stages are interleaved, between its first backward and its last forward") {
+  Mixture piped(8);
+  piped.plan.mesh.set(Axis::pipeline, 2);
+  CHECK(piped.time().iteration() == piped.time_without().iteration());
+  piped.plan.virtual_stages = 2;
+  // Before its first backward, the first stage does five forwards of a stretch, the last one three: of sixteen.
+  const int longest = piped.explanation().estimate.critical.time;
+  CHECK(piped.hidden() == Approx(longest == 0 ? 11.0 / 16 : 13.0 / 16));
+  // Who waits for the first micro-batch waits for its exchanges.
+  CHECK(piped.time().bubble.value() == Approx(piped.time_without().bubble.value()));
+}
+
+TEST_CASE("GPipe, full recomputation and a study without overlap hide no All-to-all") {
+  Mixture gpipe(8);
+  gpipe.plan.mesh.set(Axis::pipeline, 2);
+  gpipe.plan.schedule = Schedule::gpipe;
+  CHECK(gpipe.time().iteration() == gpipe.time_without().iteration());
+  Mixture again(8);
+  again.plan.recompute = Recompute::full;
+  CHECK(again.time().iteration() == again.time_without().iteration());
+  again.plan.recompute = Recompute::selective;
+  CHECK(again.time().iteration() < again.time_without().iteration());
+  Mixture alone(8);
+  alone.assumptions.overlap = false;
+  CHECK(alone.time().iteration() == alone.time_without().iteration());
+}
+
+TEST_CASE("an explanation says what hides, and its layers add up") {
+  const Mixture mixture(4);
+  const Explanation explanation = mixture.explanation();
+  Breakdown layers;
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const TimePart& part : time_parts) layers.*part.part += layer.time.*part.part;
+  }
+  for (const TimePart& part : time_parts)
+    CHECK((layers.*part.part).value() == Approx((explanation.estimate.time.*part.part).value()));
+  for (const PhaseShare& phase : explanation.phases) {
+    if (phase.what.part != &Breakdown::layer_collectives) continue;
+    CHECK((phase.time + phase.hidden).value() == Approx(mixture.time_without().layer_collectives.value()));
+  }
+}
