@@ -58,7 +58,7 @@ Shapes shapes_of(const Problem& problem, bool transposed) {
 
 std::int64_t items(const memory::desc& desc) {
   std::int64_t count = 1;
-  for (const memory::dim size : desc.dims()) count *= size;
+  for (const memory::dim size : dims_of(desc)) count *= size;
   return count;
 }
 

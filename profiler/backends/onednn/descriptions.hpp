@@ -11,6 +11,9 @@ namespace ddl::onednn {
 
 #if DNNL_VERSION_MAJOR >= 3
 
+[[nodiscard]] inline dnnl::memory::dims dims_of(const dnnl::memory::desc& desc) { return desc.get_dims(); }
+[[nodiscard]] inline dnnl::memory::data_type type_of(const dnnl::memory::desc& desc) { return desc.get_data_type(); }
+
 /// One that both versions describe with the same arguments.
 template <class Forward, class... Arguments>
 [[nodiscard]] typename Forward::primitive_desc describe(const Device& device, const dnnl::primitive_attr& attributes,
@@ -104,10 +107,13 @@ template <class Backward, class Norm>
 }
 /// A norm with scale and shift has them in one tensor, or in two.
 inline constexpr bool norm_has_one_tensor = false;
-inline constexpr auto scale_and_shift = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+inline const auto scale_and_shift = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 inline constexpr int scale_shift_argument = DNNL_ARG_SCALE, scale_shift_gradient_argument = DNNL_ARG_DIFF_SCALE;
 
 #else
+
+[[nodiscard]] inline dnnl::memory::dims dims_of(const dnnl::memory::desc& desc) { return desc.dims(); }
+[[nodiscard]] inline dnnl::memory::data_type type_of(const dnnl::memory::desc& desc) { return desc.data_type(); }
 
 template <class Forward, class... Arguments>
 [[nodiscard]] typename Forward::primitive_desc describe(const Device& device, const dnnl::primitive_attr& attributes,

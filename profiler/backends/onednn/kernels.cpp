@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "profiler/backends/onednn/descriptions.hpp"
 
 namespace ddl::onednn {
 namespace {
@@ -51,7 +52,7 @@ class PrimitiveKernel final : public PreparedKernel {
       }
       tensors_.push_back(argument.tensor);
       // A workspace of bytes or integers is so many words.
-      const bool is_bf16 = argument.plain.data_type() == dnnl::memory::data_type::bf16;
+      const bool is_bf16 = type_of(argument.plain) == dnnl::memory::data_type::bf16;
       tensors_.back().precision = is_bf16 ? Precision::bf16 : Precision::fp32;
       memory_.emplace(argument.name, slot.own ? *slot.own : slot.plain);
       if (argument.behind) {
@@ -205,7 +206,7 @@ dnnl::memory::desc dense(const dnnl::memory::dims& dims, dnnl::memory::data_type
 }
 
 dnnl::memory::desc any(const dnnl::memory::desc& dense) {
-  return {dense.dims(), dense.data_type(), dnnl::memory::format_tag::any};
+  return {dims_of(dense), type_of(dense), dnnl::memory::format_tag::any};
 }
 
 dnnl::memory::data_type data_type(Precision precision) {

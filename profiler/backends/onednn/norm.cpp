@@ -184,7 +184,7 @@ std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem
   if (kind == "layer") {
     const memory::desc plain = channels_last(shape, problem.samples, problem.precision);
     return prepare_as<dnnl::layer_normalization_forward, dnnl::layer_normalization_backward>(
-        device, problem, plain, dense(plain.dims(), plain.data_type()));
+        device, problem, plain, dense(dims_of(plain), type_of(plain)));
   }
   if (!shape.sequence && problem.pass == Pass::backward_data && problem.precision == Precision::fp32) {
     return batch_norm_gradient(problem);
