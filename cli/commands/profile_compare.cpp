@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,8 +41,11 @@ std::string times_text(Seconds first, Seconds second) {
   return first > Seconds(0) ? fmt::format("{:.2f}", second / first) : "-";
 }
 
-std::string difference_text(Seconds difference) {
-  return (difference < Seconds(0) ? "-" : "+") + humanize(difference < Seconds(0) ? difference * -1 : difference);
+/// `+35.1 ms`: how much longer the second time is than the first. What rounding makes of two equal times is none.
+std::string difference_text(Seconds first, Seconds second) {
+  const Seconds difference = second - first;
+  if (difference == Seconds(0) || std::abs(difference / first) < 1e-6) return "0 s";
+  return difference < Seconds(0) ? "-" + humanize(difference * -1) : "+" + humanize(difference);
 }
 
 std::string profile_text(const Profile& profile) {
@@ -55,7 +59,7 @@ Table operations_table(const ProfileComparison& comparison, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, comparison.operations.size()); ++i) {
     const ComparedOperation& each = comparison.operations[i];
     table.add({each.operation, each.pass, with_thousands(each.kernels), humanize(each.first), humanize(each.second),
-               times_text(each.first, each.second), difference_text(each.difference())});
+               times_text(each.first, each.second), difference_text(each.first, each.second)});
   }
   return table;
 }
@@ -65,8 +69,8 @@ Table kernels_table(const ProfileComparison& comparison, std::size_t most) {
                essential(prose("kernel of the second")), essential(prose("problem"))});
   for (std::size_t i = 0; i < std::min(most, comparison.kernels.size()); ++i) {
     const ComparedKernel& each = comparison.kernels[i];
-    table.add({times_text(each.first, each.second), difference_text(each.difference()), each.pass, each.first_algorithm,
-               each.second_algorithm, each.problem});
+    table.add({times_text(each.first, each.second), difference_text(each.first, each.second), each.pass,
+               each.first_algorithm, each.second_algorithm, each.problem});
   }
   return table;
 }

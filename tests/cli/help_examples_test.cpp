@@ -83,6 +83,13 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
                     true);
     REQUIRE(made.exit_code == 0);
   }
+  for (const std::string compared : {"net", "traced"}) {
+    if (!command.starts_with("ddl-oracle profile compare ")) break;
+    const CommandOutcome made = sandbox.run(
+        "ddl-oracle profile alexnet --backend simulated --batch 1 --splits none -o " + compared + ".profile > report.txt",
+        true);
+    REQUIRE(made.exit_code == 0);
+  }
   // What the example is to write over.
   for (const auto& [option, name] : {std::pair("--force", "ours.yaml"), std::pair("--overwrite", "net.profile")}) {
     if (command.find(option) != std::string::npos) sandbox.write({name, ""});
