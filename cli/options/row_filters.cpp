@@ -4,6 +4,7 @@
 
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
+#include "core/source_text.hpp"
 
 namespace ddl {
 
