@@ -13,6 +13,7 @@
 
 #include "cli/documents/figures.hpp"
 #include "cli/documents/throughput.hpp"
+#include "cli/options/plan_file.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
