@@ -99,10 +99,17 @@ void CommandLine::add_version(const std::string& text) {
 
 namespace {
 
+std::string lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
 OptionDescription described(const CLI::Option& option, bool as_argument, const Declarations& declarations) {
   OptionDescription described;
   if (as_argument) {
-    described.names = {option.get_name(true)};
+    described.names = {lower_case(option.get_name(true))};
   } else {
     for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
