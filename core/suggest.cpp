@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/lower_case.hpp"
+
 namespace ddl {
 namespace {
 
@@ -17,14 +19,6 @@ constexpr std::size_t longest_word = 64;
 /// Letters in a row that say what is meant.
 constexpr std::size_t shortest_part = 3;
 constexpr std::size_t close_names_shown = 6;
-
-std::string lower_case(std::string_view word) {
-  std::string lowered(word);
-  for (char& c : lowered) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lowered;
-}
 
 template <class Name>
 std::optional<std::string> nearest_of(std::string_view word, std::span<const Name> known) {

@@ -82,7 +82,7 @@ void add_check(const Command& program, Request& request) {
                      "on GPUs with 40 GiB, of which 5 % stay free"},
                     {"ddl-oracle check llama.job.yaml --format junit -o memory.xml", "test results for CI"}});
   command
-      .add_option("JOB", options->files,
+      .add_option("job", options->files,
                   "job files, as 'recommend --save-job FILE' writes, and configurations of other tools")
       .required()
       .take_all()

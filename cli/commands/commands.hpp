@@ -18,9 +18,9 @@ struct Request {
 
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
 void add_profile(const Command& program, Request& request);
-void add_profile_import(const Command& profile, Request& request);  // a command of `profile`
-void add_profile_merge(const Command& profile, Request& request);   // the same
-void add_profile_compare(const Command& profile, Request& request); // the same
+void add_profile_import(const Command& profile, Request& request);   // a command of `profile`
+void add_profile_merge(const Command& profile, Request& request);    // the same
+void add_profile_compare(const Command& profile, Request& request);  // the same
 void add_calibrate(const Command& program, Request& request);
 void add_calibrate_runs(const Command& calibrate, Request& request);       // a command of `calibrate`
 void add_calibrate_kernels(const Command& calibrate, Request& request);    // the same

@@ -273,8 +273,7 @@ void add_profile(const Command& program, Request& request) {
                      "one micro-batch in bf16, into a file"},
                     {"ddl-oracle profile alexnet --backend simulated --batch 1 --splits none -o trial.profile",
                      "a trial without a GPU"}});
-  // In capitals: CLI11 2.4 refuses an argument with the name of an option of a subcommand (`profile import --model`).
-  command.add_option("MODEL", o.model, "bundled model (see 'models list') or a model file").names_or_file(model_names);
+  command.add_option("model", o.model, "bundled model (see 'models list') or a model file").names_or_file(model_names);
   add_sequence_option(command, o.sequence);
   command.add_option("--backend", o.backend,
                      "cuda, onednn or simulated (see 'backends'); default: a GPU, else the processor");

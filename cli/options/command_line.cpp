@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/manual/manual.hpp"
+#include "cli/options/argument_name.hpp"
 #include "cli/options/usage_error.hpp"
 #include "core/error.hpp"
 
@@ -59,16 +60,16 @@ void Command::require_subcommand() const { command_->require_subcommand(1); }
 void Command::allow_subcommand() const { command_->require_subcommand(0, 1); }
 
 Option Command::add_option(const std::string& name, std::string& into, const std::string& description) const {
-  return {*command_->add_option(name, into, description), *declarations_};
+  return {*command_->add_option(parser_name(name), into, description), *declarations_};
 }
 
 Option Command::add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const {
-  return {*command_->add_option(name, into, description), *declarations_};
+  return {*command_->add_option(parser_name(name), into, description), *declarations_};
 }
 
 Option Command::add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
                                     const std::string& description) const {
-  return {*command_->add_option_function<std::string>(name, read, description), *declarations_};
+  return {*command_->add_option_function<std::string>(parser_name(name), read, description), *declarations_};
 }
 
 Option Command::add_switch(const std::string& name, bool& into, const std::string& description) const {
@@ -99,17 +100,10 @@ void CommandLine::add_version(const std::string& text) {
 
 namespace {
 
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 OptionDescription described(const CLI::Option& option, bool as_argument, const Declarations& declarations) {
   OptionDescription described;
   if (as_argument) {
-    described.names = {lower_case(option.get_name(true))};
+    described.names = {declared_argument(option)};
   } else {
     for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);

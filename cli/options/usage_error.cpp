@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/options/argument_name.hpp"
+#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 
@@ -78,11 +80,11 @@ void refuse_missing_values(const CLI::App& program) {
     if (option->get_positional() || is_flag(*option)) continue;
     for (const std::string& value : option->results()) {
       if (value.empty()) {
-        throw Error(fmt::format("{} is empty", option->get_name()), "give it a value, or leave it out");
+        throw Error(fmt::format("{} is empty", declared_name(*option)), "give it a value, or leave it out");
       }
       const bool is_option = std::find(names.begin(), names.end(), value.substr(0, value.find('='))) != names.end();
       if (is_option) {
-        throw Error(fmt::format("{} has no value: {} follows", option->get_name(), quote(value)), help_hint(program));
+        throw Error(fmt::format("{} has no value: {} follows", declared_name(*option), quote(value)), help_hint(program));
       }
     }
   }
@@ -99,7 +101,7 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0) continue;
     if (!is_flag(*option) && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
-      return Error(fmt::format("{} is given {} times", option->get_name(), option->count()), "give it once");
+      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "give it once");
     }
   }
   if (const std::vector<std::string> extras = program.remaining(true); !extras.empty()) {
@@ -112,14 +114,14 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
     }
     for (const CLI::Option* option : command.get_options()) {
       if (!option->get_required() || option->count() > 0) continue;
-      return Error(fmt::format("{} is missing: {}", quote(option->get_name()), option->get_description()), hint);
+      return Error(fmt::format("{} is missing: {}", quote(declared_name(*option)), option->get_description()), hint);
     }
   }
   if (error.get_name() == "ExcludesError") {
     for (const CLI::Option* option : command.get_options()) {
       for (const CLI::Option* other : option->get_excludes()) {
         if (option->count() == 0 || other->count() == 0) continue;
-        return Error(fmt::format("{} and {} contradict each other", option->get_name(), other->get_name()),
+        return Error(fmt::format("{} and {} contradict each other", declared_name(*option), declared_name(*other)),
                      "leave one of them out");
       }
     }
@@ -127,7 +129,7 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
   if (error.get_name() == "ArgumentMismatch") {
     // The parser names the option at the start of its own sentence.
     const std::string named = text.substr(0, text.find_first_of(": "));
-    const std::string option = (named.starts_with("-") ? "" : "--") + named;
+    const std::string option = named.starts_with("-") ? named : "--" + lower_case(named);
     if (text.ends_with("missing")) return Error(fmt::format("{} has no value", option), hint);
     if (text.ends_with("flag override")) return Error(fmt::format("{} takes no value", option), hint);
   }

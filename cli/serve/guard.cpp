@@ -1,29 +1,23 @@
 #include "cli/serve/guard.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 
+#include "core/lower_case.hpp"
+
 namespace ddl {
 namespace {
 
 constexpr std::string_view plain = "text/plain; charset=utf-8";
 
-std::string in_lower_case(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char letter) { return static_cast<char>(std::tolower(static_cast<unsigned char>(letter))); });
-  return out;
-}
-
 /// `localhost` of `LocalHost:8080`, `::1` of `[::1]:8080`.
 std::string name_in(std::string_view host) {
-  if (host.starts_with('[')) return in_lower_case(host.substr(1, host.find(']') - 1));
-  return in_lower_case(host.substr(0, host.rfind(':')));
+  if (host.starts_with('[')) return lower_case(host.substr(1, host.find(']') - 1));
+  return lower_case(host.substr(0, host.rfind(':')));
 }
 
 bool is_address(const std::string& name) {
@@ -40,8 +34,8 @@ HttpAnswer refusal(int status, std::string_view why) { return {status, std::stri
 }  // namespace
 
 KnownHosts known_hosts(const std::string& listens_on, const std::string& machine_name) {
-  KnownHosts hosts{{"localhost", "127.0.0.1", "::1", in_lower_case(listens_on)}, !is_loopback(in_lower_case(listens_on))};
-  if (hosts.any_address && !machine_name.empty()) hosts.names.push_back(in_lower_case(machine_name));
+  KnownHosts hosts{{"localhost", "127.0.0.1", "::1", lower_case(listens_on)}, !is_loopback(lower_case(listens_on))};
+  if (hosts.any_address && !machine_name.empty()) hosts.names.push_back(lower_case(machine_name));
   return hosts;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/formats.hpp"
+#include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/bundled_name.hpp"
@@ -22,14 +23,6 @@ constexpr std::int64_t gpt2_vocabulary = 50'257;
 /// Endings and beginnings of published names that say nothing of the sizes.
 constexpr std::array<std::string_view, 13> endings{"-hf", "-instruct", "-chat", "-base", "-v0.1", "-v0.2", "-v0.3",
                                                    "-it", "-pt",       "-2407", "-fp8",  "-bf16", "-2501"};
-
-std::string lower_case(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return small;
-}
 
 /// As a sentence of its own.
 std::string suggest_model(const std::string& name) {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class Option;
+}
+
+namespace ddl {
+
+/// How the parser calls an argument: in capitals. CLI11 2.4 refuses an argument that has the name of an option of a command
+/// below its own, as `profile MODEL` and `profile import --model` would be. Options keep their names, which begin with a
+/// dash.
+[[nodiscard]] std::string parser_name(const std::string& name);
+
+/// The name of an option, or of an argument, as it was declared.
+[[nodiscard]] std::string declared_name(const CLI::Option& option);
+[[nodiscard]] std::string declared_argument(const CLI::Option& option);
+
+}  // namespace ddl

@@ -1,0 +1,12 @@
+#include "cli/options/argument_name.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+TEST_CASE("the parser has arguments in capitals, so that none has the name of an option", "[argument_name]") {
+  CHECK(parser_name("file") == "FILE");
+  CHECK(parser_name("model,--model") == "MODEL,--model");
+  CHECK(parser_name("--model,model") == "--model,MODEL");
+  CHECK(parser_name("-o,--output") == "-o,--output");
+}
