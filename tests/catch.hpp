@@ -4,6 +4,9 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
 #else
 #include <catch2/catch.hpp>
+/// Of texts; version 3 has this name, and its `Contains` is of ranges.
+inline auto ContainsSubstring(const std::string& part) { return Catch::Matchers::Contains(part); }
 #endif

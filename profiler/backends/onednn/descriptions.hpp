@@ -9,6 +9,13 @@
 /// forward primitive that they belong to.
 namespace ddl::onednn {
 
+/// Windows of `kernel` items, `stride` apart, without holes.
+struct Pooling {
+  dnnl::algorithm kind{};
+  dnnl::memory::desc source{}, destination{};
+  dnnl::memory::dims stride{}, kernel{}, before{}, after{};
+};
+
 #if DNNL_VERSION_MAJOR >= 3
 
 [[nodiscard]] inline dnnl::memory::dims dims_of(const dnnl::memory::desc& desc) { return desc.get_dims(); }
@@ -59,22 +66,18 @@ using LogSoftmax = dnnl::softmax_forward;
   return {device.engine, dnnl::algorithm::softmax_accurate, data, data, data, axis, forward, attributes};
 }
 
-/// Windows of `kernel` items, `stride` apart, without holes.
-[[nodiscard]] inline dnnl::pooling_forward::primitive_desc describe_pool(
-    const Device& device, const dnnl::primitive_attr& attributes, dnnl::algorithm kind, const dnnl::memory::desc& source,
-    const dnnl::memory::desc& destination, const dnnl::memory::dims& stride, const dnnl::memory::dims& kernel,
-    const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
-  const dnnl::memory::dims holes(kernel.size(), 0);
-  return {device.engine, dnnl::prop_kind::forward_training, kind, source, destination, stride, kernel, holes, before, after,
-          attributes};
+[[nodiscard]] inline dnnl::pooling_forward::primitive_desc describe_pool(const Device& device,
+                                                                         const dnnl::primitive_attr& attributes,
+                                                                         const Pooling& p) {
+  return describe<dnnl::pooling_forward>(device, attributes, dnnl::prop_kind::forward_training, p.kind, p.source,
+                                         p.destination, p.stride, p.kernel, dnnl::memory::dims(p.kernel.size(), 0), p.before,
+                                         p.after);
 }
 [[nodiscard]] inline dnnl::pooling_backward::primitive_desc describe_pool_backward(
     const Device& device, const dnnl::primitive_attr& attributes, const dnnl::pooling_forward::primitive_desc& forward,
-    dnnl::algorithm kind, const dnnl::memory::desc& source, const dnnl::memory::desc& destination,
-    const dnnl::memory::dims& stride, const dnnl::memory::dims& kernel, const dnnl::memory::dims& before,
-    const dnnl::memory::dims& after) {
-  const dnnl::memory::dims holes(kernel.size(), 0);
-  return {device.engine, kind, source, destination, stride, kernel, holes, before, after, forward, attributes};
+    const Pooling& p) {
+  return describe_backward<dnnl::pooling_backward>(device, attributes, forward, p.kind, p.source, p.destination, p.stride,
+                                                   p.kernel, dnnl::memory::dims(p.kernel.size(), 0), p.before, p.after);
 }
 
 /// A shuffle of the channels of groups of `group`.
@@ -157,20 +160,17 @@ using LogSoftmax = dnnl::logsoftmax_forward;
   return describe_backward<dnnl::softmax_backward>(device, attributes, forward, data, data, axis);
 }
 
-[[nodiscard]] inline dnnl::pooling_forward::primitive_desc describe_pool(
-    const Device& device, const dnnl::primitive_attr& attributes, dnnl::algorithm kind, const dnnl::memory::desc& source,
-    const dnnl::memory::desc& destination, const dnnl::memory::dims& stride, const dnnl::memory::dims& kernel,
-    const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
-  return describe<dnnl::pooling_forward>(device, attributes, dnnl::prop_kind::forward_training, kind, source, destination,
-                                         stride, kernel, before, after);
+[[nodiscard]] inline dnnl::pooling_forward::primitive_desc describe_pool(const Device& device,
+                                                                         const dnnl::primitive_attr& attributes,
+                                                                         const Pooling& p) {
+  return describe<dnnl::pooling_forward>(device, attributes, dnnl::prop_kind::forward_training, p.kind, p.source,
+                                         p.destination, p.stride, p.kernel, p.before, p.after);
 }
 [[nodiscard]] inline dnnl::pooling_backward::primitive_desc describe_pool_backward(
     const Device& device, const dnnl::primitive_attr& attributes, const dnnl::pooling_forward::primitive_desc& forward,
-    dnnl::algorithm kind, const dnnl::memory::desc& source, const dnnl::memory::desc& destination,
-    const dnnl::memory::dims& stride, const dnnl::memory::dims& kernel, const dnnl::memory::dims& before,
-    const dnnl::memory::dims& after) {
-  return describe_backward<dnnl::pooling_backward>(device, attributes, forward, kind, source, destination, stride, kernel,
-                                                   before, after);
+    const Pooling& p) {
+  return describe_backward<dnnl::pooling_backward>(device, attributes, forward, p.kind, p.source, p.destination, p.stride,
+                                                   p.kernel, p.before, p.after);
 }
 
 [[nodiscard]] inline dnnl::shuffle_forward::primitive_desc describe_shuffle(const Device& device,

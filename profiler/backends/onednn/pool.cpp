@@ -49,8 +49,8 @@ std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem
   const memory::desc source = pooled(input, problem.samples, problem.precision);
   const memory::desc destination = pooled(problem.output, problem.samples, problem.precision);
   const dnnl::primitive_attr scratch = own_scratchpad();
-  const dnnl::pooling_forward::primitive_desc forward =
-      describe_pool(device, scratch, algorithm, source, destination, stride, kernel, before, after);
+  const Pooling pooling{algorithm, source, destination, stride, kernel, before, after};
+  const dnnl::pooling_forward::primitive_desc forward = describe_pool(device, scratch, pooling);
   const std::int64_t in = problem.samples * input.items();
   const std::int64_t out = problem.samples * problem.output.items();
   const memory::desc winners = forward.workspace_desc();
@@ -67,8 +67,7 @@ std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem
                             std::move(arguments));
   }
   if (problem.pass != Pass::backward_data) return empty_kernel();
-  const dnnl::pooling_backward::primitive_desc backward =
-      describe_pool_backward(device, scratch, forward, algorithm, source, destination, stride, kernel, before, after);
+  const dnnl::pooling_backward::primitive_desc backward = describe_pool_backward(device, scratch, forward, pooling);
   arguments = {{{TensorRole::output_gradient, 0, out, false}, DNNL_ARG_DIFF_DST, destination, destination},
                {{TensorRole::input_gradient, 0, in, true}, DNNL_ARG_DIFF_SRC, source, source}};
   if (winners.get_size() > 0) arguments.push_back(kept(false));

@@ -356,10 +356,10 @@ TEST_CASE("plots show points and fit, with units and a legend") {
   const std::vector<ExchangeSeries> all{series};
   const ExchangeFit fit = fit_of(all);
   const std::string text = plot_text(fit, all, 60);
-  CHECK_THAT(text, Catch::Contains("allreduce, between nodes"));
-  CHECK_THAT(text, Catch::Contains("a  measured, 8 ranks on 2 nodes"));
-  CHECK_THAT(text, Catch::Contains("256 MiB"));
-  CHECK_THAT(text, Catch::Contains("ms") || Catch::Contains("us"));
+  CHECK_THAT(text, ContainsSubstring("allreduce, between nodes"));
+  CHECK_THAT(text, ContainsSubstring("a  measured, 8 ranks on 2 nodes"));
+  CHECK_THAT(text, ContainsSubstring("256 MiB"));
+  CHECK_THAT(text, ContainsSubstring("ms") || ContainsSubstring("us"));
   std::size_t from = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; from = end + 1, end = text.find('\n', from)) {
     CHECK(end - from <= 64);  // 60 columns, and the bytes of µ
@@ -367,13 +367,13 @@ TEST_CASE("plots show points and fit, with units and a legend") {
   const std::string svg = plot_svg(fit, all);
   for (const char* part : {"<svg xmlns=", "message (bytes)", "time (seconds)", "measured, 8 ranks on 2 nodes", ">fitted<",
                            "<polyline", "</svg>"}) {
-    CHECK_THAT(svg, Catch::Contains(part));
+    CHECK_THAT(svg, ContainsSubstring(part));
   }
   // As many circles as rows, and one in the legend.
   std::size_t circles = 0;
   for (std::size_t at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++circles;
   CHECK(circles == series.rows.size() + 1);
-  CHECK_THAT(svg, !Catch::Contains("nan") && !Catch::Contains("inf"));
+  CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
 TEST_CASE("one rank count is read as a ring, with a note unless the library says that it ran one") {

@@ -10,7 +10,6 @@
 #include "tests/unit/model_zoo/one_layer.hpp"
 
 using namespace ddl;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -138,24 +137,24 @@ TEST_CASE("groups are dealt whole") {
 }
 
 TEST_CASE("what is no problem is refused where it is wrong") {
-  CHECK_THAT(error_of(""), Contains("the problem is empty"));
-  CHECK_THAT(error_of("conv2d in=3x8x8"), Contains("line:1:1: unknown operation 'conv2d'"));
-  CHECK_THAT(error_of("pool kind=max kernel=2"), Contains("pool needs 'in'"));
-  CHECK_THAT(error_of("pool kind=max kernel=2 in=0x8"), Contains("line:1:24: '0x8' is not a shape"));
-  CHECK_THAT(error_of("pool kind=max kernel=2 in=8x8x8x8x8"), Contains("is not a shape"));
-  CHECK_THAT(error_of("pool kind=max kernal=2 in=8x8"),
-             Contains("line:1:15: unknown attribute 'kernal' of pool") && Contains("did you mean 'kernel'?"));
-  CHECK_THAT(error_of("pool kind=max kernel=2 kernel=3 in=8x8"), Contains("line:1:24: 'kernel' is there twice"));
+  CHECK_THAT(error_of(""), ContainsSubstring("the problem is empty"));
+  CHECK_THAT(error_of("conv2d in=3x8x8"), ContainsSubstring("line:1:1: unknown operation 'conv2d'"));
+  CHECK_THAT(error_of("pool kind=max kernel=2"), ContainsSubstring("pool needs 'in'"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 in=0x8"), ContainsSubstring("line:1:24: '0x8' is not a shape"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 in=8x8x8x8x8"), ContainsSubstring("is not a shape"));
+  CHECK_THAT(error_of("pool kind=max kernal=2 in=8x8"), ContainsSubstring("line:1:15: unknown attribute 'kernal' of pool") &&
+                                                            ContainsSubstring("did you mean 'kernel'?"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 kernel=3 in=8x8"), ContainsSubstring("line:1:24: 'kernel' is there twice"));
   CHECK_THAT(error_of("pool kind=max kernel= in=8x8"),
-             Contains("'kernel' has no value") || Contains("'kernel=' has no value"));
-  CHECK_THAT(error_of("pool kind=max kernel=9 in=8x8"), Contains("does not fit"));
-  CHECK_THAT(error_of("add in=8x8,7x8"), Contains("line:1:1:"));
-  CHECK_THAT(error_of("add in=8x8,8x8 samples=0"), Contains("line:1:16: '0' is not a number of samples"));
-  CHECK_THAT(error_of("add in=8x8,8x8 precision=fp4"), Contains("unknown precision 'fp4'"));
-  CHECK_THAT(error_of("add in=8x8,8x8 pass=update"), Contains("unknown pass 'update'"));
-  CHECK_THAT(error_of("add in=9000000000000x9000000000000,1"), Contains("line:1:5:"));
-  CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), Contains("line:1:6:"));
-  CHECK_THAT(error_of("add in=8x8,8x8\nadd"), Contains("a problem is one line"));
+             ContainsSubstring("'kernel' has no value") || ContainsSubstring("'kernel=' has no value"));
+  CHECK_THAT(error_of("pool kind=max kernel=9 in=8x8"), ContainsSubstring("does not fit"));
+  CHECK_THAT(error_of("add in=8x8,7x8"), ContainsSubstring("line:1:1:"));
+  CHECK_THAT(error_of("add in=8x8,8x8 samples=0"), ContainsSubstring("line:1:16: '0' is not a number of samples"));
+  CHECK_THAT(error_of("add in=8x8,8x8 precision=fp4"), ContainsSubstring("unknown precision 'fp4'"));
+  CHECK_THAT(error_of("add in=8x8,8x8 pass=update"), ContainsSubstring("unknown pass 'update'"));
+  CHECK_THAT(error_of("add in=9000000000000x9000000000000,1"), ContainsSubstring("line:1:5:"));
+  CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), ContainsSubstring("line:1:6:"));
+  CHECK_THAT(error_of("add in=8x8,8x8\nadd"), ContainsSubstring("a problem is one line"));
 }
 
 TEST_CASE("an optimizer's step is a problem too") {
@@ -172,10 +171,10 @@ TEST_CASE("an optimizer's step is a problem too") {
     }
     return std::string("no error");
   };
-  CHECK_THAT(refused("update optimizer=lion parameters=1"), Contains("line:1:8: unknown optimizer 'lion'"));
-  CHECK_THAT(refused("update optimizer=sgd"), Contains("update needs 'parameters'"));
-  CHECK_THAT(refused("update optimizer=sgd parameters=-1"), Contains("line:1:22:"));
-  CHECK_THAT(refused("update optimizer=sgd parameters=1 in=4"), Contains("unknown attribute 'in'"));
+  CHECK_THAT(refused("update optimizer=lion parameters=1"), ContainsSubstring("line:1:8: unknown optimizer 'lion'"));
+  CHECK_THAT(refused("update optimizer=sgd"), ContainsSubstring("update needs 'parameters'"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=-1"), ContainsSubstring("line:1:22:"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=1 in=4"), ContainsSubstring("unknown attribute 'in'"));
 }
 
 TEST_CASE("an optimizer's step on a list of tensors is one problem") {
@@ -193,11 +192,13 @@ TEST_CASE("an optimizer's step on a list of tensors is one problem") {
   const auto refused = [](const std::string& text) {
     return why([&] { static_cast<void>(parse_update_problem(text, "line")); });
   };
-  CHECK_THAT(refused("update optimizer=sgd parameters=3 implementation=forech"),
-             Contains("line:1:35: unknown implementation 'forech'") && Contains("did you mean 'foreach'?"));
-  CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=2"), Contains("line:1:35: 'tensors' applies only to lists"));
+  CHECK_THAT(
+      refused("update optimizer=sgd parameters=3 implementation=forech"),
+      ContainsSubstring("line:1:35: unknown implementation 'forech'") && ContainsSubstring("did you mean 'foreach'?"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=2"),
+             ContainsSubstring("line:1:35: 'tensors' applies only to lists"));
   CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=4 implementation=fused"),
-             Contains("line:1:35: '4' is not a number of tensors"));
+             ContainsSubstring("line:1:35: '4' is not a number of tensors"));
 }
 
 TEST_CASE("operators of an optimizer's step move what PyTorch's move") {
@@ -232,13 +233,14 @@ TEST_CASE("a cast is a problem, and no layer of a model") {
   CHECK_FALSE(problem.operation->work(Pass::backward_weight, problem.inputs, problem.output).is_any());
   const Problem wider = parse_problem("cast to=fp32 in=10 precision=fp16", "line");
   CHECK(wider.operation->work(Pass::forward, wider.inputs, wider.output).activation_items * 2 == 60);
-  CHECK_THAT(error_of("cast to=fp32 in=4"), Contains("a cast from fp32 to fp32 is none between two and four bytes"));
-  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), Contains("is none between two and four bytes"));
-  CHECK_THAT(error_of("cast to=fp8 in=4"), Contains("line:1:6:"));
+  CHECK_THAT(error_of("cast to=fp32 in=4"),
+             ContainsSubstring("a cast from fp32 to fp32 is none between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), ContainsSubstring("is none between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp8 in=4"), ContainsSubstring("line:1:6:"));
   CHECK_THAT(why([] {
                static_cast<void>(parse_model("format: 1\nmodel: m\ninput: {features: 4}\nlayers:\n  - cast: bf16\n", "m"));
              }),
-             Contains("cast"));
+             ContainsSubstring("cast"));
 }
 
 TEST_CASE("the first touch of fresh memory is a problem too") {
@@ -256,8 +258,8 @@ TEST_CASE("the first touch of fresh memory is a problem too") {
     }
     return std::string("no error");
   };
-  CHECK_THAT(refused("fresh_memory"), Contains("line:1:1: fresh_memory needs 'bytes'"));
-  CHECK_THAT(refused("fresh_memory bytes=0"), Contains("line:1:14: '0' is not a number of bytes"));
-  CHECK_THAT(refused("fresh_memory bytes=1073741825"), Contains("line:1:14:"));
-  CHECK_THAT(refused("fresh_memory bytes=1 in=4"), Contains("line:1:22: unknown attribute 'in' of fresh_memory"));
+  CHECK_THAT(refused("fresh_memory"), ContainsSubstring("line:1:1: fresh_memory needs 'bytes'"));
+  CHECK_THAT(refused("fresh_memory bytes=0"), ContainsSubstring("line:1:14: '0' is not a number of bytes"));
+  CHECK_THAT(refused("fresh_memory bytes=1073741825"), ContainsSubstring("line:1:14:"));
+  CHECK_THAT(refused("fresh_memory bytes=1 in=4"), ContainsSubstring("line:1:22: unknown attribute 'in' of fresh_memory"));
 }

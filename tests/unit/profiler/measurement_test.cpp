@@ -5,7 +5,6 @@
 #include "tests/catch.hpp"
 
 using namespace ddl;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -64,7 +63,8 @@ TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad lin
   const Measurement full = measure(backend, "activation kind=relu in=1001", {}, CacheState::warm);
   CHECK(full.reason == "out of memory");
   CHECK(full.samples.seconds.empty());
-  CHECK_THROWS_WITH(measure(backend, "activation kind=rleu in=10", {}, CacheState::warm), Contains("unknown kind 'rleu'"));
+  CHECK_THROWS_WITH(measure(backend, "activation kind=rleu in=10", {}, CacheState::warm),
+                    ContainsSubstring("unknown kind 'rleu'"));
 }
 
 TEST_CASE("the first touch of fresh memory is measured where memory is mapped page by page") {

@@ -5,7 +5,6 @@
 #include "tests/error_of.hpp"
 
 using namespace ddl;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -73,8 +72,9 @@ TEST_CASE("the layout of images is in the head, and was among the details") {
   CHECK(older.layout == "channels-last");
   CHECK(older.details == std::vector<std::pair<std::string, std::string>>{{"cuDNN", "9.1.0"}});
   CHECK(print_profile_head(older).find("layout: \"channels-last\"\n") != std::string::npos);
-  CHECK_THAT(error_of([&] { static_cast<void>(layout_of("layout: NHWC\n")); }),
-             Contains("p:4:9: 'NHWC' is no layout of images") && Contains("channels-last or channels-first"));
+  CHECK_THAT(
+      error_of([&] { static_cast<void>(layout_of("layout: NHWC\n")); }),
+      ContainsSubstring("p:4:9: 'NHWC' is no layout of images") && ContainsSubstring("channels-last or channels-first"));
 }
 
 TEST_CASE("what a crash leaves of the last line is not read") {
@@ -120,24 +120,27 @@ TEST_CASE("a problem is known however its attributes are ordered") {
 
 TEST_CASE("what is wrong with a profile is said where it is") {
   const auto error = [](const std::string& text) { return error_of([&] { static_cast<void>(parse_profile(text, "p")); }); };
-  CHECK_THAT(error(""), Contains("p:1:1: a profile has a line '---'"));
-  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), Contains("a profile has a line '---'"));
-  CHECK_THAT(error("format: 2\nbackend: b\ndevice: d\n---\n" + columns), Contains("p:1:9"));
-  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ndevise: d\n---\n" + columns), Contains("p:4:1"));
-  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ncaches: hot\n---\n" + columns), Contains("p:4:9"));
-  CHECK_THAT(error(head + "problem,layers\n"), Contains("settled") || Contains("samples"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,-2,0,2,2,no,no,0,0,loop,,2\n"), Contains("p:6:") && Contains("negative"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,nan,0,2,2,no,no,0,0,loop,,2\n"), Contains("p:6:"));
+  CHECK_THAT(error(""), ContainsSubstring("p:1:1: a profile has a line '---'"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), ContainsSubstring("a profile has a line '---'"));
+  CHECK_THAT(error("format: 2\nbackend: b\ndevice: d\n---\n" + columns), ContainsSubstring("p:1:9"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ndevise: d\n---\n" + columns), ContainsSubstring("p:4:1"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ncaches: hot\n---\n" + columns), ContainsSubstring("p:4:9"));
+  CHECK_THAT(error(head + "problem,layers\n"), ContainsSubstring("settled") || ContainsSubstring("samples"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,-2,0,2,2,no,no,0,0,loop,,2\n"),
+             ContainsSubstring("p:6:") && ContainsSubstring("negative"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,nan,0,2,2,no,no,0,0,loop,,2\n"), ContainsSubstring("p:6:"));
   CHECK_THAT(error(head + columns + relu + ",1,1,1e16,0,0,1e16,no,no,0,0,loop,,2\n"),
-             Contains("p:6:") && Contains("'1e16' is no time"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,1e308\n"), Contains("'1e308' is no time"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,1e300,loop,,2\n"), Contains("'1e300' is too large"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,3,4,no,no,0,0,loop,,2\n"), Contains("does not hold the median"));
-  CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,0,loop,,2\n"), Contains("2 samples, and 1 times"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,maybe,no,0,0,loop,,2\n"), Contains("yes or no"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2 x\n"), Contains("'x' is no time"));
+             ContainsSubstring("p:6:") && ContainsSubstring("'1e16' is no time"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,1e308\n"), ContainsSubstring("'1e308' is no time"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,1e300,loop,,2\n"),
+             ContainsSubstring("'1e300' is too large"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,3,4,no,no,0,0,loop,,2\n"),
+             ContainsSubstring("does not hold the median"));
+  CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,0,loop,,2\n"), ContainsSubstring("2 samples, and 1 times"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,maybe,no,0,0,loop,,2\n"), ContainsSubstring("yes or no"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2 x\n"), ContainsSubstring("'x' is no time"));
   CHECK_THAT(error(head + columns + "activation kind=rleu in=10,1,1,2,0,2,2,no,no,0,0,loop,,2\n"),
-             Contains("p:6:1") && Contains("rleu"));
+             ContainsSubstring("p:6:1") && ContainsSubstring("rleu"));
 }
 
 TEST_CASE("a shard says which one it is, and its rows their places") {
@@ -146,7 +149,7 @@ TEST_CASE("a shard says which one it is, and its rows their places") {
   profile.rows[0].place = 5;
   profile.rows[1].place = 70;
   const std::string text = print_profile(profile);
-  CHECK_THAT(text, Contains("shard:\n  index: 3\n  count: 16\n  problems: 2\n  plan: \"5f2a91c3e0b71d44\"\n"));
+  CHECK_THAT(text, ContainsSubstring("shard:\n  index: 3\n  count: 16\n  problems: 2\n  plan: \"5f2a91c3e0b71d44\"\n"));
   const Profile back = parse_profile(text, "p");
   CHECK(back.head.shard == profile.head.shard);
   CHECK(back.rows[1].place == 70);
@@ -154,12 +157,12 @@ TEST_CASE("a shard says which one it is, and its rows their places") {
 
   const std::string shard =
       "format: 1\nbackend: simulated\ndevice: d\nshard: {index: 1, count: 2, problems: 1, plan: a}\n---\n";
-  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(shard + columns, "p")); }), Contains("place"));
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(shard + columns, "p")); }), ContainsSubstring("place"));
   const std::string beyond =
       "format: 1\nbackend: simulated\ndevice: d\nshard: {index: 2, count: 2, problems: 1, plan: a}\n---\n";
-  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(beyond + columns, "p")); }), Contains("p:4:16: "));
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(beyond + columns, "p")); }), ContainsSubstring("p:4:16: "));
   const std::string not_one = columns.substr(0, columns.size() - 1) + ",place\n";
-  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(head + not_one, "p")); }), Contains("place"));
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(head + not_one, "p")); }), ContainsSubstring("place"));
 }
 
 TEST_CASE("a last line without its end is named") {

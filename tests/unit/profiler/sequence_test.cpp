@@ -8,7 +8,6 @@
 #include "tests/unit/model_zoo/one_layer.hpp"
 
 using namespace ddl;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -70,11 +69,12 @@ TEST_CASE("the line of a step is read as it is printed") {
   const auto error = [](const std::string& line) {
     return error_of([&] { static_cast<void>(parse_sequence_problem(line, "x")); });
   };
-  CHECK_THAT(error("sequence model=a samples=0 precision=fp32 optimizer=sgd pass=forward"), Contains("x:1:26"));
-  CHECK_THAT(error("sequence model=a samples=1 precision=fp31 optimizer=sgd pass=forward"), Contains("unknown 'fp31'"));
-  CHECK_THAT(error("sequence model=a samples=1 precision=fp32 optimizer=sgd pass=sideways"), Contains("sideways"));
-  CHECK_THAT(error("sequence samples=1"), Contains("expected model="));
-  CHECK_THAT(error("sequence "), Contains("expected model="));
+  CHECK_THAT(error("sequence model=a samples=0 precision=fp32 optimizer=sgd pass=forward"), ContainsSubstring("x:1:26"));
+  CHECK_THAT(error("sequence model=a samples=1 precision=fp31 optimizer=sgd pass=forward"),
+             ContainsSubstring("unknown 'fp31'"));
+  CHECK_THAT(error("sequence model=a samples=1 precision=fp32 optimizer=sgd pass=sideways"), ContainsSubstring("sideways"));
+  CHECK_THAT(error("sequence samples=1"), ContainsSubstring("expected model="));
+  CHECK_THAT(error("sequence "), ContainsSubstring("expected model="));
 }
 
 TEST_CASE("the line of a framework's step says who ran it") {
@@ -98,12 +98,12 @@ TEST_CASE("the line of a framework's step says who ran it") {
     const std::string start = "sequence model=a samples=1 precision=fp32 optimizer=sgd pass=forward ";
     return error_of([&] { static_cast<void>(parse_sequence_problem(start + end, "x")); });
   };
-  CHECK_THAT(error("for=me"), Contains("x:1:70: expected by="));
-  CHECK_THAT(error("by= memory=kept"), Contains("x:1:73: who ran it?"));
-  CHECK_THAT(error("by=me memory=lost"), Contains("x:1:83: unknown 'lost'"));
-  CHECK_THAT(error("by=me launch=rocket"), Contains("x:1:83: unknown 'rocket'"));
-  CHECK_THAT(error("by=me memory=kept launch=graph"), Contains("x:1:88: unknown 'launch=graph'"));
-  CHECK_THAT(error("by=me memory=kept more"), Contains("x:1:88: unknown 'more'"));
+  CHECK_THAT(error("for=me"), ContainsSubstring("x:1:70: expected by="));
+  CHECK_THAT(error("by= memory=kept"), ContainsSubstring("x:1:73: who ran it?"));
+  CHECK_THAT(error("by=me memory=lost"), ContainsSubstring("x:1:83: unknown 'lost'"));
+  CHECK_THAT(error("by=me launch=rocket"), ContainsSubstring("x:1:83: unknown 'rocket'"));
+  CHECK_THAT(error("by=me memory=kept launch=graph"), ContainsSubstring("x:1:88: unknown 'launch=graph'"));
+  CHECK_THAT(error("by=me memory=kept more"), ContainsSubstring("x:1:88: unknown 'more'"));
 }
 
 TEST_CASE("steps of a framework are no check of the sum") {
@@ -181,7 +181,7 @@ TEST_CASE("the line of a step that was captured says so, whoever ran it") {
   problem.by = "pytorch-2.11.0";
   CHECK(print_problem(parse_sequence_problem(print_problem(problem), "x")) == print_problem(problem));
   CHECK_THAT(error_of([&] { static_cast<void>(parse_sequence_problem(line + " memory=kept", "x")); }),
-             Contains("unknown 'memory=kept'"));
+             ContainsSubstring("unknown 'memory=kept'"));
 }
 
 TEST_CASE("a back end that cannot capture a step says so in the rows of the step") {

@@ -8,7 +8,6 @@
 #include "tests/unit/model_zoo/one_layer.hpp"
 
 using namespace ddl;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -81,9 +80,9 @@ TEST_CASE("steps that were captured in graphs are no eager ones") {
   CHECK_FALSE(problem("").graph);
   CHECK_FALSE(problem(", \"graph\": false").graph);
   CHECK(problem(", \"graph\": true, \"sparse_tables\": false").graph);
-  CHECK_THAT(import_error(result(key, key + ", \"graph\": 1")), Contains("'graph' is neither true nor false"));
+  CHECK_THAT(import_error(result(key, key + ", \"graph\": 1")), ContainsSubstring("'graph' is neither true nor false"));
   CHECK_THAT(import_error(result(key, key + ", \"sparse_tables\": true")),
-             Contains("updated only the rows that they read") && Contains("leave --sparse-tables out"));
+             ContainsSubstring("updated only the rows that they read") && ContainsSubstring("leave --sparse-tables out"));
 }
 
 TEST_CASE("imported steps are a profile that is read as it is written") {
@@ -101,30 +100,34 @@ TEST_CASE("times of steps are told from traces") {
 }
 
 TEST_CASE("what is wrong with times of steps is placed") {
-  CHECK_THAT(import_error("{"), Contains("steps.json:1:") && Contains("step_time.py"));
-  CHECK_THAT(import_error("[]"), Contains("steps.json:1:1: no times of steps"));
-  CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), Contains("steps.json:2:13: another version"));
-  CHECK_THAT(import_error(result("\"schema\": 1,", "")), Contains("it has no 'schema'"));
-  CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")), Contains("steps.json:4:12: 'batch' is no count"));
-  CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 1e300")), Contains("steps.json:4:12: 'batch' is no count"));
-  CHECK_THAT(import_error(result("fp32", "fp31")), Contains("steps.json:5:16: unknown precision 'fp31'"));
-  CHECK_THAT(import_error(result("momentum", "rmsprop")), Contains("steps.json:6:16: unknown optimizer 'rmsprop'"));
-  CHECK_THAT(import_error(result("\"1.13.1\"", "113")), Contains("steps.json:8:12: 'torch' is no text"));
-  CHECK_THAT(import_error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")), Contains("neither true nor false"));
-  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")), Contains("steps.json:17:") && Contains("-3 is no time"));
-  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[]")), Contains("no list of times"));
-  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), Contains("\"3\" is no time"));
+  CHECK_THAT(import_error("{"), ContainsSubstring("steps.json:1:") && ContainsSubstring("step_time.py"));
+  CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: no times of steps"));
+  CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), ContainsSubstring("steps.json:2:13: another version"));
+  CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("it has no 'schema'"));
+  CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")),
+             ContainsSubstring("steps.json:4:12: 'batch' is no count"));
+  CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 1e300")),
+             ContainsSubstring("steps.json:4:12: 'batch' is no count"));
+  CHECK_THAT(import_error(result("fp32", "fp31")), ContainsSubstring("steps.json:5:16: unknown precision 'fp31'"));
+  CHECK_THAT(import_error(result("momentum", "rmsprop")), ContainsSubstring("steps.json:6:16: unknown optimizer 'rmsprop'"));
+  CHECK_THAT(import_error(result("\"1.13.1\"", "113")), ContainsSubstring("steps.json:8:12: 'torch' is no text"));
+  CHECK_THAT(import_error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")),
+             ContainsSubstring("neither true nor false"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")),
+             ContainsSubstring("steps.json:17:") && ContainsSubstring("-3 is no time"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[]")), ContainsSubstring("no list of times"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), ContainsSubstring("\"3\" is no time"));
   CHECK_THAT(import_error(result("{\"samples_s\": [3, 3, 3, 3, 3, 3], \"median_s\": 3}", "3")),
-             Contains("'backward' has no 'samples_s'"));
-  CHECK_THAT(import_error(result("\"parameters\": 16", "\"parameters\": 17")), Contains("has 16 parameters"));
+             ContainsSubstring("'backward' has no 'samples_s'"));
+  CHECK_THAT(import_error(result("\"parameters\": 16", "\"parameters\": 17")), ContainsSubstring("has 16 parameters"));
   CHECK_THAT(import_error(result('"' + stepped_model.name + '"', "\"vgg16\"")),
-             Contains("steps.json:3:12: these are steps of 'vgg16'") && Contains("--model vgg16"));
+             ContainsSubstring("steps.json:3:12: these are steps of 'vgg16'") && ContainsSubstring("--model vgg16"));
 }
 
 TEST_CASE("what is asked for is what the steps are") {
   CHECK(imported_steps(result(), {.samples = 4, .precision = Precision::fp32, .optimizer = Optimizer::momentum}).samples ==
         4);
-  CHECK_THAT(import_error(result(), {.samples = 8}), Contains("steps.json:4:12: these steps ran on 4 samples"));
-  CHECK_THAT(import_error(result(), {.precision = Precision::bf16}), Contains("these steps ran with fp32"));
-  CHECK_THAT(import_error(result(), {.optimizer = Optimizer::adam}), Contains("these steps ran with momentum"));
+  CHECK_THAT(import_error(result(), {.samples = 8}), ContainsSubstring("steps.json:4:12: these steps ran on 4 samples"));
+  CHECK_THAT(import_error(result(), {.precision = Precision::bf16}), ContainsSubstring("these steps ran with fp32"));
+  CHECK_THAT(import_error(result(), {.optimizer = Optimizer::adam}), ContainsSubstring("these steps ran with momentum"));
 }
