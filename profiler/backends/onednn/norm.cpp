@@ -1,4 +1,5 @@
 #include <cmath>
+#include <type_traits>
 
 #include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/norms.hpp"
@@ -66,7 +67,9 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
   if (parameters.items() > 0) {
     const int name = !one ? scale_shift_argument : parameters.scale ? DNNL_ARG_SCALE : DNNL_ARG_SHIFT;
     arguments.push_back({{TensorRole::bias, 0, parameters.items(), false}, name, trained, trained});
-    if (!one && !together) arguments.back().behind = Behind{DNNL_ARG_SHIFT, channels};
+    // No gradient depends on the shift, but version 3 counts it among the inputs of a layer norm's.
+    const bool takes_shift = problem.pass == Pass::forward || std::is_same_v<Backward, dnnl::layer_normalization_backward>;
+    if (!one && !together && takes_shift) arguments.back().behind = Behind{DNNL_ARG_SHIFT, channels};
   }
   const auto statistic = [&](int index, bool written) {
     const memory::desc& desc = index == 0 ? mean : variance;
