@@ -86,8 +86,9 @@ class KernelPrices {
   [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
-  [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }
-  [[nodiscard]] std::optional<double> channel_undivided() const { return channel_undivided_; }
+  /// What was measured of layers whose filters, or channels, are split.
+  [[nodiscard]] const std::optional<UndividedFraction>& filter_undivided() const { return filter_undivided_; }
+  [[nodiscard]] const std::optional<UndividedFraction>& channel_undivided() const { return channel_undivided_; }
 
  private:
   /// What the layers' kernels take at the batch of reference, from the prices of whole layers.
@@ -110,7 +111,7 @@ class KernelPrices {
   std::optional<UpdateProblem> list_;  ///< the whole model's update, where it is one problem
   double scale_ = 1;
   double reference_batch_ = 1;
-  std::optional<double> filter_undivided_, channel_undivided_;
+  std::optional<UndividedFraction> filter_undivided_, channel_undivided_;
   std::vector<LayerTimes> serial_;
   KernelBasis origin_ = KernelBasis::roofline;
   std::shared_ptr<const ShardPrices> measured_;
