@@ -9,6 +9,7 @@
 
 #include "calibration/communication/fitted_links.hpp"
 #include "calibration/plan_degrees.hpp"
+#include "calibration/uncertainty/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/charts.hpp"
@@ -66,6 +67,7 @@ void search_into(RecommendAnswer& answer) {
   search_options.top = options.save_dir.empty() || options.all ? *options.top : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error of their own
+  search_options.errors = &bundled_time_errors();
   const PlanOptions& chosen = options.plan;
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
   search_options.micro_batches = chosen.micro_batches;
@@ -126,11 +128,13 @@ std::string compared_with_data(const RecommendAnswer& answer) {
   const Family family = family_bit(Axis::data);
   if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
   const auto is_data = [&](const Estimate& estimate) { return estimate.plan.mesh.family() == family; };
-  if (std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data)) {
-    return ", where data parallelism alone is not possible";
-  }
   const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
-  if (data == answer.result.best.end()) return {};
+  if (data == answer.result.best.end()) {
+    const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
+    return is_tried ? ", where data parallelism alone is not possible" : "";
+  }
+  // A plan that may not fit is no alternative to one that does.
+  if (data->verdict > best.verdict) return ", where data parallelism alone may not fit";
   const double ratio = data->time.iteration() / best.time.iteration();
   return ratio >= 1 ? fmt::format(", {:.2f}x as fast as data parallelism", ratio)
                     : fmt::format(", {:.2f}x the speed of data parallelism", ratio);
@@ -196,7 +200,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
       document.section("Why not the others");
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
         document.line(fmt::format("{}. {}: {}", i + 1, family_name(answer.shown[i].plan.mesh.family()),
-                                  why_slower(answer.shown[i], answer.shown.front())),
+                                  why_behind(answer.shown[i], answer.shown.front(), study.coefficients().learned)),
                       2);
       }
     }
