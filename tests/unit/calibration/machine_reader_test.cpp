@@ -175,6 +175,7 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "hal",
                                                     "horovod-p100",
                                                     "jean-zay",
+                                                    "jean-zay-v100",
                                                     "juwels-booster",
                                                     "l40s-cluster",
                                                     "longhorn",
