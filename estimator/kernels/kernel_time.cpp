@@ -56,7 +56,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
                            const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
-      model_(device, update_precision(precision), assumptions, device.sustained_peak),
+      model_(device, update_precision(precision), assumptions, device.sustained_at(update_precision(precision))),
       precision_(precision),
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
@@ -75,11 +75,11 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
-    wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_peak);
+    wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_at(Precision::fp32));
     update_precision_ = Precision::fp32;
   }
   if (precision == Precision::nvfp4) quantized_ = facts.is_linear;
-  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_peak);
+  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_at(precision));
   if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
     list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
   }
