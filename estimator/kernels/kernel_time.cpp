@@ -60,12 +60,24 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       precision_(precision),
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
-      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update)),
+      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update) +
+                                  (is_mixed(precision) ? assumptions.beside_update : 0)),
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
   const bool fuses = assumptions.fusing == Fusing::all || (assumptions.fusing == Fusing::half && is_mixed(precision));
   if (fuses) fusion_ = facts.fusion;
+  if (assumptions.fusing == Fusing::residuals) {
+    fuses_residuals_ = true;
+    fusion_ = facts.fusion;
+    for (std::size_t i = 0; i < fusion_.size(); ++i) {
+      const Layer& layer = model.layers[i];
+      const int before = fusion_[i].input < 0 ? -1 : layer.inputs[static_cast<std::size_t>(fusion_[i].input)];
+      const bool joined = before >= 0 && layer.operation->type() == "add" && fusion_[i].unwritten &&
+                          model.layers[static_cast<std::size_t>(before)].operation->type() == "dropout";
+      if (!joined) fusion_[i] = Fusion{};
+    }
+  }
   writes_sinks_ = assumptions.sinks == CompositeKernels::operators;
   has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
   if (!fuses) {
@@ -215,7 +227,7 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
     works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
     works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
   }
-  if (fusion_.empty() || fusion_[layer].input < 0) return works;
+  if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;
   const Fusion& fusion = fusion_[layer];
   // Forward reads the input, whose maker has written it; backward writes its gradient, which the maker's backward reads.
   const double moves = pass == Pass::forward         ? (fusion.unwritten ? 2 : 1)

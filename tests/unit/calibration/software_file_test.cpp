@@ -87,6 +87,16 @@ TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those w
   CHECK_FALSE(Study(spec).assumptions().copies_volumes);
 }
 
+TEST_CASE("Megatron's step passes over gradients again, and unscales them where they are fp16's") {
+  CHECK(load_software("megatron").beside_update == 30.0);
+  CHECK(load_software("megatron-core").beside_update == 22.0);
+  CHECK(load_software("megatron").fusing == Fusing::residuals);
+  CHECK_FALSE(load_software("pytorch").beside_update);
+  CHECK(error_of([] {
+          (void)parse_software(small_software + "beside_update: {value: 30, source: log}\n", "s.yaml");
+        }).find("s.yaml:7:") == 0);
+}
+
 TEST_CASE("the recipes that hide All-to-alls of experts are NeMo but for that") {
   const SoftwareFile base = load_software("nemo"), hiding = load_software("nemo-ep-overlap");
   CHECK_FALSE(base.facts.overlaps_expert_exchanges);
