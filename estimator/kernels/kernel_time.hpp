@@ -104,7 +104,7 @@ class KernelPrices {
   std::vector<Fusion> fusion_;   ///< by layer; empty where nothing is fused
   std::vector<bool> quantized_;  ///< by layer: kernels of their own make what its products read; empty: nobody's
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
-  bool has_separate_operators_ = false, writes_sinks_ = false;
+  bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;
