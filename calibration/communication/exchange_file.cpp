@@ -10,6 +10,7 @@
 #include "calibration/communication/nccl_tests_json.hpp"
 #include "calibration/communication/nccl_tests_text.hpp"
 #include "calibration/communication/osu_text.hpp"
+#include "calibration/communication/repetitions.hpp"
 #include "calibration/communication/torch_bench_table.hpp"
 #include "calibration/communication/trace_exchanges.hpp"
 #include "core/source_text.hpp"
@@ -80,11 +81,12 @@ std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origi
 std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin, const AskedFacts& asked,
                                             std::vector<std::string>& warnings) {
   std::vector<ExchangeSeries> series = parse_any(std::move(text), origin, asked, warnings);
-  for (const ExchangeSeries& each : series) {
+  for (ExchangeSeries& each : series) {
     // A fit looks at each of them for each of many ranges of sizes.
     if (each.rows.size() > most_series_rows)
       throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
                   "benchmarks measure some tens of sizes: keep those that matter");
+    keep_few_repetitions(each);
   }
   return series;
 }

@@ -75,10 +75,9 @@ void change_number(std::string& value, MutationRandom& random) {
   if (first == std::string::npos) return;
   std::int64_t number = 0;
   const auto read = std::from_chars(value.data() + first, value.data() + value.size(), number);
-  if (read.ec != std::errc()) return;
-  constexpr std::int64_t most = 1'000'000'000'000'000;
-  const std::array<std::int64_t, 6> others{number + 1, number - 1, 2 * std::min(number, most),
-                                           number / 2, -number,    10 * std::min(number, most)};
+  constexpr std::int64_t most = 100'000'000'000'000'000;
+  if (read.ec != std::errc() || number > most) return;
+  const std::array<std::int64_t, 6> others{number + 1, number - 1, 2 * number, number / 2, -number, 10 * number};
   value.replace(first, static_cast<std::size_t>(read.ptr - value.data()) - first,
                 std::to_string(others[below(others.size(), random)]));
 }
