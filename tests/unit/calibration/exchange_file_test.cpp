@@ -429,6 +429,18 @@ TEST_CASE("of a size that a table repeats without end a hundred rows stay, in th
   CHECK(times.back() == Approx(3.99e-6).epsilon(1e-3));
 }
 
+TEST_CASE("the name of a tool can stand in coefficients, whatever a file calls it") {
+  const std::string rows = "\n# Size          Latency (us)\n1 1.0\n";
+  const AskedFacts asked = of_file({.ranks = 2, .nodes = 2});
+  // The Arabic letter mark changes the direction of writing.
+  CHECK(read("# OSU MPI Latency Test v5.3\xD8\x9Cx" + rows, asked).series[0].tool == "OSU micro-benchmarks 5.3\\u061Cx");
+  const std::string tool = read("# OSU MPI Latency Test v5" + std::string(20'000, '3') + rows, asked).series[0].tool;
+  CHECK(tool.size() == 200);
+  std::string letters;
+  for (int i = 0; i < 300; ++i) letters += "\xC3\xA9";
+  CHECK(read("# OSU MPI Latency Test v55" + letters + rows, asked).series[0].tool.ends_with("\xC3\xA9"));
+}
+
 TEST_CASE("records of NCCL Inspector may have line breaks in them") {
   const Reading reading = read(
       "{\n  \"header\": {\n    \"id\": \"0x7f8c496ae9f661\",\n    \"rank\": 2,\n    \"n_ranks\": 8,\n    \"nnodes\": 1\n  "
