@@ -66,7 +66,8 @@ FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine
     alone.machine().levels[level].bandwidth = rail;
     return alone.price(curve.operation, message).time;
   };
-  FittedLink link{.rails = alone.machine().levels[level].rails};
+  FittedLink link;
+  link.rails = alone.machine().levels[level].rails;
   const Bandwidth fastest = sheet.bandwidth * slack;
   const MeasuredCurve::Point &first = curve.points.front(), &last = curve.points.back();
   double alpha = sheet.latency.value();
