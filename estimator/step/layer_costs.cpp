@@ -132,6 +132,7 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
 
 void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                    LayerCosts& costs) {
+  const double backward_starts = job.coefficients.software.backward_starts.value_or(1);
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
@@ -147,7 +148,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     // counted: it has them in it.
     const bool is_separate = kernel.work && kernel.work->is_separate;
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
-      (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
+      (forward ? costs.forward_kernels : costs.backward_kernels) += forward ? 1 : backward_starts;
   });
   if (job.prices_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
