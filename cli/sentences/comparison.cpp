@@ -84,12 +84,11 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
                      : of_one_that_fits(comparison, other, explained, false);
 }
 
-std::string why_slower(const Estimate& slower, const Estimate& faster) {
-  const std::string name = family_name(faster.plan.mesh.family());
+SlowerBy slower_by(const Estimate& slower, const Estimate& faster) {
   const double longer = slower.time.iteration() / faster.time.iteration() - 1.0;
-  if (longer < 0.005) return fmt::format("as fast as {} within 0.5 %", name);
-  return fmt::format("{} % longer than {}, most of it for {}", std::max(1L, std::lround(longer * 100.0)), name,
-                     doing_phrase(grown_most(faster.time, slower.time)));
+  if (longer < 0.005) return {"as fast", {}};
+  return {fmt::format("{} %", std::max(1L, std::lround(longer * 100.0))),
+          doing_phrase(grown_most(faster.time, slower.time))};
 }
 
 }  // namespace ddl
