@@ -46,6 +46,8 @@ struct MeasuredCurve {
   [[nodiscard]] std::string algorithm_at(Bytes message) const;
   /// Time of a byte above the largest size.
   [[nodiscard]] SecondsPerByte last_slope() const;
+  /// Whether start-ups take less than a tenth of the time of the largest size, so that larger messages go on as measured.
+  [[nodiscard]] bool ends_by_bytes() const;
   friend bool operator==(const MeasuredCurve&, const MeasuredCurve&) = default;
 };
 
