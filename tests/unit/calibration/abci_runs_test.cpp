@@ -1,11 +1,13 @@
 // What the runs on ABCI teach, judged by configurations that were left out of the fit.
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "calibration/coefficients_reader.hpp"
 #include "calibration/run_fit.hpp"
 #include "tests/catch.hpp"
 
@@ -27,6 +29,20 @@ TEST_CASE("iterations on ABCI are predicted from other configurations") {
   CHECK(summary.overall.accuracy >= 0.85);
   CHECK(summary.groups.at("data").accuracy >= 0.93);
   CHECK(summary.kendall_tau > 0.85);
+}
+
+TEST_CASE("the bundled coefficients have learned what today's predictions learn from the runs on ABCI") {
+  const RunFit fit = RunFitter(runs_of("iter_total_s"), "abci", "").fit();
+  const Coefficients bundled = load_coefficients("abci");
+  REQUIRE(fit.families.size() == bundled.learned.size());
+  for (const FamilyFit& family : fit.families) {
+    const Learned learned = learned_of(bundled.learned, family.family);
+    for (const LearnedCoefficient& each : family.coefficients) {
+      INFO(family_name(family.family) << ": " << to_string(each.what));
+      // A tenth of what the runs leave open.
+      CHECK(std::abs(learned[each.what] - each.value) <= 0.1 * (each.high - each.low));
+    }
+  }
 }
 
 TEST_CASE("strategies rank as in Table VIII, each predicted from other configurations") {
