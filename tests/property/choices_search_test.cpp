@@ -153,7 +153,7 @@ parameters: {layers: 2, hidden: 128, heads: 4, feed_forward: 256, vocabulary: 51
   options.global_batch = 32;
   options.precision = Precision::bf16;
   options.optimizer = Optimizer::adam;
-  options.families = {{family_bit(Axis::tensor) | family_bit(Axis::context) | family_bit(Axis::data), 0}};
+  options.families = {{family_bit(Axis::tensor) | family_bit(Axis::context) | family_bit(Axis::data)}};
   options.all = true;
   std::map<Mesh, bool> divides;  // whether any plan with these degrees divides tokens
   for (const RankedPlan& each : search(estimator, options).ranked) {

@@ -204,7 +204,7 @@ TEST_CASE("a search chooses what the software can run, and a file that extends a
     CHECK(each.plan.shard_group == 0);
   }
   options.chosen[PlanChoice::zero] = 3;
-  options.families = {{family_bit(Axis::data), 0}};
+  options.families = {{family_bit(Axis::data)}};
   CHECK(search(Estimator(study.job()), options).best.front().plan.zero_stage == 3);
 }
 

@@ -279,7 +279,9 @@ TEST_CASE("what a model of a family may say is checked") {
   CHECK(error_in(head + "parameters: {unit: basic, stage1: 1, stage2: 1, stage3: 1}\n") ==
         "m.yaml:3:9: the family 'resnet' needs the parameter 'stage4' | add 'parameters: {stage4: ...}'");
   CHECK(error_in(head + "parameters: {stage5: 1}\n") ==
-        "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'?");
+        "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'? its parameters: unit, stage1, "
+        "stage2, stage3, stage4, groups, base_width, stem, stem1, stem2, stem3, stem_pool, shortcut, shortcut_kernel, "
+        "halved, gate, squeezed, first_divisor, classes");
   CHECK(error_in(head + "parameters: {stage1: }\n") == "m.yaml:4:14: the parameter 'stage1' has no value");
   CHECK(error_in("format: 1\nfamily: mine\nlayers: [flatten]\n") ==
         "m.yaml:2:9: this file is a family, not a model | a model of it has 'model: name', 'family: ...' and its "
