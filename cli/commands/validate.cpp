@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/run_fit.hpp"
+#include "calibration/scaling_errors.hpp"
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
@@ -37,6 +38,7 @@ struct ValidateOptions {
 
 std::string signed_percent(std::optional<double> error) { return error ? fmt::format("{:+.1f} %", *error * 100) : "-"; }
 std::string seconds(std::optional<Seconds> time) { return time ? fmt::format("{:.4g}", time->value()) : "-"; }
+std::string tenths(double share) { return fmt::format("{:.1f} %", share * 100); }
 std::string part(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -77,6 +79,7 @@ std::string machines_text(const Validation& validation, const ValidateOptions& o
 
 Document document_of(const Validation& validation, const ValidateOptions& options) {
   const ValidationSummary& summary = validation.summary;
+  const ScalingSummary scaling = scaling_errors(validation.cases, options.by);
   Document document;
   document.line(
       fmt::format("accuracy {:.3f}", summary.overall.accuracy),
@@ -86,6 +89,11 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   if (const auto coverage = summary.overall.coverage()) {
     document.line(fmt::format("the {} holds {} of {}", interval_name(), part(*coverage),
                               count_text(summary.overall.with_interval, "run")));
+  }
+  if (scaling.overall.runs > 0) {
+    document.line(fmt::format("scaling efficiency: |error| {} in the mean, {} in the median, of {}",
+                              tenths(scaling.overall.mean_absolute), tenths(scaling.overall.median_absolute),
+                              count_text(scaling.overall.runs, "run")));
   }
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
@@ -100,6 +108,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   }
   std::vector<Column> columns{words(options.by),     figures("cases"), figures("accuracy"),
                               figures("mean error"), figures("held"),  figures("accuracy of ideal")};
+  if (scaling.overall.runs > 0) columns.push_back(figures("of scaling"));
   if (summary.is_taught) columns.push_back(figures("nothing learned"));
   Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
@@ -109,6 +118,10 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                                    signed_percent(mean_error(group)),
                                    group.coverage() ? part(*group.coverage()) : "-",
                                    fmt::format("{:.3f}", group.ideal_accuracy)};
+    if (scaling.overall.runs > 0) {
+      const auto found = scaling.groups.find(name);
+      cells.push_back(found != scaling.groups.end() ? tenths(found->second.mean_absolute) : "-");
+    }
     if (summary.is_taught) cells.push_back(fmt::format("{:.3f}", group.untaught_accuracy));
     groups.add(cells);
   }
@@ -119,10 +132,22 @@ Document document_of(const Validation& validation, const ValidateOptions& option
       "accuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of "
       "the time per sample within model and GPU count",
       0, 0);
+  if (scaling.overall.runs > 0) {
+    document.paragraph(
+        "of scaling is the mean |error| of the efficiency of data parallelism, beside the same run on the fewest GPUs", 0,
+        0);
+  }
   return document;
 }
 
+Json json_of(const ScalingErrors& errors) {
+  return {{"runs", errors.runs},
+          {"mean_absolute_error", errors.mean_absolute},
+          {"median_absolute_error", errors.median_absolute}};
+}
+
 Json json_of(const Validation& validation, const ValidateOptions& options) {
+  const ScalingSummary scaling = scaling_errors(validation.cases, options.by);
   Json json;
   json["schema"] = 1;
   json["machine"] = options.machine;
@@ -152,6 +177,8 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
                     {"mean_error", or_null(mean_error(group))},
                     {"mean_absolute_error", or_null(mean_absolute_error(group))},
                     {"coverage", or_null(group.coverage())}};
+    if (const auto found = scaling.groups.find(name); found != scaling.groups.end())
+      groups[name]["scaling_efficiency"] = json_of(found->second);
   }
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},
@@ -159,6 +186,7 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
                      {"interval_level", interval_level},
                      {"coverage", or_null(summary.overall.coverage())},
                      {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
+                     {"scaling_efficiency", scaling.overall.runs > 0 ? json_of(scaling.overall) : Json(nullptr)},
                      {"by_" + options.by, groups},
                      {"kendall_tau", number_or_null(summary.kendall_tau)},
                      {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};

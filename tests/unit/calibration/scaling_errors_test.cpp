@@ -1,0 +1,58 @@
+// Errors of weak scaling, on runs whose efficiencies are given.
+
+#include <vector>
+
+#include "calibration/scaling_errors.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+ValidationCase one(int gpus, double global_batch, double measured, double predicted) {
+  ValidationCase of;
+  of.run.set = "of-mine";
+  of.run.model = "resnet50";
+  of.run.strategy = "data";
+  of.run.gpus = gpus;
+  of.run.global_batch = global_batch;
+  of.run.quantity = "iter_total_s";
+  of.run.value = measured;
+  of.predicted = Seconds(predicted);
+  return of;
+}
+
+}  // namespace
+
+TEST_CASE("an error of scaling is that of the efficiency beside the same run on fewer devices") {
+  // Measured 0.8 and 0.5 of the speed of one device, predicted 1 and 0.4.
+  const std::vector<ValidationCase> cases{one(1, 32, 0.1, 0.05), one(8, 256, 0.125, 0.05), one(64, 2048, 0.2, 0.125)};
+  const ScalingSummary summary = scaling_errors(cases, "set");
+  CHECK(summary.overall.runs == 2);
+  CHECK(summary.overall.mean_absolute == Approx((0.25 + 0.2) / 2));
+  REQUIRE(summary.groups.size() == 1);
+  CHECK(summary.groups.at("of-mine").runs == 2);
+}
+
+TEST_CASE("several runs on the fewest devices count as their mean") {
+  const std::vector<ValidationCase> cases{one(2, 64, 0.09, 0.1), one(2, 64, 0.11, 0.1), one(4, 128, 0.1, 0.11)};
+  CHECK(scaling_errors(cases, "set").overall.mean_absolute == Approx(1 - 1 / 1.1));
+}
+
+TEST_CASE("runs that differ in more than their devices say nothing of scaling") {
+  const ValidationCase base = one(1, 32, 0.1, 0.1);
+  const auto runs_beside = [&](const ValidationCase& other) {
+    return scaling_errors(std::vector<ValidationCase>{base, other}, "set").overall.runs;
+  };
+  CHECK(runs_beside(one(8, 256, 0.1, 0.1)) == 1);
+  CHECK(runs_beside(one(8, 128, 0.1, 0.1)) == 0);
+  ValidationCase other = one(8, 256, 0.1, 0.1);
+  other.run.precision = Precision::fp16;
+  CHECK(runs_beside(other) == 0);
+  other = one(8, 256, 0.1, 0.1);
+  other.run.strategy = "pipeline";
+  CHECK(runs_beside(other) == 0);
+  other = one(8, 256, 0.1, 0.1);
+  other.predicted.reset();
+  CHECK(runs_beside(other) == 0);
+}
