@@ -30,7 +30,7 @@ std::vector<LayerTime> layer_times(const ModelFacts& facts, const Plan& plan, co
   const Software software;
   std::vector<LayerTime> times(facts.model->layers.size());
   LayerShard shard;
-  ShardContext context{facts, plan, assumptions, 0, spatial_end(facts, plan, software)};
+  ShardContext context{facts, plan, assumptions, 0, replicated_layers(facts, plan, software)};
   for (; context.index() < times.size(); ++context.layer) {
     LayerTime& layer = times[context.index()];
     shard_layer(context, shard);

@@ -155,7 +155,7 @@ std::vector<CountedProblem> split_problems(const ModelFacts& facts, const std::v
     for (const std::int64_t batch : samples) {
       ProblemCounts counts;
       plan.global_batch = batch;
-      ShardContext context{facts, plan, assumptions, 0, spatial_end(facts, plan, software)};
+      ShardContext context{facts, plan, assumptions, 0, replicated_layers(facts, plan, software)};
       for (; context.index() < facts.model->layers.size(); ++context.layer) {
         shard_layer(context, shard);
         for (const ShardProblem& each : shard_problems(context, shard)) counts.add(print_problem(each.problem), each.times);

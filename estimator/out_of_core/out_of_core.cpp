@@ -172,8 +172,8 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
 OutOfCore out_of_core(const Job& job, const Plan& plan, const MemoryBreakdown& memory) {
   OutOfCore result;
   result.groups = chain_groups(job.facts);
-  const int end = plan.mesh[Axis::spatial] > 1 ? spatial_end(job.facts, plan, job.coefficients.software) : -1;
-  const LayerKinds kinds = layer_kinds(job.facts, job.kernels.serial(), end, job.assumptions.selective);
+  const ReplicatedLayers replicated = replicated_layers(job.facts, plan, job.coefficients.software);
+  const LayerKinds kinds = layer_kinds(job.facts, job.kernels.serial(), replicated, job.assumptions.selective);
   const LayerCostTable costs(job, plan, kinds);
   result.chain = chain_of(job, plan, costs, result.groups);
   result.micro_batches = static_cast<double>(plan.micro_batches);

@@ -98,7 +98,7 @@ const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples,
 
 Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int stage_count) const {
   if (stage_count == 1) return {sums.back(), sums.back()};
-  const auto& levels = places(stage_count, -1, 1).levels();
+  const auto& levels = places(stage_count, {}, 1).levels();
   if (levels.empty()) return {sums.back(), Seconds{}};
   std::vector<StageLoad> before;
   for (const int place : levels.back()) before.push_back({.forward = sums[static_cast<std::size_t>(place)]});
@@ -176,7 +176,8 @@ Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
   SpatialTraffic traffic;
   Plan alone;
   alone.mesh.set_tiles(plan.mesh.tiles());
-  ShardContext context{job_.facts, alone, job_.assumptions, 0, spatial_end(job_.facts, alone, job_.coefficients.software)};
+  ShardContext context{job_.facts, alone, job_.assumptions, 0,
+                       replicated_layers(job_.facts, alone, job_.coefficients.software)};
   LayerShard shard;
   for (context.layer = 0; context.index() < job_.facts.model->layers.size(); ++context.layer) {
     shard_layer(context, shard);
@@ -212,9 +213,8 @@ double Estimator::exchange_starts(const Plan& plan) const {
     dealt.whole_experts = dealt.sequence_parallel = true;
     if (may_deal_experts(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
   }
-  const int end = spatial_end_of(plan);
-  const LayerKinds& kinds = kinds_of(end);
-  ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
+  const LayerKinds& kinds = kinds_of(replicated_layers_of(plan));
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
   LayerShard shard;
   double starts = 0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
@@ -246,7 +246,7 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
 }
 
 double Estimator::least_crossing(const Plan& plan) const {
-  const double items = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]).least_items();
+  const double items = places(plan.mesh[Axis::pipeline], replicated_layers_of(plan), plan.mesh[Axis::spatial]).least_items();
   const double parts = may_split_tokens(job_.facts, plan) ? plan.mesh[Axis::tensor] : 1;
   return items / (parts * plan.mesh[Axis::context]);
 }

@@ -97,34 +97,35 @@ const Estimator::SingleDeviceLaunch& Estimator::single_device_launch(double batc
     alone.global_batch = static_cast<std::int64_t>(batch);
     alone.precision = job_.kernels.precision();
     alone.optimizer = job_.kernels.optimizer();
-    const LayerCosts costs = LayerCostTable(job_, alone, kinds_of(-1)).total();
+    const LayerCosts costs = LayerCostTable(job_, alone, kinds_of({})).total();
     host = {start * (costs.forward_kernels + costs.backward_kernels),
             costs.idle_forward(start) + costs.idle_backward(start)};
   }
   return single_device_launch_.emplace(batch, host).first->second;
 }
 
-const StagePlaces& Estimator::places(int stages, int spatial_end, double tiles) const {
-  const auto key = std::tuple(stages, spatial_end, tiles);
+const StagePlaces& Estimator::places(int stages, const ReplicatedLayers& replicated, double tiles) const {
+  const auto key = std::tuple(stages, replicated, tiles);
   const auto known = places_.find(key);
   if (known != places_.end()) return known->second;
-  return places_.emplace(key, StagePlaces(job_.facts, stages, spatial_end, tiles)).first->second;
+  return places_.emplace(key, StagePlaces(job_.facts, stages, replicated, tiles)).first->second;
 }
 
-int Estimator::spatial_end_of(const Plan& plan) const {
-  if (plan.mesh[Axis::spatial] == 1) return -1;
-  auto known = spatial_ends_.find(plan.mesh.tiles());
-  if (known == spatial_ends_.end()) {
-    known = spatial_ends_.emplace(plan.mesh.tiles(), spatial_end(job_.facts, plan, job_.coefficients.software)).first;
+ReplicatedLayers Estimator::replicated_layers_of(const Plan& plan) const {
+  if (plan.mesh[Axis::spatial] == 1) return {};
+  auto known = replicated_layers_.find(plan.mesh.tiles());
+  if (known == replicated_layers_.end()) {
+    known =
+        replicated_layers_.emplace(plan.mesh.tiles(), replicated_layers(job_.facts, plan, job_.coefficients.software)).first;
   }
   return known->second;
 }
 
-const LayerKinds& Estimator::kinds_of(int spatial_end) const {
-  auto kinds = kinds_.find(spatial_end);
+const LayerKinds& Estimator::kinds_of(const ReplicatedLayers& replicated) const {
+  auto kinds = kinds_.find(replicated);
   if (kinds == kinds_.end()) {
     kinds =
-        kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective))
+        kinds_.emplace(replicated, layer_kinds(job_.facts, job_.kernels.serial(), replicated, job_.assumptions.selective))
             .first;
   }
   return kinds->second;
@@ -145,7 +146,7 @@ Estimator::Split& Estimator::split(const Plan& plan) const {
   if (is_same) {
     split.costs->place(plan.placement);
   } else {
-    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(spatial_end_of(plan)));
+    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(replicated_layers_of(plan)));
     split.plan = key;
     split.fullest.clear();
     split.peaks.clear();
@@ -175,7 +176,7 @@ const std::vector<int>& Estimator::stretches_of(const Plan& plan) const {
 std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) const {
   const auto layers = static_cast<int>(job_.facts.model->layers.size());
   if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
-  const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]);
+  const StagePlaces& where = places(plan.mesh[Axis::pipeline], replicated_layers_of(plan), plan.mesh[Axis::spatial]);
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
   const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
@@ -291,9 +292,9 @@ Bytes Estimator::managed_demand(const Plan& plan) const {
   const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(plan));
   demand += item * (static_cast<double>(model.input.items()) * (1 - 1 / tiles));
   double widest = 0;
-  const int end = spatial_end_of(plan);
+  const ReplicatedLayers replicated = replicated_layers_of(plan);
   for (const int layer : job_.facts.weighted) {
-    if (layer < end) widest = std::max(widest, static_cast<double>(shape_of(model, layer).items()) / tiles);
+    if (!replicated.contains(layer)) widest = std::max(widest, static_cast<double>(shape_of(model, layer).items()) / tiles);
   }
   return demand + item * (widest * job_.coefficients.software.tile_copies.value_or(0));
 }
@@ -429,7 +430,7 @@ Timing<double> Estimator::complete(const Plan& plan, const LayerCostTable& costs
 
 Estimator::Taught Estimator::taught(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  const LayerCostTable costs(job_, plan, kinds_of(spatial_end_of(plan)), true);
+  const LayerCostTable costs(job_, plan, kinds_of(replicated_layers_of(plan)), true);
   return {step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts)};
 }
 

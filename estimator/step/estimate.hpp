@@ -164,15 +164,15 @@ class Estimator {
     bool has_reserved = false;
   };
   [[nodiscard]] Fullest& fullest(const Plan& plan) const;
-  [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
-  [[nodiscard]] int spatial_end_of(const Plan& plan) const;
+  [[nodiscard]] const StagePlaces& places(int stages, const ReplicatedLayers& replicated, double tiles) const;
+  [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   /// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
   /// computes a tile, and what its software copies to join the largest tile with its halos.
   [[nodiscard]] Bytes managed_demand(const Plan& plan) const;
   /// The time of one micro-batch in which managed memory passes through the host link, once forward and once backward;
   /// nothing where a rank's demand fits in the device.
   [[nodiscard]] Seconds paging(const Plan& plan) const;
-  [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
+  [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;
   /// The prices of layers under one split, and what was worked out of them.
   struct Split {
     std::uint64_t asked = 0;  ///< when it was last asked for
@@ -258,9 +258,9 @@ class Estimator {
   };
   [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
   mutable std::optional<BoundParts> bound_parts_;
-  mutable std::map<std::tuple<int, int, double>, StagePlaces> places_;
-  mutable std::map<Tiles, int> spatial_ends_;
-  mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
+  mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
+  mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
+  mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< by what a spatial split leaves whole
   /// The latest eight: a search goes back and forth between the ways in which plans of a mesh divide layers.
   mutable std::array<Split, 8> splits_;
   mutable std::uint64_t splits_asked_ = 0;

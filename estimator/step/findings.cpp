@@ -60,8 +60,8 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   if (estimate.replicated_share >= worth_saying && plan.mesh.devices() > 1) {
     Finding replicated{Kind::replicated_work, estimate.replicated_share};
     if (plan.mesh[Axis::spatial] > 1) {
-      const int end = spatial_end(job.facts, plan, job.coefficients.software);
-      if (end < static_cast<int>(job.facts.model->layers.size())) replicated.facts = Finding::TilesEnd{end};
+      const ReplicatedLayers behind_tiles = replicated_layers(job.facts, plan, job.coefficients.software);
+      if (behind_tiles.first < behind_tiles.last) replicated.facts = Finding::TilesEnd{behind_tiles.first};
     }
     findings.push_back(replicated);
   }

@@ -272,7 +272,7 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
     int last = first + 1;
     const int block = layers[static_cast<std::size_t>(first)].block;
     while (last < count && layers[static_cast<std::size_t>(last)].block == block) ++last;
-    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], last <= kinds.spatial_end};
+    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], kinds.replicated.has_tiles_before(last)};
     std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
     own.push_back(block >= 0 ? 1 : 0);
     kinds.stretch.push_back(first);
@@ -285,11 +285,11 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
 
 }  // namespace
 
-LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end,
+LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, const ReplicatedLayers& replicated,
                        SelectiveRecompute selective) {
   const auto& layers = facts.model->layers;
   LayerKinds kinds;
-  kinds.spatial_end = spatial_end;
+  kinds.replicated = replicated;
   std::vector<Variant> variants;
   std::vector<std::vector<int>> by_class(static_cast<std::size_t>(facts.model->shape_classes));
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -305,8 +305,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
       reads_token_splits.push_back(input >= 0 && facts.token_split[static_cast<std::size_t>(input)]);
     for (const int input : layer.inputs)
       reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
-    const Variant variant{index < spatial_end,
-                          index == spatial_end,
+    const Variant variant{!replicated.contains(index),
+                          index == replicated.first,
                           facts.pooled_branch[i],
                           std::any_of(layer.inputs.begin(), layer.inputs.end(), is_pooled),
                           layer.auxiliary,
@@ -359,7 +359,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
   if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, plan.mesh.family());
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
-  ShardContext context{facts, plan_, job.assumptions, 0, std::max(0, kinds.spatial_end)};
+  ShardContext context{facts, plan_, job.assumptions, 0, kinds.replicated};
   LayerShard shard;
   costs_.resize(kinds.count.size());
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
@@ -460,13 +460,13 @@ Seconds LayerCostTable::time_of(const Asked& asked) const {
 
 LayerShard LayerCostTable::shard(int layer) const {
   LayerShard shard;
-  shard_layer({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard);
+  shard_layer({job_.facts, plan_, job_.assumptions, layer, kinds_.replicated}, shard);
   return shard;
 }
 
 LayerPrices LayerCostTable::prices(int layer, bool with_problems) const {
   LayerPrices prices;
-  const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
+  const ShardContext context{job_.facts, plan_, job_.assumptions, layer, kinds_.replicated};
   shard_layer(context, prices.shard);
   const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
   each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
@@ -546,7 +546,7 @@ const LayerCosts& LayerCostTable::at(int layer) const {
 }
 
 Bytes LayerCostTable::cut_bytes(int layer) const {
-  const double items = crossing_items(job_.facts, plan_, layer, kinds_.spatial_end);
+  const double items = crossing_items(job_.facts, plan_, layer, kinds_.replicated);
   return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
 }
 

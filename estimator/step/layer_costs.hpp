@@ -120,9 +120,9 @@ struct LayerRange {
   int first = 0, last = 0;
 };
 
-/// Layers that cost the same under every split that ends its tiles at the same layer: each kind is priced once.
+/// Layers that cost the same under every split that leaves the same layers whole: each kind is priced once.
 struct LayerKinds {
-  int spatial_end = 0;
+  ReplicatedLayers replicated;
   std::vector<int> kind;            ///< of each layer
   std::vector<int> representative;  ///< a layer of each kind
   std::vector<double> count;        ///< layers of each kind
@@ -133,8 +133,8 @@ struct LayerKinds {
   std::vector<LayerRange> outside;         ///< stretches of layers of no block
 };
 
-/// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
-[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end,
+[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial,
+                                     const ReplicatedLayers& replicated,
                                      SelectiveRecompute selective = SelectiveRecompute::attention);
 
 /// Kernels of one rank's part of a layer, forward and backward, before what measured runs make of them.

@@ -96,13 +96,13 @@ void StageLoad::add(const StageLoad& o, double times) {
   kept += o.kept * times;
 }
 
-StagePlaces::StagePlaces(const ModelFacts& facts, int stages, int spatial_end, double tiles) {
+StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles) {
   std::vector<int> starts = units_of(facts, true);
   if (static_cast<int>(starts.size()) - 1 < stages) starts = units_of(facts, false);
   if (static_cast<int>(starts.size()) - 1 < stages) return;
   equal_blocks_ = with_equal_blocks(facts, stages, starts);
   const auto crossing = [&](int layer) {
-    return facts.live_items[static_cast<std::size_t>(layer)] / (layer <= spatial_end ? tiles : 1.0);
+    return facts.live_items[static_cast<std::size_t>(layer)] / (replicated.has_tiles_before(layer) ? tiles : 1.0);
   };
   std::vector<double> known;
   for (std::size_t i = 1; i + 1 < starts.size(); ++i) known.push_back(crossing(starts[i]));

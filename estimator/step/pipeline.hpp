@@ -6,6 +6,7 @@
 #include "core/quantity.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/strategies/replicated_layers.hpp"
 
 namespace ddl {
 
@@ -13,8 +14,8 @@ namespace ddl {
 /// layers with weights. Every stage has a layer with weights.
 class StagePlaces {
  public:
-  /// A spatial split reduces what crosses a cut: before layers up to `spatial_end`, tensors are divided into `tiles`.
-  StagePlaces(const ModelFacts& facts, int stages, int spatial_end, double tiles);
+  /// A spatial split reduces what crosses a cut: but for cuts between `replicated` layers, tensors are divided into `tiles`.
+  StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles);
 
   /// Returns lists of layers at which a stage may begin, each from 0 to the layer count. The first list has the places that
   /// the fewest items cross. Each further list adds places that more items cross, up to all places. Empty if there are fewer

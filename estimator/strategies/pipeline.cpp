@@ -50,7 +50,7 @@ void layer_limits(const LimitContext& context, Limits& limits) {
 // which cut that is depends on the balance of the stages, so every layer says what a cut before it would send.
 void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.mesh[Axis::pipeline] == 1 || context.layer == 0) return;
-  const double items = crossing_items(context.facts, context.plan, context.layer, context.spatial_end);
+  const double items = crossing_items(context.facts, context.plan, context.layer, context.replicated);
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     shard.exchanges.push_back({Collective::point_to_point, items, family_bit(Axis::pipeline), phase, Purpose::pipeline, 1});
   }
@@ -71,11 +71,10 @@ bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule) 
          (order.course == Course::around || deals_blocks(facts, equal_parts(order, stages)));
 }
 
-double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, int spatial_end) {
+double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, const ReplicatedLayers& replicated) {
   const auto index = static_cast<std::size_t>(layer);
   double items = facts.live_items[index];
-  // Where a spatial split ends it is the layer behind the cut that gathers the tiles.
-  if (layer <= spatial_end) items /= plan.mesh[Axis::spatial];
+  if (replicated.has_tiles_before(layer)) items /= plan.mesh[Axis::spatial];
   items /= plan.mesh[Axis::context];
   const double split = facts.live_split_items[index] / plan.mesh[Axis::context];
   if (plan.sequence_parallel) items -= split * (1.0 - 1.0 / plan.mesh[Axis::tensor]);

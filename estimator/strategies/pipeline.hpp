@@ -14,6 +14,7 @@ extern const Strategy pipeline_strategy;
 /// equal parts of like blocks.
 [[nodiscard]] bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule);
 /// Returns the items per sample of one rank that cross a cut before `layer`.
-[[nodiscard]] double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, int spatial_end);
+[[nodiscard]] double crossing_items(const ModelFacts& facts, const Plan& plan, int layer,
+                                    const ReplicatedLayers& replicated);
 
 }  // namespace ddl

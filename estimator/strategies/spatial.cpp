@@ -112,10 +112,10 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
     if (context.facts.needs_input_gradient[context.index()])
       add_exchange(shard, Spread::sums, Spread::positions, items, axes, Phase::backward, Purpose::halo);
   };
-  if (context.layer >= context.spatial_end) {
+  if (context.replicated.contains(context.layer)) {
     if (context.assumptions.linear_kernels) {
       shard.share /= parts;
-    } else if (context.layer == context.spatial_end) {
+    } else if (context.layer == context.replicated.first) {
       join_tiles(context.facts.live_items[context.index()]);
     }
     return;
@@ -199,20 +199,20 @@ bool mirrors_alike(const ModelFacts& facts) {
          });
 }
 
-int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& software) {
-  if (plan.mesh[Axis::spatial] == 1) return 0;
+ReplicatedLayers replicated_layers(const ModelFacts& facts, const Plan& plan, const Software& software) {
+  if (plan.mesh[Axis::spatial] == 1) return {};
   const int stop = stops_after(software, facts.model->name);
   int weighted = 0;
   const auto count = static_cast<int>(facts.model->layers.size());
   for (int layer = 0; layer < count; ++layer) {
-    if (!fits(facts, layer, plan.mesh.tiles())) return layer;
+    if (!fits(facts, layer, plan.mesh.tiles())) return {layer, count};
     if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) {
       int end = layer + 1;
       while (end < count && facts.of_sample[static_cast<std::size_t>(end)]) ++end;
-      return end;
+      return {end, count};
     }
   }
-  return count;
+  return {count, count};
 }
 
 const Strategy spatial_strategy{Axis::spatial,

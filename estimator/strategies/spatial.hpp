@@ -6,9 +6,8 @@ namespace ddl {
 
 extern const Strategy spatial_strategy;
 
-/// Returns the first layer that the spatial split of the plan leaves whole. The layers before it are split. This layer and
-/// all after it are replicated behind an Allgather. Returns 0 without a spatial split.
-[[nodiscard]] int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& software);
+/// Returns the layers that the spatial split of the plan leaves whole; none of them where all layers are split.
+[[nodiscard]] ReplicatedLayers replicated_layers(const ModelFacts& facts, const Plan& plan, const Software& software);
 /// Returns whether the extents of samples and windows can be exchanged, so that 2×4 and 4×2 tiles are mirror images.
 [[nodiscard]] bool mirrors_alike(const ModelFacts& facts);
 /// Returns the items of one sample that one rank sends to one neighbour, summed over the split dimensions. The halo of

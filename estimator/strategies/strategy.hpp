@@ -13,6 +13,7 @@
 #include "estimator/plan/plan.hpp"
 #include "estimator/search/limit.hpp"
 #include "estimator/strategies/layout.hpp"
+#include "estimator/strategies/replicated_layers.hpp"
 
 namespace ddl {
 
@@ -43,8 +44,7 @@ struct ShardContext {
   const Plan& plan;
   const Assumptions& assumptions;
   int layer = 0;
-  /// Layers before this one are split spatially; from here on they are replicated behind an Allgather.
-  int spatial_end = 0;
+  ReplicatedLayers replicated{};
 
   [[nodiscard]] const Layer& at() const { return facts.model->layers[static_cast<std::size_t>(layer)]; }
   [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(layer); }

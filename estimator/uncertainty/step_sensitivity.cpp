@@ -95,7 +95,7 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
                                              : ModelClass::convolutional;
   const std::vector<int>& firsts = stages(plan);
   if (firsts.empty()) return result;
-  const LayerCostTable costs(job_, plan, kinds_of(spatial_end_of(plan)), true);
+  const LayerCostTable costs(job_, plan, kinds_of(replicated_layers_of(plan)), true);
   Varied usual{step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts), {}};
   usual.step.rank_waiting = staged(plan).step.rank_waiting;
   usual.x = usual.step.origin;

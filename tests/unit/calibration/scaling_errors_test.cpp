@@ -1,8 +1,9 @@
 // Errors of weak scaling, on runs whose efficiencies are given.
 
+#include "calibration/scaling_errors.hpp"
+
 #include <vector>
 
-#include "calibration/scaling_errors.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

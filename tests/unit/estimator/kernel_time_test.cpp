@@ -56,7 +56,7 @@ double iteration(const KernelPrices& kernels, double batch) {
 }
 
 LayerCosts costs_of(const OwnedJob& owned, const Plan& plan, int layer) {
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   return LayerCostTable(owned.job, plan, kinds).at(layer);
 }
 

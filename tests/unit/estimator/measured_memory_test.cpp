@@ -55,7 +55,7 @@ MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   plan.global_batch = static_cast<std::int64_t>(batch);
   plan.optimizer = Optimizer::momentum;
   plan.precision = Precision::fp16;
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   return stage_memory(owned.job, plan, table, 0, 0, static_cast<int>(owned.model.layers.size()));
 }
@@ -173,7 +173,7 @@ TEST_CASE("what the allocator cannot use is no more than upper bounds count, in 
       plan.global_batch = static_cast<std::int64_t>(row.number(column));
       plan.optimizer = Optimizer::momentum;
       plan.precision = Precision::fp16;
-      const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+      const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
       const LayerCostTable costs(owned.job, plan, kinds);
       TimelineOptions options;
       options.details = false;
@@ -228,7 +228,7 @@ TEST_CASE("measured peaks of language models are met") {
     plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && row.text("set") != "Megatron CI" && !deepspeed;
     plan.optimizer = Optimizer::adam;
     plan.precision = Precision::fp16;
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable costs(owned.job, plan, kinds);
     const std::vector<int> firsts =
         deepspeed ? deepspeed_stages(owned.model, plan.mesh[Axis::pipeline], row.text("stages") == "slots")

@@ -19,7 +19,7 @@ using namespace ddl;
 
 /// Memory of one stage of a plan whose layers are [first, last).
 MemoryBreakdown memory_of(const OwnedJob& owned, const Plan& plan, int stage, int first, int last) {
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   return stage_memory(owned.job, plan, table, stage, first, last);
 }
@@ -30,7 +30,7 @@ MemoryBreakdown whole_memory(const OwnedJob& owned, const Plan& plan) {
 
 /// What a micro-batch keeps between its forward and its backward.
 double kept_by(const OwnedJob& owned, const Plan& plan, int first, int last) {
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   return stage_peaks(owned.job, plan, table, first, last).earlier.requested().value();
 }
@@ -84,7 +84,7 @@ TEST_CASE("gradients that are joined before the update are there twice more, of 
     Assumptions assumptions;
     assumptions.flat_gradients = flat;
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks(owned.job, plan, table, 0, 4).in_update[MemoryItem::gradients].value();
   };
@@ -106,7 +106,7 @@ TEST_CASE("a stage that keeps what it sent has its output once for each micro-ba
     Assumptions assumptions;
     assumptions.keeps_sent = keeps;
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks(owned.job, plan, table, first, last).earlier.allocated.value();
   };
@@ -145,7 +145,7 @@ TEST_CASE("layers of one kind keep the same, whichever of their inputs is wide")
     Plan plan;
     plan.global_batch = 2;
     plan.precision = Precision::fp16;
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
     for (std::size_t i = 0; i < owned.model.layers.size(); ++i) {
       const int layer = static_cast<int>(i), other = kinds.representative[static_cast<std::size_t>(kinds.kind[i])];
@@ -183,7 +183,7 @@ layers:
     machine.device.is_processor = is_processor;
     const OwnedJob owned(model, machine, Assumptions{}, 1000);
     Plan plan;
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
     return table.memory(0).kept[0].value();
   };

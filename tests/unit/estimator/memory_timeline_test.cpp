@@ -22,7 +22,7 @@ Machine processor() {
 }
 
 MemoryTimeline timeline_of(const OwnedJob& owned, const Plan& plan) {
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   return memory_timeline(owned.job, plan, table, 0, 0, static_cast<int>(owned.model.layers.size()));
 }
@@ -44,7 +44,7 @@ TEST_CASE("what is kept for backward is what PyTorch saves") {
     const OwnedJob owned(load_model(std::string(table.cell(row, table.column("model")))), processor(), Assumptions{}, 1000);
     Plan plan;
     plan.global_batch = static_cast<std::int64_t>(*table.number(row, table.column("batch")));
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable costs(owned.job, plan, kinds);
     const StagePeaks peaks = stage_peaks(owned.job, plan, costs, 0, static_cast<int>(owned.model.layers.size()));
     const double ours = peaks.earlier[MemoryItem::activations].value();
@@ -140,7 +140,7 @@ TEST_CASE("scratch memory of measured kernels is there while they run") {
     const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000, std::nullopt, Precision::fp32, Optimizer::sgd, {},
                          &kernels);
     const MemoryTimeline timeline = timeline_of(owned, plan);
-    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
     const MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, 2);
     CHECK(memory.total().value() == Approx(timeline.peak.allocated.value()));
@@ -182,7 +182,7 @@ TEST_CASE("a step whose kernels take scratch memory needs no less, and no more t
         const MeasuredKernels measured = measured_step(model, 4, workspace);
         const OwnedJob owned(model, processor(), Assumptions{}, 1000, std::nullopt, Precision::fp32, Optimizer::sgd, {},
                              &measured);
-        const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+        const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
         const LayerCostTable table(owned.job, plan, kinds);
         const int last = static_cast<int>(model.layers.size());
         const MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, last);
@@ -235,7 +235,7 @@ TEST_CASE("what a search judges by is what the timeline of every stage comes to"
         Assumptions assumptions;
         if (precision == Precision::fp16 && name != "gpt2") assumptions.mixed_precision = MixedPrecision::autocast;
         const OwnedJob owned(load_model(name), machine, assumptions, 1000, std::nullopt, precision, Optimizer::adam);
-        const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+        const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
         const int count = static_cast<int>(owned.model.layers.size());
         for (const Recompute recompute : {Recompute::none, Recompute::full}) {
           for (const int stages : {1, 3}) {
@@ -274,7 +274,7 @@ TEST_CASE("earlier micro-batches in flight keep what they need") {
   plan.global_batch = 8;
   plan.micro_batches = 8;
   plan.precision = Precision::fp16;
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   const int half = static_cast<int>(owned.model.layers.size()) / 2;
   const auto peak = [&](Schedule schedule) {

@@ -43,7 +43,7 @@ std::vector<LayerTimes> uneven_times_of(const std::vector<double>& seconds) {
 
 /// Cuts at any place, by the layers' times alone; none where there are fewer places than stages.
 std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<LayerTimes>& times, int stages) {
-  const StagePlaces places(facts, stages, -1, 1);
+  const StagePlaces places(facts, stages, {}, 1);
   if (places.levels().empty()) return {};
   const std::vector<int>& allowed = places.levels().back();
   std::vector<StageLoad> before;
@@ -220,11 +220,11 @@ layers:
   const ModelFacts facts = facts_of(model);
   // 30 items cross before layer 1, 10 before layer 2, 20 before layer 3.
   using Levels = std::vector<std::vector<int>>;
-  CHECK(StagePlaces(facts, 2, -1, 1).levels() == Levels{{0, 2, 4}, {0, 2, 3, 4}, {0, 1, 2, 3, 4}});
-  CHECK(StagePlaces(facts, 3, -1, 1).levels() == Levels{{0, 2, 3, 4}, {0, 1, 2, 3, 4}});
-  CHECK(StagePlaces(facts, 5, -1, 1).levels().empty());
+  CHECK(StagePlaces(facts, 2, {}, 1).levels() == Levels{{0, 2, 4}, {0, 2, 3, 4}, {0, 1, 2, 3, 4}});
+  CHECK(StagePlaces(facts, 3, {}, 1).levels() == Levels{{0, 2, 3, 4}, {0, 1, 2, 3, 4}});
+  CHECK(StagePlaces(facts, 5, {}, 1).levels().empty());
   // Quarters of tensors cross before layer 1, where a spatial split ends.
-  CHECK(StagePlaces(facts, 2, 1, 4).levels().front() == std::vector<int>{0, 1, 4});
+  CHECK(StagePlaces(facts, 2, {1, 4}, 4).levels().front() == std::vector<int>{0, 1, 4});
 }
 
 TEST_CASE("a plan is cut where an iteration is shortest, not where kernels alone are balanced") {
@@ -288,8 +288,8 @@ layers:
   CHECK(balanced_stages(facts, times, 6).size() == 7);
   CHECK(balanced_stages(facts, times, 7).empty());
   // Software that deals equal numbers of blocks does so however long they take.
-  CHECK(StagePlaces(facts, 2, -1, 1).equal_blocks() == std::vector<int>{0, 4, 8});
-  CHECK(StagePlaces(facts, 4, -1, 1).equal_blocks().empty());
+  CHECK(StagePlaces(facts, 2, {}, 1).equal_blocks() == std::vector<int>{0, 4, 8});
+  CHECK(StagePlaces(facts, 4, {}, 1).equal_blocks().empty());
   Coefficients coefficients;
   const std::vector<LayerTimes> first_is_long = times_of({9, 1, 1, 1, 1, 1, 1, 1});
   Plan plan;

@@ -47,7 +47,7 @@ template <class Take>
 void each_shard(const ModelFacts& facts, const Plan& plan, const Take& take) {
   const Assumptions assumptions;
   LayerShard shard;
-  ShardContext context{facts, plan, assumptions, 0, spatial_end(facts, plan, Software{})};
+  ShardContext context{facts, plan, assumptions, 0, replicated_layers(facts, plan, Software{})};
   for (; context.index() < facts.model->layers.size(); ++context.layer) {
     shard_layer(context, shard);
     take(context, shard);

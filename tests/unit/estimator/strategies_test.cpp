@@ -98,7 +98,7 @@ struct Divided {
   Divided& operator=(const Divided&) = delete;
 
   [[nodiscard]] LayerShard shard(const std::string& name) const {
-    ShardContext context{facts, plan, assumptions, 0, spatial_end(facts, plan, {})};
+    ShardContext context{facts, plan, assumptions, 0, replicated_layers(facts, plan, {})};
     while (model.layers.at(context.index()).name != name) ++context.layer;
     LayerShard shard;
     shard_layer(context, shard);
@@ -195,7 +195,7 @@ TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
 
 TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is replicated") {
   const Divided divided(small_network(), spatial_plan({2, 2, 1}));
-  CHECK(spatial_end(divided.facts, divided.plan, {}) == 4);
+  CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 4);
   const LayerShard flat = divided.shard("flat");
   CHECK(to_string(flat.inputs.front()) == "12×8×8");
   // 12 · 8 · 8 items of the pooled tensor
@@ -211,10 +211,10 @@ TEST_CASE("spatial: software may stop splitting earlier") {
   const Divided divided(small_network(), spatial_plan({2, 2, 1}));
   Software software;
   software.spatial_layers = {{"other", 2}, {"small", 1}};
-  CHECK(spatial_end(divided.facts, divided.plan, software) == 1);
+  CHECK(replicated_layers(divided.facts, divided.plan, software).first == 1);
   software.spatial_layers = {{"small", 2}};
-  CHECK(spatial_end(divided.facts, divided.plan, software) == 3);
-  CHECK(spatial_end(divided.facts, Plan{}, software) == 0);
+  CHECK(replicated_layers(divided.facts, divided.plan, software).first == 3);
+  CHECK(replicated_layers(divided.facts, Plan{}, software) == ReplicatedLayers{});
 }
 
 TEST_CASE("spatial: an extent that does not divide counts with its longest tile") {
@@ -271,7 +271,7 @@ TEST_CASE("spatial: halos where a position of the input adds to several of the o
         "m.yaml");
     INFO(item);
     const Divided divided(model, spatial_plan({2, 1, 1}));
-    CHECK(spatial_end(divided.facts, divided.plan, {}) == 3);
+    CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 3);
     const LayerShard up = divided.shard("up");
     Texts found;
     for (const Exchange& exchange : up.exchanges) {
@@ -310,7 +310,7 @@ layers:
                                   "excited.yaml");
   const Divided divided(model, spatial_plan({2, 2, 1}));
   // Up to the mean in front of the classifier, which is of a tensor that no larger one joins.
-  CHECK(spatial_end(divided.facts, divided.plan, {}) == 7);
+  CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 7);
   CHECK(divided.model.layers[7].name == "head");
   // Mean and variance of 8 channels, and the sums of their gradients.
   CHECK(exchanges_of(divided.shard("norm")) == Texts{"forward allreduce of 16 among spatial (halo)",
@@ -372,7 +372,7 @@ layers:
 )",
                                     "helped.yaml"),
                         spatial_plan({2, 1, 1}));
-  CHECK(spatial_end(divided.facts, divided.plan, {}) == 4);
+  CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 4);
   const LayerShard helper = divided.shard("helper");
   CHECK(helper.inputs.front() == TensorShape{.channels = 8, .extent = {16, 16, 1}, .rank = 2});
   CHECK(exchanges_of(helper) ==
@@ -952,12 +952,12 @@ layers:
     for (const int layer : {0, 1}) {
       Plan batch = plan;
       batch.global_batch = 8;
-      const int end = spatial_end(facts, batch, {});
+      const ReplicatedLayers end = replicated_layers(facts, batch, {});
       LayerShard shard;
       const Assumptions assumptions;
       shard_layer({facts, batch, assumptions, layer, end}, shard);
       const bool tiled = layer == 1 && plan.mesh[Axis::spatial] > 1;
-      CHECK(end == (plan.mesh[Axis::spatial] > 1 ? 4 : 0));
+      CHECK(end.first == (plan.mesh[Axis::spatial] > 1 ? 4 : -1));
       CHECK(shard.output.items() == (layer == 0 ? 12 : (tiled ? 64 : 256)));
       for (const Exchange& exchange : shard.exchanges) {
         // A cut sends what crosses it; before these two that is the model's input.
