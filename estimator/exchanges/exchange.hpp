@@ -39,6 +39,7 @@ struct Exchange {
   bool beside_kernels = false;
   double copies = 1;  ///< of each token among its items, one for each of its experts
   double frozen = 0;  ///< of gradients: parameters on the same ranks that have none
+  int kernels = 0;    ///< that the host starts beside it, to cut out what is sent and to join what comes
 };
 
 /// How an exchange is done whose time was measured.

@@ -199,6 +199,8 @@ struct Variant {
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< by input
   std::vector<bool> reads_wide;          ///< by input
+  std::vector<bool> reads_replicated;    ///< by input, behind replicated layers
+  std::vector<bool> takes_tile;          ///< by input
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -303,6 +305,12 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     std::vector<bool> reads_token_splits;
     for (const int input : layer.inputs)
       reads_token_splits.push_back(input >= 0 && facts.token_split[static_cast<std::size_t>(input)]);
+    std::vector<bool> reads_replicated;
+    std::vector<bool> takes_tile;
+    for (const int input : layer.inputs) {
+      reads_replicated.push_back(!replicated.contains(index) && replicated.contains(input));
+      takes_tile.push_back(takes_tile_of(facts, replicated, index, input));
+    }
     for (const int input : layer.inputs)
       reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
     const Variant variant{!replicated.contains(index),
@@ -324,6 +332,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.token_split[i],
                           reads_token_splits,
                           reads_wide,
+                          reads_replicated,
+                          takes_tile,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
@@ -501,7 +511,7 @@ void LayerCostTable::place(const Placement& placement) {
     const Seconds time = time_of(asked);
     const bool halo = exchange.purpose == Purpose::halo;
     (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
-        time > Seconds{} ? static_cast<double>(exchange.messages) : 0.0;
+        time > Seconds{} ? static_cast<double>(exchange.messages + exchange.kernels) : 0.0;
     const bool forward = exchange.phase == Phase::forward;
     (forward ? (halo ? costs.halo_forward : costs.exchange_forward)
              : (halo ? costs.halo_backward : costs.exchange_backward)) += time;

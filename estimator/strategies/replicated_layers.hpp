@@ -10,8 +10,8 @@ struct ReplicatedLayers {
   int first = -1, last = -1;
 
   [[nodiscard]] bool contains(int layer) const { return first <= layer && layer < last; }
-  /// Returns whether what crosses a cut before that layer lies in tiles: it is the layer behind the cut that gathers them, and
-  /// who has a whole tensor sends the tile that is read.
+  /// Returns whether what crosses a cut before that layer lies in tiles: it is the layer behind the cut that gathers them,
+  /// and who has a whole tensor sends the tile that is read.
   [[nodiscard]] bool has_tiles_before(int layer) const { return layer <= first || layer >= last; }
   auto operator<=>(const ReplicatedLayers&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "estimator/strategies/spatial.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 namespace ddl {
@@ -91,13 +92,37 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
+/// Items per sample that the replicated layers read of what lies in tiles.
+double read_by_replicated(const ModelFacts& facts, const ReplicatedLayers& replicated) {
+  const auto& layers = facts.model->layers;
+  if (replicated.last == static_cast<int>(layers.size()))
+    return facts.live_items[static_cast<std::size_t>(replicated.first)];
+  std::set<int> read;
+  double items = 0;
+  for (int layer = replicated.first; layer < replicated.last; ++layer) {
+    const auto index = static_cast<std::size_t>(layer);
+    if (facts.of_sample[index]) continue;
+    for (std::size_t i = 0; i < layers[index].inputs.size(); ++i) {
+      const int input = layers[index].inputs[i];
+      if (input >= replicated.first || (input >= 0 && facts.of_sample[static_cast<std::size_t>(input)])) continue;
+      if (read.insert(input).second) items += static_cast<double>(layers[index].input_shapes[i].items());
+    }
+  }
+  return items;
+}
+
 void cut(TensorShape& shape, const std::array<int, 3>& split) {
   for (std::size_t d = 0; d < 3; ++d) shape.extent[d] = largest_part(shape.extent[d], split[d]);
 }
 
+int split_extents(const std::array<int, 3>& split) {
+  return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
+}
+
 // Every rank holds a tile of the sample. A window that looks beyond its own position needs rows of the neighbours' tiles:
 // the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. Where the
-// tiles become too small the tensors are gathered and the remaining layers replicated, as ParaDL's implementation does. What
+// tiles become too small the tensors are gathered and layers replicated, as ParaDL's implementation does. Behind them each
+// rank takes its tile of what it has whole, and the gradients of those tiles are gathered. What
 // sums over all positions of a sample adds up the sums of its tiles; every rank computes all of what is made of one
 // position. Auxiliary layers gather what they read and are replicated too: they end in few positions before the network
 // does.
@@ -116,7 +141,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
     if (context.assumptions.linear_kernels) {
       shard.share /= parts;
     } else if (context.layer == context.replicated.first) {
-      join_tiles(context.facts.live_items[context.index()]);
+      join_tiles(read_by_replicated(context.facts, context.replicated));
     }
     return;
   }
@@ -146,6 +171,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
 
   const auto add_up = [&](double items, Phase phase) {
     add_exchange(shard, Spread::sums, Spread::whole, items, axes, phase, Purpose::halo);
+    // The kernel that sums ends before the exchange, and the one that uses the sums begins behind it.
+    shard.exchanges.back().kernels = 1;
   };
   const double sums =
       context.facts.divisible[context.index()].position_sums * static_cast<double>(layer.output_shape.channels);
@@ -157,17 +184,38 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
       add_up(static_cast<double>(layer.input_shapes[input].items()), Phase::backward);
   }
 
+  const bool needs_gradient = context.facts.needs_input_gradient[context.index()];
+  for (std::size_t input = 0; input < layer.inputs.size(); ++input) {
+    if (!needs_gradient || context.assumptions.linear_kernels ||
+        !takes_tile_of(context.facts, context.replicated, context.layer, layer.inputs[input]))
+      continue;
+    add_exchange(shard, Spread::positions, Spread::whole, static_cast<double>(layer.input_shapes[input].items()), axes,
+                 Phase::backward, Purpose::halo);
+  }
+
   // One position is nobody's neighbour.
   if (!reads_tiles) return;
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.mesh.tiles());
-  if (forward > 0) {
+  // Who has all of the input has its halos, too.
+  if (forward > 0 && !context.replicated.contains(layer.inputs.front())) {
     shard.exchanges.push_back({Collective::point_to_point, forward, axes, Phase::forward, Purpose::halo, 2});
+    shard.exchanges.back().kernels = 2 * split_extents(plan.mesh.tiles());
   }
   const double backward = halo_items(shard.output, gradient_halo(window), plan.mesh.tiles());
-  if (backward > 0 && (context.facts.needs_input_gradient[context.index()] || context.assumptions.linear_kernels)) {
+  if (backward > 0 && (needs_gradient || context.assumptions.linear_kernels)) {
     shard.exchanges.push_back({Collective::point_to_point, backward, axes, Phase::backward, Purpose::halo, 2});
+    shard.exchanges.back().kernels = 3 * split_extents(plan.mesh.tiles());
   }
+}
+
+/// The first of the last layers that can all be split, where there are such layers with weights behind `first`; else the
+/// end.
+int split_again_from(const ModelFacts& facts, int first, const std::array<int, 3>& split) {
+  const auto count = static_cast<int>(facts.model->layers.size());
+  int last = count;
+  while (last > first + 1 && fits(facts, last - 1, split)) --last;
+  return !facts.weighted.empty() && facts.weighted.back() >= last ? last : count;
 }
 
 int stops_after(const Software& software, std::string_view model) {
@@ -188,6 +236,15 @@ double halo_items(const TensorShape& tile, const std::array<std::int64_t, 3>& ro
   return items;
 }
 
+bool takes_tile_of(const ModelFacts& facts, const ReplicatedLayers& replicated, int layer, int input) {
+  if (layer < replicated.last || !replicated.contains(input)) return false;
+  for (int other = replicated.last; other < layer; ++other) {
+    const std::vector<int>& read = facts.model->layers[static_cast<std::size_t>(other)].inputs;
+    if (std::find(read.begin(), read.end(), input) != read.end()) return false;
+  }
+  return true;
+}
+
 bool mirrors_alike(const ModelFacts& facts) {
   const int rank = spatial_rank(facts);
   const auto equal = [&](const std::array<std::int64_t, 3>& extents) {
@@ -205,7 +262,7 @@ ReplicatedLayers replicated_layers(const ModelFacts& facts, const Plan& plan, co
   int weighted = 0;
   const auto count = static_cast<int>(facts.model->layers.size());
   for (int layer = 0; layer < count; ++layer) {
-    if (!fits(facts, layer, plan.mesh.tiles())) return {layer, count};
+    if (!fits(facts, layer, plan.mesh.tiles())) return {layer, split_again_from(facts, layer, plan.mesh.tiles())};
     if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) {
       int end = layer + 1;
       while (end < count && facts.of_sample[static_cast<std::size_t>(end)]) ++end;

@@ -207,6 +207,39 @@ TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is 
   CHECK(exchanges_of(fc) == Texts{"gradient allreduce of 4614 among spatial (gradient)"});
 }
 
+TEST_CASE("spatial: layers whose tiles are too small are replicated, and those behind them are split again") {
+  // 4 channels of 4 × 4 skip over the layers of 2 × 2, which four tiles in a row cannot share.
+  const Model model = parse_model(
+      "format: 1\nmodel: unet\ninput: {channels: 2, size: 8x8}\nlayers:\n"
+      "  - convolution: {filters: 4, kernel: 3, stride: 2, padding: same}\n    name: fine\n"
+      "  - concat:\n      branches:\n        - []\n"
+      "        - - pool: {kind: max, kernel: 2, stride: 2}\n            name: down\n"
+      "          - convolution: {filters: 6, kernel: 3, padding: same}\n            name: coarse\n"
+      "          - resize: {kind: nearest, factor: 2}\n            name: up\n    name: skip\n"
+      "  - convolution: {filters: 5, kernel: 3, padding: same}\n    name: last\n",
+      "unet.yaml");
+  const Divided divided(model, spatial_plan({4, 1, 1}));
+  const ReplicatedLayers replicated = replicated_layers(divided.facts, divided.plan, {});
+  REQUIRE(model.layers.at(static_cast<std::size_t>(replicated.first)).name == "skip.down");
+  REQUIRE(model.layers.at(static_cast<std::size_t>(replicated.last)).name == "skip.concat1");
+  // 4 · 4 · 4 items of what is pooled; what skips stays in tiles.
+  CHECK(exchanges_of(divided.shard("skip.down")) ==
+        Texts{"forward allgather of 64 among spatial (halo)", "backward reduce-scatter of 64 among spatial (halo)"});
+  const LayerShard coarse = divided.shard("skip.coarse");
+  CHECK(coarse.output == TensorShape{.channels = 6, .extent = {2, 2, 1}, .rank = 2});
+  CHECK(coarse.share == 1);
+  // The rank has all of the 6 · 4 · 4 items of `up`, and needs all of their gradient.
+  const LayerShard skip = divided.shard("skip.concat1");
+  CHECK(skip.output == TensorShape{.channels = 10, .extent = {1, 4, 1}, .rank = 2});
+  CHECK(exchanges_of(skip) == Texts{"backward allgather of 96 among spatial (halo)"});
+  // 10 channels and 5 filters of a row of 4, to each neighbour.
+  const LayerShard last = divided.shard("last");
+  CHECK(last.share == 0.25);
+  CHECK(exchanges_of(last) == Texts{"forward 2 x point-to-point of 40 among spatial (halo)",
+                                    "backward 2 x point-to-point of 20 among spatial (halo)",
+                                    "gradient allreduce of 455 among spatial (gradient)"});
+}
+
 TEST_CASE("spatial: software may stop splitting earlier") {
   const Divided divided(small_network(), spatial_plan({2, 2, 1}));
   Software software;
@@ -215,6 +248,18 @@ TEST_CASE("spatial: software may stop splitting earlier") {
   software.spatial_layers = {{"small", 2}};
   CHECK(replicated_layers(divided.facts, divided.plan, software).first == 3);
   CHECK(replicated_layers(divided.facts, Plan{}, software) == ReplicatedLayers{});
+}
+
+TEST_CASE("spatial: the host starts the copies that join tiles with their halos, too") {
+  const auto kernels = [](const std::array<int, 3>& split) {
+    std::vector<int> starts;
+    for (const Exchange& exchange : Divided(small_network(), spatial_plan(split)).shard("conv2").exchanges) {
+      if (exchange.purpose == Purpose::halo) starts.push_back(exchange.kernels);
+    }
+    return starts;
+  };
+  CHECK(kernels({4, 1, 1}) == std::vector<int>{2, 3});
+  CHECK(kernels({2, 2, 1}) == std::vector<int>{4, 6});
 }
 
 TEST_CASE("spatial: an extent that does not divide counts with its longest tile") {
