@@ -207,12 +207,18 @@ template <class T>
     if (task.part == Part::backward) own.backward_kernels += time;
   }
   const T& start = x[Coefficient::launch_overhead];
+  // What the slowest rank adds to the time of any.
+  const T disturbance = x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting);
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     Stage& own = result.stages[i];
     own.idle_forward = larger<T>(none, start * (own.forward_starts * step.forward_hosts) - own.forward);
     own.idle_backward = larger<T>(none, start * (own.backward_starts * step.backward_hosts) - own.backward);
-    const T time = own.busy() + own.idle();
+    T time = own.busy() + own.idle();
+    if (step.several_ranks) {
+      time += own.busy() * disturbance;
+      time += (own.forward_kernels + own.backward_kernels) * step.straggling;
+    }
     const auto stage = static_cast<int>(i);
     // Stages that are equally long but for rounding are one choice, whatever their times are made of.
     if (i == 0 || longest * (1 + 1e-12) < time) {
@@ -249,8 +255,7 @@ template <class T>
     const T disturbed = result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] +
                         result[Part::halo] + T(step.paging.value() * step.micro_batches);
     result.rank_waiting = x[Coefficient::per_iteration] +
-                          (result[Part::forward] + result[Part::backward]) * step.straggling +
-                          disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
+                          (result[Part::forward] + result[Part::backward]) * step.straggling + disturbed * disturbance;
     result[Part::waiting] += result.rank_waiting;
   }
   result.reading = step.reading.at(x, step.origin);
