@@ -247,6 +247,28 @@ TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes 
   }
 }
 
+TEST_CASE("heads of fused attention fill up to sizes that kernels are made for") {
+  // start, peak, bandwidth, sharpness, exponential, block, wave.
+  KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 0.01, 0.005, 0.99});
+  family.kind = KernelKind::fused_attention;
+  const Device device = device_with({family});
+  const KernelModel model(device, Precision::bf16);
+  const auto seconds = [&](double size) {
+    return model
+        .seconds({.flops = 4 * size * 4096 * 4096 * 32,
+                  .activation_items = 4 * 32 * 4096 * size,
+                  .m = 4096,
+                  .n = 4096,
+                  .k = size,
+                  .count = 32,
+                  .kind = KernelKind::fused_attention},
+                 Pass::forward, 1)
+        .value();
+  };
+  CHECK(seconds(72) == Approx(seconds(96)).epsilon(0.001));
+  CHECK(seconds(96) == Approx(1.5 * seconds(64)).epsilon(0.01));
+}
+
 TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four where the window strides") {
   const Device others = device_with({}, {convolutions(1000)}), own = device_with({convolutions(1000)});
   const auto with_inputs = [](double inputs, double positions, bool is_strided = false) {
