@@ -112,7 +112,6 @@ Kernels read_convolution(const Rows& row) {
   Work work{.flops = 2 * outputs * filters * summed,
             .activation_items = samples * channels * height * width + outputs * filters,
             .weight_items = filters * summed,
-            .is_square3 = groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1,
             .kind = KernelKind::convolution};
   if (groups > 1) {
     work.groups = groups, work.group_inputs = channels / groups, work.group_outputs = filters / groups;
@@ -120,6 +119,10 @@ Kernels read_convolution(const Rows& row) {
     work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;
   }
   const std::string& pass = row.text("pass");
+  if (groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1) {
+    const bool is_data = pass == "bwd_data";
+    work.square3_rows = is_data ? height : out_height, work.square3_columns = is_data ? width : out_width;
+  }
   if (pass == "fwd") {
     work.m = outputs, work.n = filters, work.k = summed;
     return {{work, Pass::forward}};
@@ -131,6 +134,7 @@ Kernels read_convolution(const Rows& row) {
   if (pass != "bwd_weight")
     row.fail("pass", fmt::format("unknown pass {}", quote(pass)), "known: fwd, bwd_data, bwd_weight");
   work.m = filters, work.n = summed, work.k = outputs;
+  work.sums_positions = true;
   return {{work, Pass::backward_weight}};
 }
 
