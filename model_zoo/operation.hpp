@@ -47,8 +47,11 @@ struct Work {
   double count = 1;  ///< products of that size, per sample where `batched` says so: heads, experts
   /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
   double entropy_items = 0;
-  bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
-  bool is_strided = false;  ///< of a convolution: its window skips positions
+  /// Of a convolution with a window of 3 × 3 and stride 1, for which there are faster algorithms: the sides of the image
+  /// that its kernel computes, in backward-weight of the one that forward computes. 0: another window.
+  double square3_rows = 0, square3_columns = 0;
+  bool is_strided = false;      ///< of a convolution: its window skips positions
+  bool sums_positions = false;  ///< of a convolution: its product's sums run over positions, as in backward-weight
   /// Of a convolution: it moves a window over three dimensions of space, of more than one position.
   bool is_volume = false;
   /// Of a convolution: its groups, the channels that one of them reads, and of several groups those that one writes. m, n

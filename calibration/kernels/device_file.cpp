@@ -104,7 +104,7 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   constexpr double rounding = 1e-3;
   for (const KernelConstant& each : form.constants) {
     const double least = each.least * (1 - rounding), most = each.most * (1 + rounding);
-    const bool is_left_out = !each.is_fitted && !constants.find(each.name);
+    const bool is_left_out = each.is_optional && !constants.find(each.name);
     family.constants.push_back(is_left_out ? each.usual : constants.at(each.name).number(least, most));
   }
   const YamlNode spread = node.at("spread");
@@ -159,8 +159,9 @@ std::string print_device_file(const DeviceFile& file) {
                         family.source, family.rows);
     const KernelForm& form = form_of(family.kind);
     for (std::size_t i = 0; i < form.constants.size(); ++i) {
-      if (!form.constants[i].is_fitted && family.constants[i] == form.constants[i].usual) continue;
-      text += fmt::format("{}{}: {:.4g}", i == 0 ? "" : ", ", form.constants[i].name, family.constants[i]);
+      const std::string value = fmt::format("{:.4g}", family.constants[i]);
+      if (form.constants[i].is_optional && value == fmt::format("{:.4g}", form.constants[i].usual)) continue;
+      text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", form.constants[i].name, value);
     }
     text +=
         fmt::format("}}\n    spread: {{inside: {:.3g}, outside: {:.3g}}}\n", family.spread_inside, family.spread_outside);

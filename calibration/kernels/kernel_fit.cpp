@@ -56,7 +56,13 @@ std::uint64_t hash_of(const KernelShape& shape) {
 class Fitter {
  public:
   Fitter(std::span<const KernelSample> samples, const Device& device, const KernelFitSettings& settings)
-      : samples_(samples), device_(device), settings_(settings) {}
+      : samples_(samples.begin(), samples.end()), device_(device), settings_(settings) {
+    std::map<Precision, KernelModel> models;
+    for (KernelSample& sample : samples_) {
+      const auto model = models.try_emplace(sample.precision, device, sample.precision).first;
+      take_off_copies(sample, model->second);
+    }
+  }
 
   KernelFit fit() {
     for (const FamilyRows& group : groups()) fit_group(group);
@@ -64,6 +70,23 @@ class Fitter {
   }
 
  private:
+  /// What only moves items beside a kernel of another kind is priced as the device's other measurements say, and taken off:
+  /// the rest is that kernel's. Nothing is where it would be most of the time.
+  static void take_off_copies(KernelSample& sample, const KernelModel& model) {
+    constexpr double least_rest = 0.5;
+    const auto is_copy = [&](const auto& kernel) {
+      return kernel.first.kernel_kind() == KernelKind::elementwise &&
+             sample.kernels.front().first.kernel_kind() != KernelKind::elementwise;
+    };
+    Seconds copies{};
+    for (const auto& kernel : sample.kernels) {
+      if (is_copy(kernel)) copies += model.seconds(kernel.first, kernel.second, 1);
+    }
+    if (!(copies > Seconds{}) || sample.time - copies < sample.time * least_rest) return;
+    sample.time -= copies;
+    std::erase_if(sample.kernels, is_copy);
+  }
+
   /// Those of fewest passes first: what is known of one pass helps where it was timed with another.
   [[nodiscard]] std::vector<FamilyRows> groups() const {
     std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
@@ -263,7 +286,7 @@ class Fitter {
     return errors;
   }
 
-  std::span<const KernelSample> samples_;
+  std::vector<KernelSample> samples_;
   const Device& device_;
   const KernelFitSettings& settings_;
   KernelFit fit_;

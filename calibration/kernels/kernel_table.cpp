@@ -60,6 +60,11 @@ class Rows {
     if (!(seconds > shortest_time) || seconds > longest_time) table_.fail(row_, at, "must be a time greater than zero");
     return Seconds(seconds);
   }
+  /// Nothing where the table has no such column.
+  [[nodiscard]] std::string_view optional_text(std::string_view column) const {
+    const auto at = table_.find_column(column);
+    return at ? std::string_view(table_.cell(row_, *at)) : std::string_view();
+  }
   [[noreturn]] void fail(std::string_view column, const std::string& message, const std::string& hint = {}) const {
     table_.fail(row_, table_.column(column), message, hint);
   }
@@ -107,7 +112,6 @@ Kernels read_convolution(const Rows& row) {
   Work work{.flops = 2 * outputs * filters * summed,
             .activation_items = samples * channels * height * width + outputs * filters,
             .weight_items = filters * summed,
-            .is_square3 = groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1,
             .kind = KernelKind::convolution};
   if (groups > 1) {
     work.groups = groups, work.group_inputs = channels / groups, work.group_outputs = filters / groups;
@@ -115,6 +119,10 @@ Kernels read_convolution(const Rows& row) {
     work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;
   }
   const std::string& pass = row.text("pass");
+  if (groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1) {
+    const bool is_data = pass == "bwd_data";
+    work.square3_rows = is_data ? height : out_height, work.square3_columns = is_data ? width : out_width;
+  }
   if (pass == "fwd") {
     work.m = outputs, work.n = filters, work.k = summed;
     return {{work, Pass::forward}};
@@ -126,8 +134,14 @@ Kernels read_convolution(const Rows& row) {
   if (pass != "bwd_weight")
     row.fail("pass", fmt::format("unknown pass {}", quote(pass)), "known: fwd, bwd_data, bwd_weight");
   work.m = filters, work.n = summed, work.k = outputs;
+  work.sums_positions = true;
   return {{work, Pass::backward_weight}};
 }
+
+/// Sources whose causal attention includes the copy of keys and values into the pages of a cache, as inference needs it:
+/// NVIDIA's aiconfigurator. What is written counts; what is read still lies in the second-level cache (inferred: with both,
+/// or with neither, A100, H100, H200 and B200 together are predicted worse; with both, A100 alone is predicted better).
+constexpr std::string_view fills_cache = "aic-";
 
 Kernels read_attention(const Rows& row) {
   const double tokens = row.number("seq", 1), size = row.number("head_dim", 1), heads = row.number("heads", 1);
@@ -148,7 +162,14 @@ Kernels read_attention(const Rows& row) {
   backward.flops += 2.5 * scores;
   backward.activation_items *= 2;
   const std::string& pass = row.text("pass");
-  if (pass == "fwd") return {{forward, Pass::forward}};
+  if (pass == "fwd") {
+    Kernels kernels{{forward, Pass::forward}};
+    if (causal && row.optional_text("source").starts_with(fills_cache)) {
+      const double copied = batch * tokens * size * 2 * kv_heads;
+      kernels.emplace_back(Work{.activation_items = copied, .kind = KernelKind::elementwise}, Pass::forward);
+    }
+    return kernels;
+  }
   if (pass == "bwd") return {{backward, Pass::backward_data}};
   if (pass != "fwd+bwd") row.fail("pass", fmt::format("unknown pass {}", quote(pass)), "known: fwd, bwd, fwd+bwd");
   return {{forward, Pass::forward}, {backward, Pass::backward_data}};

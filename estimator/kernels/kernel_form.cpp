@@ -14,7 +14,9 @@ KernelShape shape_of(const Work& work, double samples, double item_bytes) {
                     .k = work.k,
                     .count = work.count,
                     .group_channels = work.group_outputs,
-                    .is_square3 = work.is_square3};
+                    .sums_positions = work.sums_positions,
+                    .square3_rows = work.square3_rows,
+                    .square3_columns = work.square3_columns};
   switch (work.batched) {
     case Work::Batched::m:
       shape.m *= samples;

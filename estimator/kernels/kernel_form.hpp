@@ -17,7 +17,9 @@ struct KernelShape {
   double m = 0, n = 0, k = 0;  ///< of one matrix product: m × n results, sums of k
   double count = 1;            ///< products of that size
   double group_channels = 0;   ///< that a group of a convolution writes; 0: there are no groups
-  bool is_square3 = false;
+  // As Work has them.
+  bool sums_positions = false;
+  double square3_rows = 0, square3_columns = 0;
 };
 [[nodiscard]] KernelShape shape_of(const Work& work, double samples, double item_bytes);
 
@@ -35,7 +37,8 @@ struct DevicePeaks {
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
-  bool is_fitted = true;  ///< else it is never fitted to kernels: files may leave it out, and it is what is usual
+  bool is_fitted = true;     ///< else it is never fitted to kernels
+  bool is_optional = false;  ///< files may leave it out, and it is what is usual
 };
 
 /// A formula of a kernel's time. Its constants are dimensionless but for `start`, in microseconds.

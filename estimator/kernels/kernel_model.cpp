@@ -154,7 +154,8 @@ KernelPlace place_of(const KernelShape& shape) {
 
 std::size_t KernelModel::Hash::operator()(const Key& key) const {
   std::uint64_t hash = 14695981039346656037ULL ^ key.family;
-  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count, key.items, key.group_channels}) {
+  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count, key.items, key.group_channels,
+                              key.square3_rows, key.square3_columns}) {
     hash = (hash ^ std::bit_cast<std::uint64_t>(number)) * 1099511628211ULL;
     hash ^= hash >> 32U;
   }
@@ -242,7 +243,9 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
                 shape.k,
                 shape.count,
                 shape.items,
-                shape.group_channels};
+                shape.group_channels,
+                shape.square3_rows,
+                shape.square3_columns};
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   Known known{.seconds = form_of(shape.kind).time(shape, peaks_, family.constants)};

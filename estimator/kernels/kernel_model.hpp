@@ -62,7 +62,7 @@ class KernelModel {
   /// A shape whose time is known.
   struct Key {
     std::size_t family;  ///< place in families_
-    double flops, bytes, m, n, k, count, items, group_channels;
+    double flops, bytes, m, n, k, count, items, group_channels, square3_rows, square3_columns;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {

@@ -68,7 +68,6 @@ class Convolution final : public Operation {
     Work work{.flops = 2 * macs(inputs, output),
               .activation_items = items(input) + items(output),
               .weight_items = real(weights(inputs, output) + biases(inputs, output)),
-              .is_square3 = groups_ == 1 && window_.is_square3(),
               .is_strided = window_.is_strided(),
               .is_volume = window_.is_of_volume(),
               .group_inputs = real(summed_channels(input)),
@@ -78,6 +77,10 @@ class Convolution final : public Operation {
       work.group_outputs = real(output.channels) / work.groups;
       const bool is_depthwise = work.group_inputs == 1 && work.group_outputs == 1;
       work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;
+    }
+    if (groups_ == 1 && window_.is_square3()) {
+      const TensorShape& computed = pass == Pass::backward_data ? input : output;
+      work.square3_rows = real(computed.extent[0]), work.square3_columns = real(computed.extent[1]);
     }
     switch (pass) {
       case Pass::forward:
@@ -96,6 +99,7 @@ class Convolution final : public Operation {
         work.n = summed;
         work.k = real(output.positions());
         work.batched = Work::Batched::k;
+        work.sums_positions = true;
     }
     return work;
   }

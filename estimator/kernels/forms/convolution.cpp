@@ -6,7 +6,9 @@ namespace {
 
 using namespace product;
 
-constexpr std::array<KernelConstant, 9> constants{{
+constexpr double unlimited_operands = 1000;  ///< bytes in a clock cycle that no tile needs
+enum More : std::size_t { fused_tiles = product::wave + 1, separate_tiles, transforms, spreading, operands };
+constexpr std::array<KernelConstant, 12> constants{{
     {"start", 8, 0.3, 300},
     {"peak", 0.75, 0.05, 1.2},
     {"bandwidth", 0.75, 0.05, 2},
@@ -14,27 +16,115 @@ constexpr std::array<KernelConstant, 9> constants{{
     {"depth", 100, 1, 1000},
     {"tile_loss", 0.93, 0.5, 0.995},
     {"wave", 0.7, 0.01, 0.99},
-    {"fast_window", 1.8, 1, 4},
-    {"operands", unlimited_operands, 1, unlimited_operands, false},
+    {"fused_tiles", 0.6, 0.1, 1.2, true, true},
+    {"separate_tiles", 0.7, 0.1, 1.2, true, true},
+    {"transforms", 0.75, 0.2, 1.5, true, true},
+    {"spreading", 0.5, 0.001, 1.2, true, true},
+    {"operands", unlimited_operands, 1, unlimited_operands, false, true},
 }};
 
-/// Winograd's algorithm multiplies less and moves its transforms [Lavin and Gray, "Fast algorithms for convolutional neural
-/// networks", CVPR 2016]. Libraries have it for windows of 3 × 3 without matrix units.
-double by_fast_window(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  return soft_max(shape.flops / (peaks.flop_rate * c[peak] * c[fast_window]),
+/// Winograd's algorithm computes square tiles of the output with fewer multiplications, on transformed tiles of the input
+/// and transformed filters [Lavin and Gray, "Fast algorithms for convolutional neural networks", CVPR 2016]. Images are
+/// filled up to whole tiles.
+struct WinogradTiles {
+  double side;      ///< of a tile of the output
+  double products;  ///< multiplications of each tile and pair of channels: those of a tile of side + 2
+};
+constexpr WinogradTiles small_tiles{2, 16}, large_tiles{4, 36};
+/// One kernel transforms and multiplies: blocks of 32 tiles and 64 filters.
+constexpr std::array<Tile, 1> fused_blocks{{{32, 64, 0}}};
+/// What is multiplied in a transformed window of 3 × 3.
+constexpr double window = 9;
+/// Kernels that transform filters move this many times the bytes of what they read and write.
+constexpr double filter_passes = 3;
+
+/// What tiles of one image cover, over its positions.
+double filling(const KernelShape& shape, double side) {
+  return std::ceil(shape.square3_rows / side - 1e-9) * std::ceil(shape.square3_columns / side - 1e-9) * side * side /
+         (shape.square3_rows * shape.square3_columns);
+}
+
+double tiles_of_position(const KernelShape& shape, const WinogradTiles& tiles) {
+  return filling(shape, tiles.side) / (tiles.side * tiles.side);
+}
+
+double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
+  return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
+}
+
+/// The products of one place of all transformed tiles, of which there are as many as a tile has multiplications.
+KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
+  shape.flops = multiplied(shape, tiles);
+  shape.m *= tiles_of_position(shape, tiles);
+  shape.k /= window;
+  return shape;
+}
+
+/// Tiles of 2 × 2, transformed and multiplied by one kernel.
+double by_fused_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  std::array<double, constants.size()> own{};
+  std::copy(c.begin(), c.end(), own.begin());
+  own[peak] = c[fused_tiles];
+  return soft_max(arithmetic(transformed(shape, small_tiles), peaks, own, fused_blocks, {.are_split = false}),
+                  shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
+}
+
+/// Tiles of 4 × 4, whose transforms are kernels of their own, which write and read what they transform.
+double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  std::array<double, constants.size()> own{};
+  std::copy(c.begin(), c.end(), own.begin());
+  own[peak] = c[separate_tiles];
+  KernelShape products = transformed(shape, large_tiles);
+  products.count *= large_tiles.products;
+  // Items of one image's channel become as many as its tiles have places.
+  const double filter_bytes = shape.flops / (2 * shape.m) * shape.bytes / shape.items;
+  const double image_bytes = std::max(0.0, shape.bytes - filter_bytes);
+  const double places = large_tiles.products * tiles_of_position(shape, large_tiles);
+  const double moved =
+      shape.bytes + 2 * places * image_bytes + 2 * filter_passes * large_tiles.products / window * filter_bytes;
+  return arithmetic(products, peaks, own, tiles(), {.are_split = false}) + moved / (peaks.bandwidth * c[transforms]);
+}
+
+/// Gradients of weights have tiles of 4 × 4 alone: cuDNN has no kernel that transforms and multiplies them (managedCuda's
+/// documentation of cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and depth do not count (inferred: with
+/// them, those of DeepBench on V100, T4 and P100 are predicted worse).
+double by_summed_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  return soft_max(multiplied(shape, large_tiles) / (peaks.flop_rate * c[separate_tiles]),
                   2 * shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
+}
+
+/// Without matrix units and for windows of 3 × 3 that do not stride.
+double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  if (shape.sums_positions) return by_summed_tiles(shape, peaks, c);
+  return std::min(by_fused_tiles(shape, peaks, c), by_separate_tiles(shape, peaks, c));
+}
+
+bool has_tiles(const KernelShape& shape, const DevicePeaks& peaks) {
+  return shape.square3_rows > 0 && !peaks.has_matrix_units;
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
-  double time = soft_max(arithmetic(shape, peaks, c, c[operands]), traffic, c[sharpness]);
-  if (shape.is_square3 && !peaks.has_matrix_units) time = std::min(time, by_fast_window(shape, peaks, c));
+  const Blocks blocks{.are_split = peaks.has_matrix_units || shape.sums_positions,
+                      .operand_bytes = c[operands] < unlimited_operands ? c[operands] : 0};
+  // The gradient of what a window strode over is a product with zeros between the positions that it read. A part of them is
+  // multiplied.
+  const double spread = std::max(1.0, 2 * shape.m * shape.n * shape.k * shape.count / shape.flops);
+  double time =
+      soft_max(arithmetic(shape, peaks, c, tiles(), blocks) * std::pow(spread, c[spreading]), traffic, c[sharpness]);
+  if (has_tiles(shape, peaks)) time = std::min(time, by_tiles(shape, peaks, c));
   return c[start] * microsecond + time;
 }
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double time = product::least(shape, peaks, c);
-  return shape.is_square3 && !peaks.has_matrix_units ? std::min(time, by_fast_window(shape, peaks, c)) : time;
+  if (!has_tiles(shape, peaks)) return time;
+  const auto least_of = [&](double side, double rate, double bandwidth, double passes) {
+    const double fewer = (side + 2) * (side + 2) / (window * side * side);
+    return std::max(shape.flops * fewer / (peaks.flop_rate * rate), passes * shape.bytes / (peaks.bandwidth * bandwidth));
+  };
+  if (shape.sums_positions) return std::min(time, least_of(4, c[separate_tiles], c[bandwidth], 2));
+  return std::min({time, least_of(2, c[fused_tiles], c[bandwidth], 1), least_of(4, c[separate_tiles], c[transforms], 5)});
 }
 
 constexpr KernelForm form{"convolution", constants, convolution::time, convolution::least};

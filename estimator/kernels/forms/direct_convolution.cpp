@@ -11,7 +11,7 @@ constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},
     {"bandwidth", 0.35, 0.02, 2},
     {"peak", 0.3, 0.001, 1},
-    {"width", 0, 0, 1, false},
+    {"width", 0, 0, 1, false, true},
 }};
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

@@ -26,12 +26,21 @@ inline constexpr double microsecond = 1e-6;
 
 /// Of matrix products, and of convolutions, which are implicit ones.
 namespace product {
-enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave, fast_window, operands };
-inline constexpr double unlimited_operands = 1000;  ///< bytes in a clock cycle that no tile needs
+enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave };
+/// Sides of the output that one block of threads works on, and how far down the list of smaller tiles it stands.
+struct Tile {
+  double m, n, step;
+};
+[[nodiscard]] std::span<const Tile> tiles();
+/// What tiles of a product read and how they are dealt out.
+struct Blocks {
+  bool are_split = true;     ///< long sums are cut into parts that blocks work on at once, where there are few blocks
+  double operand_bytes = 0;  ///< that a multiprocessor reads in a clock cycle; 0: as many as any tile needs
+};
 
-/// Arithmetic alone, in seconds. A multiprocessor reads so many bytes of operands in a clock cycle.
+/// Arithmetic alone, in seconds, of the best of these tiles.
 [[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants,
-                                double operand_bytes = unlimited_operands);
+                                std::span<const Tile> tiles, const Blocks& blocks = {});
 /// Without start, padding, idle multiprocessors and depth, in seconds.
 [[nodiscard]] double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
 }  // namespace product

@@ -15,13 +15,15 @@ constexpr std::array<KernelConstant, 7> constants{{
     {"tile_loss", 0.93, 0.5, 0.995},
     {"wave", 0.7, 0.01, 0.99},
 }};
-/// Sides of the output that one block of threads works on.
-struct Tile {
-  double m, n;
-};
-constexpr std::array<Tile, 9> tiles{
-    {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {32, 64}}};
-constexpr std::array<double, tiles.size()> tile_steps{0, 1, 1, 2, 3, 3, 4, 5, 5};
+constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
+                                           {256, 128, 1},
+                                           {128, 256, 1},
+                                           {128, 128, 2},
+                                           {128, 64, 3},
+                                           {64, 128, 3},
+                                           {64, 64, 4},
+                                           {64, 32, 5},
+                                           {32, 64, 5}}};
 /// Sums shorter than this are not cut into parts that blocks work on at once.
 constexpr double least_split_depth = 1024;
 /// Items of half precision in the 16 bytes that matrix units load at once.
@@ -38,31 +40,35 @@ bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
 
 }  // namespace
 
+std::span<const Tile> tiles() { return usual_tiles; }
+
 // Each of the library's tiles wastes what hangs over the edges of the output, and the blocks of the last
 // wave leave multiprocessors idle; smaller tiles reuse less of what they read. The library takes the best one.
-double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c, double operand_bytes) {
+double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c, std::span<const Tile> tiles,
+                  const Blocks& of) {
   const double rate =
       (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
   // What a tile of m by n reads for each multiply-add, in the time of its arithmetic, is this times (1/m + 1/n).
   const double reading =
-      operand_bytes < unlimited_operands ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * operand_bytes) : 0;
+      of.operand_bytes > 0 ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * of.operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const double rows = std::ceil(shape.m / tiles[i].m - 1e-9);
-    const double columns = std::ceil(shape.n / tiles[i].n - 1e-9);
-    const double padding = rows * tiles[i].m / shape.m * (columns * tiles[i].n / shape.n);
+  for (const Tile& tile : tiles) {
+    const double rows = std::ceil(shape.m / tile.m - 1e-9);
+    const double columns = std::ceil(shape.n / tile.n - 1e-9);
+    const double padding = rows * tile.m / shape.m * (columns * tile.n / shape.n);
     double idle = 1;
     if (peaks.multiprocessors > 0) {
       double blocks = shape.count * rows * columns;
-      const double parts = std::clamp(std::floor(peaks.multiprocessors / blocks), 1.0,
-                                      std::max(1.0, std::floor(shape.k / least_split_depth)));
-      blocks *= parts;
+      if (of.are_split) {
+        blocks *= std::clamp(std::floor(peaks.multiprocessors / blocks), 1.0,
+                             std::max(1.0, std::floor(shape.k / least_split_depth)));
+      }
       const double waves = blocks / peaks.multiprocessors;
       idle = std::pow(std::ceil(waves - 1e-9) / waves, c[wave]);
     }
-    const double multiplying = 1 / std::pow(c[tile_loss], tile_steps[i]);
+    const double multiplying = 1 / std::pow(c[tile_loss], tile.step);
     const double slower =
-        reading > 0 ? soft_max(multiplying, reading * (1 / tiles[i].m + 1 / tiles[i].n), c[sharpness]) : multiplying;
+        reading > 0 ? soft_max(multiplying, reading * (1 / tile.m + 1 / tile.n), c[sharpness]) : multiplying;
     best = std::min(best, padding * idle * slower);
   }
   return best * shape.flops * (1 + c[depth] / shape.k) / rate;
@@ -76,7 +82,7 @@ namespace {
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
-  return c[start] * microsecond + soft_max(arithmetic(shape, peaks, c), traffic, c[sharpness]);
+  return c[start] * microsecond + soft_max(arithmetic(shape, peaks, c, usual_tiles), traffic, c[sharpness]);
 }
 
 constexpr KernelForm form{"product", constants, time, least};

@@ -12,7 +12,7 @@ constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},
     {"bandwidth", 0.85, 0.02, 2},
     {"peak", 0.8, 0.005, 1},
-    {"items", unlimited, 0.05, unlimited, false},
+    {"items", unlimited, 0.05, unlimited, false, true},
 }};
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

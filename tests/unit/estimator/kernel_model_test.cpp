@@ -213,9 +213,9 @@ TEST_CASE("measured neighbours correct the formula, the nearer the more, and not
   CHECK(far.low->value() == Approx(far.time.value() / std::exp(0.3)));
 }
 
-/// start, peak, bandwidth, sharpness, depth, tile_loss, wave, fast_window, operands.
+/// start, peak, bandwidth, sharpness, depth, tile_loss, wave, fused_tiles, separate_tiles, transforms, spreading, operands.
 KernelFamily convolutions(double operands) {
-  KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 1.8, operands});
+  KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 0.6, 0.7, 0.75, 0.001, operands});
   family.kind = KernelKind::convolution;
   family.pass = std::nullopt;
   return family;
@@ -245,6 +245,81 @@ TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes 
     CHECK(slower(scarce, 32, pass) == Approx(reading * (1.0 / 32 + 1.0 / 64)).epsilon(0.03));
     CHECK(slower(scarce, 4096, pass) < slower(scarce, 32, pass) / 4);
   }
+}
+
+TEST_CASE("tiles of an image that a window of 3 x 3 passes over take fewer multiplications, and fill its edges") {
+  // 0.5 TFLOP/s for implicit products and for tiles of 2 × 2 in one kernel, 0.2 for those of 4 × 4, in waves that idle
+  // little.
+  KernelFamily family = products(Precision::fp32, {1, 0.25, 2, 8, 0.1, 0.9995, 0.01, 0.25, 0.1, 1.5, 0.001, 1000});
+  family.kind = KernelKind::convolution;
+  family.pass = std::nullopt;
+  const Device device = device_with({family});
+  const KernelModel model(device, Precision::fp32);
+  const auto rate = [&](double side, Pass pass) {
+    const double positions = 4096 * side * side, channels = 1024;
+    Work work = pass == Pass::backward_weight ? convolution(channels, 9 * channels, positions)
+                                              : convolution(positions, channels, 9 * channels);
+    work.activation_items = 2 * positions * channels, work.weight_items = 9 * channels * channels;
+    work.square3_rows = work.square3_columns = side;
+    work.sums_positions = pass == Pass::backward_weight;
+    const double time = model.seconds(work, pass, 1).value();
+    CHECK(model.least(work, pass, 1).value() <= time);
+    return work.flops / time;
+  };
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    // 16 multiplications in place of 36 at half of the rate; 7 positions are four tiles of two.
+    CHECK(rate(8, pass) == Approx(0.5e12 * 36 / 16).epsilon(0.03));
+    CHECK(rate(7, pass) == Approx(0.5e12 * 36 / 16 * 49 / 64).epsilon(0.03));
+  }
+  // Gradients of weights have tiles of 4 × 4 alone: 36 multiplications in place of 144.
+  CHECK(rate(8, Pass::backward_weight) == Approx(0.2e12 * 144 / 36).epsilon(0.03));
+  CHECK(rate(7, Pass::backward_weight) == Approx(0.2e12 * 144 / 36 * 49 / 64).epsilon(0.03));
+  // Implicit products are better where tiles are mostly edges.
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    CHECK(rate(1, pass) == Approx(0.5e12).epsilon(0.03));
+  }
+}
+
+TEST_CASE("the gradient of what a window strode over multiplies a part of the zeros between its positions") {
+  const auto slower = [](double spreading) {
+    KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 0.6, 0.7, 0.75, spreading, 1000});
+    family.kind = KernelKind::convolution;
+    family.pass = std::nullopt;
+    const Device device = device_with({family});
+    const KernelModel model(device, Precision::bf16);
+    // A stride of two in both directions: a quarter of the product's multiplications count.
+    Work strided = convolution(65536, 512, 4096);
+    strided.flops /= 4;
+    Work dense = strided;
+    dense.k /= 4;
+    return (model.seconds(strided, Pass::backward_data, 1).value() - 1e-6) /
+           (model.seconds(dense, Pass::backward_data, 1).value() - 1e-6);
+  };
+  CHECK(slower(0.001) == Approx(1).epsilon(0.01));
+  CHECK(slower(0.5) == Approx(2).epsilon(0.01));
+  CHECK(slower(1) == Approx(4).epsilon(0.01));
+}
+
+TEST_CASE("heads of fused attention fill up to sizes that kernels are made for") {
+  // start, peak, bandwidth, sharpness, exponential, block, wave.
+  KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 0.01, 0.005, 0.99});
+  family.kind = KernelKind::fused_attention;
+  const Device device = device_with({family});
+  const KernelModel model(device, Precision::bf16);
+  const auto seconds = [&](double size) {
+    return model
+        .seconds({.flops = 4 * size * 4096 * 4096 * 32,
+                  .activation_items = 4 * 32 * 4096 * size,
+                  .m = 4096,
+                  .n = 4096,
+                  .k = size,
+                  .count = 32,
+                  .kind = KernelKind::fused_attention},
+                 Pass::forward, 1)
+        .value();
+  };
+  CHECK(seconds(72) == Approx(seconds(96)).epsilon(0.001));
+  CHECK(seconds(96) == Approx(1.5 * seconds(64)).epsilon(0.01));
 }
 
 TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four where the window strides") {
