@@ -33,9 +33,13 @@ ChoiceValues choices_of(const Plan& plan) {
   return values;
 }
 
+std::int64_t VariantSpace::replica_of(const Plan& plan) {
+  const std::int64_t parts = plan.mesh.batch_parts();
+  return std::max<std::int64_t>(1, (plan.global_batch + parts - 1) / parts);
+}
+
 const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) const {
-  const std::int64_t replica =
-      std::max<std::int64_t>(1, (plan.global_batch + plan.mesh.batch_parts() - 1) / plan.mesh.batch_parts());
+  const std::int64_t replica = replica_of(plan);
   std::vector<std::int64_t>& known = micro_batches_[replica];
   if (!known.empty()) return known;
   if (options_.micro_batches) {
@@ -118,6 +122,8 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
 std::int64_t VariantSpace::count(const Plan& plan) const {
   const int axes = std::popcount(plan.mesh.family());
   const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
+  std::int64_t& known = counts_[{replica_of(plan), key_of(plan)}];
+  if (known > 0) return placements * (known - 1);
   // Of micro-batches the choices depend on whether stages divide them, and on nothing else.
   std::array<std::int64_t, 2> alike{};
   std::array<std::int64_t, 2> example{};
@@ -133,6 +139,7 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
     each.micro_batches = example[divided];
     for (const LikeChoices& group : choices(each)) all += alike[divided] * static_cast<std::int64_t>(group.size());
   }
+  known = all + 1;
   return placements * all;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "estimator/model_facts.hpp"
@@ -67,12 +68,16 @@ class VariantSpace {
   /// heads exchanged and whole experts dealt.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
+  /// The samples of a rank's share of the batch, at most.
+  [[nodiscard]] static std::int64_t replica_of(const Plan& plan);
   const SearchOptions& options_;
   const ModelFacts& facts_;
   int devices_per_node_;
   bool several_nodes_;
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
+  /// By a rank's share of the batch, and what choices depend on: one more than there are for a placement.
+  mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
 };
 
 }  // namespace ddl
