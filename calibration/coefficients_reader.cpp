@@ -26,6 +26,7 @@
 #include "core/yaml_node.hpp"
 #include "model_zoo/bundled_name.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
 namespace {
@@ -110,19 +111,30 @@ class CoefficientsReader {
   }
 
   /// A fraction as written under one key, or fitted to the times under the other.
-  std::optional<double> read_undivided(std::string_view fraction_key, std::string_view split_key) {
+  std::optional<UndividedFraction> read_undivided(std::string_view fraction_key, std::string_view split_key) {
     const auto fraction = root_.find(fraction_key);
     const auto split = root_.find(split_key);
     if (fraction && split)
       split->fail(fmt::format("'{}' and '{}' exclude each other", fraction_key, split_key), "remove one of them");
-    if (fraction) return citations_.read(*fraction).value.number(0, 1);
+    if (fraction) return UndividedFraction{citations_.read(*fraction).value.number(0, 1)};
     if (!split) return std::nullopt;
-    split->only_keys({"unsplit", "points", "source"});
+    split->only_keys({"operation", "precision", "unsplit", "points", "source"});
     static_cast<void>(citations_.of(split->at("source")));
     std::vector<SplitPoint> points;
     for (const YamlNode& item : split->at("points").items()) points.push_back(read_point(item));
     if (points.empty()) split->at("points").fail("no points to fit", "write [[2, 185.2 ms], ...]: parts and time");
-    return fit_undivided_fraction(split->at("unsplit").seconds(), points);
+    UndividedFraction undivided{fit_undivided_fraction(split->at("unsplit").seconds(), points)};
+    if (const auto operation = split->find("operation")) undivided.operation = read_operation(*operation);
+    if (const auto precision = split->find("precision")) undivided.precision = read_precision(*precision);
+    return undivided;
+  }
+
+  static std::string read_operation(const YamlNode& node) {
+    std::string type = node.text();
+    if (find_operation_kind(type) != nullptr) return type;
+    std::vector<std::string_view> known;
+    for (const OperationKind& kind : operation_kinds()) known.push_back(kind.key);
+    node.fail(fmt::format("unknown operation {}", quote(type)), suggest(type, known));
   }
 
   static SplitPoint read_point(const YamlNode& node) {

@@ -110,10 +110,10 @@ class SheetReader {
   }
 
   void read_device(const MachineSection& node) {
-    node.only_keys(
-        {"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory", "memory_bandwidth",
-         "tile", "attainable_peak", "sustained_peak", "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
-        std::array{former_launch_overhead});
+    node.only_keys({"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory",
+                    "memory_bandwidth", "tile", "attainable_peak", "sustained_peak", "sustained_peaks",
+                    "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
+                   std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").node.name();
     if (const auto found = node.find("kind")) {
@@ -139,6 +139,11 @@ class SheetReader {
     device.tile = static_cast<double>(number(node, "tile", "device").integer(1, 65536));
     if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
     if (const auto value = optional_number(node, "sustained_peak", "device")) device.sustained_peak = fraction(*value);
+    if (const auto peaks = node.find("sustained_peaks"); peaks && !says_none(peaks->node)) {
+      read_precisions(*peaks, "device.sustained_peaks.", [&](Precision precision, const YamlNode& value) {
+        device.sustained_peaks[static_cast<std::size_t>(precision)] = fraction(value);
+      });
+    }
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
       device.attainable_bandwidth = fraction(*value);
     if (const auto value = optional_number(node, "launch_overhead", "device", former_launch_overhead.former))
@@ -165,17 +170,23 @@ class SheetReader {
   }
 
   void read_peaks(const SourcedPart& part) {
+    read_precisions(part, "device.peak.", [&](Precision precision, const YamlNode& value) {
+      sheet_.machine.device.peak[static_cast<std::size_t>(precision)] = value.flop_rate(plausible_peak);
+    });
+  }
+
+  /// A number for each of some precisions; `prefix`: of its key.
+  template <typename Take>
+  void read_precisions(const SourcedPart& part, std::string_view prefix, const Take& take) {
     const YamlNode& node = part.node;
     std::vector<std::string_view> known;
     for (const Precision precision : all_precisions) known.push_back(to_string(precision));
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      const FlopRate peak = number({entry, part.citations}, "device.peak." + key.text()).flop_rate(plausible_peak);
       // Other keys are refused above.
-      if (const auto precision = parse_precision(key.text())) {
-        sheet_.machine.device.peak[static_cast<std::size_t>(*precision)] = peak;
-      }
+      const YamlNode value = number({entry, part.citations}, std::string(prefix) + key.text());
+      if (const auto precision = parse_precision(key.text())) take(*precision, value);
     }
   }
 

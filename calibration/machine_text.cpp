@@ -75,6 +75,8 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
     lines += fmt::format("  multiprocessors: {}\n", sources.pair(*number));
   }
   lines += "  peak:\n" + lines_below(sheet, "device.peak.", "    ", sources);
+  const std::string sustained = lines_below(sheet, "device.sustained_peaks.", "    ", sources);
+  if (!sustained.empty()) lines += "  sustained_peaks:\n" + sustained;
   for (const std::string_view key : device_keys) {
     if (const SourcedNumber* const number = find_number(sheet, fmt::format("device.{}", key))) {
       lines += fmt::format("  {}: {}\n", key, sources.pair(*number));

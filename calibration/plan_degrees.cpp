@@ -59,7 +59,7 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
                   fmt::format("write for example {} data=64,spatial=2x2", option));
     }
     const Axis axis = axis_named(part.substr(0, equals));
-    plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(part.substr(0, equals)));
+    plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(part.substr(0, equals)).value_or(0));
     if ((seen & family_bit(axis)) != 0)
       throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
     seen |= family_bit(axis);

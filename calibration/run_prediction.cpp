@@ -56,6 +56,14 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
   return {};
 }
 
+/// What the run does not state is what its software runs, where that is one thing alone.
+void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::optional<std::vector<int>>& admitted = study.software().admits[static_cast<std::size_t>(row.choice)];
+    if (!run.chosen[row.choice] && admitted && admitted->size() == 1) row.set(plan, admitted->front());
+  }
+}
+
 std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
   const std::optional<Family> family = parse_family(run.strategy);
   if (!family) return Unpredictable{fmt::format("no strategy is called '{}'", run.strategy)};
@@ -69,6 +77,7 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
     return Unpredictable{why};
   }
   run.chosen.apply(plan);
+  choose_only_one(plan, run, study);
 
   double batch = 0;
   if (run.global_batch) {

@@ -220,7 +220,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   }
   choose_what_follows(run.chosen);
   // The word is kept by its axis: what it says beside that is kept as well.
-  const int said = zero_stage_in(cells.required_text("strategy"));
+  const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;
   run.quantity = cells.required_text("quantity");

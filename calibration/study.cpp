@@ -316,6 +316,7 @@ void Study::use_software() {
   assumptions_.selective = software_.selective.value_or(assumptions_.selective);
   if (software_.attention) assumptions_.attention = software_.attention;
   choose(assumptions_.update, spec_.update, software_.update);
+  assumptions_.beside_update = software_.beside_update.value_or(assumptions_.beside_update);
   choose(assumptions_.older_framework, spec_.older_framework, software_.older_framework);
 }
 

@@ -54,15 +54,21 @@ function(ddl_add_missing_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 60 LABELS "${arg_LABEL}" SKIP_RETURN_CODE 77)
 endfunction()
 
-# ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>...), in tests/fuzz
-# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs. Among
+# ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>... [LANGUAGE <language>]), in tests/fuzz
+# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs; it changes
+# what inputs in a LANGUAGE of tests/fuzz/structure say, and not their bytes alone. Among
 # the tests it is fuzz.<name>, which replays the inputs in corpus/<name>: examples, and each one that once went wrong.
 function(ddl_add_fuzzer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} ddl_settings ddl_warnings)
   if(DDL_BUILD_FUZZERS)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    if(arg_LANGUAGE)
+      target_sources(${name} PRIVATE ${DDL_CUSTOM_MUTATOR})
+      target_compile_definitions(${name} PRIVATE DDL_FUZZED_LANGUAGE=${arg_LANGUAGE}_language)
+      target_link_libraries(${name} PRIVATE ddl_fuzz_structure)
+    endif()
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
   else()
     target_link_libraries(${name} PRIVATE ddl_fuzz_replay ddl_quick_to_compile)

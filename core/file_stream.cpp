@@ -26,8 +26,11 @@ namespace {
 }  // namespace
 
 // Opened without waiting: opening a pipe would last until somebody opens its other end.
-FileStream::FileStream(std::string path, std::size_t max_bytes)
-    : path_(std::move(path)), max_bytes_(max_bytes), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+FileStream::FileStream(std::string path, std::size_t max_bytes, double silence_s)
+    : path_(std::move(path)),
+      max_bytes_(max_bytes),
+      silence_ms_(static_cast<int>(silence_s * 1e3)),
+      file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (!file_.is_open()) fail_to_read(path_, errno);
   struct stat status {};
   if (::fstat(file_.number(), &status) != 0) fail_to_read(path_, errno);
@@ -51,7 +54,9 @@ std::size_t FileStream::read(std::span<char> into) {
     if (count < 0 && errno != EINTR && errno != EAGAIN) fail_to_read(path_, errno);
     awaits_writer_ = false;
     if (count < 0) {
-      if (errno == EAGAIN) static_cast<void>(wait(-1));
+      if (errno == EAGAIN && !wait(silence_ms_)) {
+        throw Error(fmt::format("cannot read {}: nobody has written to it for {:g} s", quote(path_), silence_ms_ / 1e3));
+      }
       continue;
     }
     bytes_ += static_cast<std::size_t>(count);
@@ -62,8 +67,11 @@ std::size_t FileStream::read(std::span<char> into) {
 
 bool FileStream::wait(int milliseconds) const {
   pollfd state{.fd = file_.number(), .events = POLLIN, .revents = 0};
-  const int ready = ::poll(&state, 1, milliseconds);
-  if (ready < 0 && errno != EINTR) fail_to_read(path_, errno);
+  int ready = 0;
+  do {
+    ready = ::poll(&state, 1, milliseconds);
+  } while (ready < 0 && errno == EINTR);
+  if (ready < 0) fail_to_read(path_, errno);
   return ready > 0;
 }
 

@@ -59,9 +59,10 @@ inline constexpr std::array<std::string_view, 3> cross_entropy_names{"operators"
 enum class AttentionKernels { flash1, flash2, flash3, cudnn };
 inline constexpr std::array<std::string_view, 4> attention_kernel_names{"flash1", "flash2", "flash3", "cudnn"};
 
-/// In which precisions elementwise kernels are joined with those before them.
-enum class Fusing { none, half, all };
-inline constexpr std::array<std::string_view, 3> fusing_names{"none", "half", "all"};
+/// In which precisions elementwise kernels are joined with those before them; `residuals`: dropout alone with the addition
+/// behind it, forward, as Megatron-LM's bias_dropout_add_fused_train.
+enum class Fusing { none, half, all, residuals };
+inline constexpr std::array<std::string_view, 4> fusing_names{"none", "half", "all", "residuals"};
 
 /// What runs formulas of several operators: the scaled and masked softmax of attention that is not fused, an activation that
 /// is written out.
@@ -120,6 +121,9 @@ struct Assumptions {
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
   UpdateImplementation update = UpdateImplementation::layer;
+  /// Bytes a parameter that passes over gradients and weights move in mixed precision beside the optimizer's own kernel:
+  /// unscaling, the norm, clipping, copies to half precision.
+  double beside_update = 0;
   /// PyTorch before 2.0 with CUDA before 11.7: gradients are filled with zeros after the update and stay (`set_to_none` was
   /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
   /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).

@@ -49,14 +49,25 @@ struct OverlapSlowdown {
   std::string source{};
 };
 
+/// Of the measured times of layers whose filters or channels are split: T(p) = T(1)·(s + (1−s)/p).
+struct UndividedFraction {
+  double fraction = 0;                   ///< s, from 0 to 1
+  std::string operation{};               ///< type of the operation that was measured; empty: all that have filters
+  std::optional<Precision> precision{};  ///< that was measured; nothing: any
+
+  [[nodiscard]] bool is_about(std::string_view type, Precision kernel) const {
+    return (operation.empty() || operation == type) && (!precision || *precision == kernel);
+  }
+};
+
 /// What measurements add to a machine's data sheet. Empty coefficients mean: data sheet and roofline only.
 struct Coefficients {
   std::string name;
   std::string machine;
   std::vector<MeasuredModel> models;
-  /// Fraction of a matrix layer's time that stays when its filters are split, as measured; nothing: priced by tiles.
-  std::optional<double> filter_undivided;
-  std::optional<double> channel_undivided;
+  /// What stays of a layer's time when its filters are split, as measured; nothing: priced by formulas.
+  std::optional<UndividedFraction> filter_undivided;
+  std::optional<UndividedFraction> channel_undivided;
   std::vector<MeasuredContention> contention{};  ///< overrides φ of the model at their levels
   std::vector<Congestion> congestion{};          ///< at most one a level
   OverlapSlowdown overlap{};

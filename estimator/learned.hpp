@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -104,6 +105,12 @@ class CoefficientValues {
 using Learned = CoefficientValues<double>;
 /// By family of plans; a family that no run was about has none.
 using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
+
+/// Whether runs of this family, with replicas or without, have taught something.
+[[nodiscard]] inline bool is_known(const LearnedFamilies& families, Family family) {
+  constexpr Family data = family_bit(Axis::data);
+  return std::any_of(families.begin(), families.end(), [&](const auto& of) { return (of.first | data) == (family | data); });
+}
 
 /// Of this family; else of the same one with replicas, or without: a split does not change where there is one replica or
 /// several. Of a hybrid with replicas that no run was about, what is known of replicas alone: the path of gradients, and

@@ -32,8 +32,10 @@ struct Device {
   double tile = 1;
   /// Fractions of the data sheet's peak and bandwidth that kernels of ample size reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
-  /// Fraction of their rate alone that products on matrix units keep up in training, where power limits the clock.
+  /// Fraction of their rate alone that products on matrix units keep up in training, where power limits the clock; in a
+  /// precision of its own where the sheet says so.
   double sustained_peak = 1;
+  std::array<std::optional<double>, all_precisions.size()> sustained_peaks{};
   /// Streaming multiprocessors; nothing where the sheet does not say.
   std::optional<int> multiprocessors{};
   /// What is known of kernels of devices like this one, and of other devices, which stand in for what is not known of this
@@ -47,6 +49,9 @@ struct Device {
   double host_speed = 1;
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
+  [[nodiscard]] double sustained_at(Precision p) const {
+    return sustained_peaks[static_cast<std::size_t>(p)].value_or(sustained_peak);
+  }
 };
 
 /// One level of the interconnect, from the inside out: level 0 joins devices into a node, level 1 nodes into a rack, …

@@ -53,9 +53,14 @@ struct Software {
   /// and exchanges of a phase take no less together than it takes to start the kernels. Nothing: as the machine's sheet
   /// says, where kernels are priced by the sheet.
   std::optional<Seconds> launch_overhead;
+  /// What the start of a kernel of backward takes of one of forward: an engine replays backward, where a program says each
+  /// operation of forward. Nothing: as long.
+  std::optional<double> backward_starts;
   /// One process starts the kernels of all devices of data parallelism, forward one device after the other, as with
   /// torch.nn.DataParallel. Nothing: each device has a process.
   std::optional<bool> one_process;
+  /// Share of the starts of forward that one thread of such a process does at a time. Nothing: all.
+  std::optional<double> serial_forward;
   /// How many times as long the starts of backward take where one process has a thread for each device.
   std::optional<double> backward_threads;
   /// With spatial splits tensors lie in memory that the driver moves between device and host (cudaMallocManaged): ranks that
@@ -87,7 +92,9 @@ struct Software {
   take(&Software::routes_tokens_once);
   take(&Software::equal_stages);
   take(&Software::gradient_algorithm);
+  take(&Software::backward_starts);
   take(&Software::one_process);
+  take(&Software::serial_forward);
   take(&Software::backward_threads);
   take(&Software::rank_waiting);
   take(&Software::overlap_slowdown);

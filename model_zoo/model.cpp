@@ -17,6 +17,7 @@
 #include "model_zoo/model_reader.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 #include "model_zoo/packed_sequences.hpp"
+#include "model_zoo/parameter_words.hpp"
 #include "model_zoo/trained_parts.hpp"
 
 namespace ddl {
@@ -149,7 +150,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
       std::vector<std::string> known;
       for (const ModelParameter& one : file.parameters) known.push_back(one.name.text());
       throw Error(fmt::format("{} has no parameter {}", file.model->text(), quote(key.text())),
-                  known.empty() ? "it has none at all" : suggest(key.text(), known));
+                  known.empty() ? "it has none at all" : suggest_parameter(key.text(), known));
     }
   }
 }
@@ -236,9 +237,8 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
   for (const auto& [key, value] : values.entries()) {
     if (std::find(known.begin(), known.end(), key.text()) != known.end() || is_of_any_model(key.text())) continue;
-    const auto meant = nearest(key.text(), known);
     throw Error(fmt::format("the family {} has no parameter {}", quote(family.name), quote(key.text())),
-                meant ? fmt::format("did you mean '{}'? {}", *meant, all) : all);
+                suggest_parameter(key.text(), known));
   }
   if (!missing.empty()) {
     throw Error(fmt::format("the family {} needs {}", quote(family.name), fmt::join(missing, ", ")),

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "model_zoo/parameter_words.hpp"
 #include "model_zoo/sample_shape.hpp"
 
 namespace ddl {
@@ -408,7 +409,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
     const std::string name = parameter.name.text();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     parameter.name.fail(fmt::format("the family {} has no parameter {}", quote(file.family->text()), quote(name)),
-                        suggest(name, known));
+                        suggest_parameter(name, known));
   }
   Parameters all;
   for (const ModelParameter& parameter : definition.parameters) {

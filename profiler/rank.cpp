@@ -61,8 +61,9 @@ std::string missing_beside(const Launcher& launcher, const Environment& environm
                      has_rank ? launcher.ranks : launcher.rank);
 }
 
-Rank rank_by(const Launcher& launcher, const Environment& environment) {
-  Rank found{.launcher = std::string(launcher.name), .variables = fmt::format("${}/${}", launcher.rank, launcher.ranks)};
+LaunchedRank rank_by(const Launcher& launcher, const Environment& environment) {
+  LaunchedRank found{.launcher = std::string(launcher.name),
+                     .variables = fmt::format("${}/${}", launcher.rank, launcher.ranks)};
   found.ranks = number_of(launcher.ranks, environment(launcher.ranks), 1, most_ranks + 1);
   found.rank = number_of(launcher.rank, environment(launcher.rank), 0, found.ranks);
   for (const char* const name : launcher.local) {
@@ -77,7 +78,7 @@ Rank rank_by(const Launcher& launcher, const Environment& environment) {
 
 }  // namespace
 
-Rank this_rank(const Environment& environment) {
+LaunchedRank this_rank(const Environment& environment) {
   const auto launched = [&](const Launcher& launcher) {
     return environment(launcher.rank) != nullptr && environment(launcher.ranks) != nullptr;
   };
@@ -98,7 +99,7 @@ Rank this_rank(const Environment& environment) {
   return {};
 }
 
-int device_of(const Rank& rank, int devices, bool one_device) {
+int device_of(const LaunchedRank& rank, int devices, bool one_device) {
   if (rank.ranks == 1 || one_device) return 0;
   if (rank.own_device && devices == 1) return 0;
   if (!rank.local) {

@@ -8,7 +8,7 @@
 namespace ddl {
 
 /// Which of the processes that a launcher started together this one is.
-struct Rank {
+struct LaunchedRank {
   int rank = 0, ranks = 1;
   std::optional<int> local{};  ///< its number among those of this node, where the launcher says it
   bool own_device = false;     ///< the launcher shows each process a device of its own
@@ -31,11 +31,11 @@ using Environment = std::function<const char*(const char*)>;
 /// In this order, since mpirun may start its processes by srun; but torchrun itself (TORCHELASTIC_RUN_ID) comes first, since
 /// any of them may start it. Without any of them the process is alone. A variable that is no number, is missing beside its
 /// others, or does not fit them is an Error; WORLD_SIZE alone is none within a step of srun.
-[[nodiscard]] Rank this_rank(const Environment& environment = process_environment());
+[[nodiscard]] LaunchedRank this_rank(const Environment& environment = process_environment());
 
 /// Which device of its node a rank takes, of `devices`: the one of its local number. 0 where the process is alone, where all
 /// processes have the same `one_device`, and where the launcher shows each its own. An Error where there are fewer devices
 /// than ranks on the node, since two of them would measure each other, or where the launcher tells no local number.
-[[nodiscard]] int device_of(const Rank& rank, int devices, bool one_device);
+[[nodiscard]] int device_of(const LaunchedRank& rank, int devices, bool one_device);
 
 }  // namespace ddl

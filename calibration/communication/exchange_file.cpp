@@ -10,6 +10,7 @@
 #include "calibration/communication/nccl_tests_json.hpp"
 #include "calibration/communication/nccl_tests_text.hpp"
 #include "calibration/communication/osu_text.hpp"
+#include "calibration/communication/repetitions.hpp"
 #include "calibration/communication/torch_bench_table.hpp"
 #include "calibration/communication/trace_exchanges.hpp"
 #include "core/source_text.hpp"
@@ -75,16 +76,31 @@ std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origi
   throw unknown_text(lines);
 }
 
+/// What a file calls its tool or device, as coefficients can hold it: on one line, without what a terminal obeys, and not
+/// long.
+std::string name_in(const std::string& text) {
+  constexpr std::size_t longest = 200;
+  std::string name = visible(text);
+  if (name.size() <= longest) return name;
+  std::size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // within a letter of several bytes
+  name.resize(end);
+  return name;
+}
+
 }  // namespace
 
 std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin, const AskedFacts& asked,
                                             std::vector<std::string>& warnings) {
   std::vector<ExchangeSeries> series = parse_any(std::move(text), origin, asked, warnings);
-  for (const ExchangeSeries& each : series) {
+  for (ExchangeSeries& each : series) {
     // A fit looks at each of them for each of many ranges of sizes.
     if (each.rows.size() > most_series_rows)
       throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
                   "benchmarks measure some tens of sizes: keep those that matter");
+    keep_few_repetitions(each);
+    each.tool = name_in(each.tool);
+    each.device = name_in(each.device);
   }
   return series;
 }

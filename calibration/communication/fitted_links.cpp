@@ -66,7 +66,8 @@ FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine
     alone.machine().levels[level].bandwidth = rail;
     return alone.price(curve.operation, message).time;
   };
-  FittedLink link{.rails = alone.machine().levels[level].rails};
+  FittedLink link;
+  link.rails = alone.machine().levels[level].rails;
   const Bandwidth fastest = sheet.bandwidth * slack;
   const MeasuredCurve::Point &first = curve.points.front(), &last = curve.points.back();
   double alpha = sheet.latency.value();
@@ -188,7 +189,7 @@ std::vector<std::string> outside_of_measured(const Coefficients& coefficients, c
       say(fmt::format("{} among {:.0f} ranks on {:.0f} node{} rests on a measurement of {} ranks on {}",
                       to_string(each.operation), group.ranks, nodes, nodes == 1 ? "" : "s", nearest.ranks, nearest.nodes));
     }
-    if (prediction->beyond_sizes) {
+    if (prediction->beyond_sizes && !nearest.ends_by_bytes()) {
       say(fmt::format("{} of {} rests on measurements of {} to {}", to_string(each.operation), humanize(message),
                       humanize(nearest.points.front().message), humanize(nearest.points.back().message)));
     }

@@ -9,8 +9,8 @@ namespace ddl {
 
 /// The curves of a network that was measured before, together with those measured now, which replace curves of the same
 /// exchange. The earlier curves of a level (inside a node, between nodes) are left out, with a warning that names their
-/// files, if the new ones contradict them: exchanges below 1 MiB, or those from 1 MiB on, differ by more than a factor of 1.5
-/// in the median from what the earlier curves say of them. A file of coefficients then never mixes two networks.
+/// files, if the new ones contradict them: exchanges below 1 MiB, or those from 1 MiB on, differ by more than a factor
+/// of 1.5 in the median from what the earlier curves say of them. A file of coefficients then never mixes two networks.
 [[nodiscard]] std::vector<MeasuredCurve> joined_curves(std::vector<MeasuredCurve> before,
                                                        const std::vector<MeasuredCurve>& measured,
                                                        std::vector<std::string>& warnings);

@@ -14,6 +14,9 @@ namespace {
 /// Sizes that are looked at together. A protocol or a link of its own shows in as many: a factor of 16.
 constexpr std::size_t neighbours = 5;
 
+/// Which of `count` sorted times is the `i`-th that is kept.
+std::size_t kept(std::size_t i, std::size_t count) { return (2 * i + 1) * count / (2 * most_repetitions); }
+
 /// Of each size, in and out of place.
 std::map<std::pair<double, bool>, std::vector<double>> logarithms_of(const ExchangeSeries& series) {
   std::map<std::pair<double, bool>, std::vector<double>> found;
@@ -33,10 +36,28 @@ std::vector<double> few_repetitions(std::vector<double> times) {
   if (times.size() <= most_repetitions) return times;
   std::vector<double> few;
   few.reserve(most_repetitions);
-  for (std::size_t i = 0; i < most_repetitions; ++i) {
-    few.push_back(times[(2 * i + 1) * times.size() / (2 * most_repetitions)]);
-  }
+  for (std::size_t i = 0; i < most_repetitions; ++i) few.push_back(times[kept(i, times.size())]);
   return few;
+}
+
+void keep_few_repetitions(ExchangeSeries& series) {
+  std::map<std::pair<double, bool>, std::vector<std::size_t>> by_size;
+  for (std::size_t i = 0; i < series.rows.size(); ++i) {
+    by_size[{series.rows[i].message.value(), series.rows[i].in_place}].push_back(i);
+  }
+  std::vector<char> stays(series.rows.size(), 1);
+  for (auto& [size, rows] : by_size) {
+    if (rows.size() <= most_repetitions) continue;
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](std::size_t a, std::size_t b) { return series.rows[a].time < series.rows[b].time; });
+    for (const std::size_t row : rows) stays[row] = 0;
+    for (std::size_t i = 0; i < most_repetitions; ++i) stays[rows[kept(i, rows.size())]] = 1;
+  }
+  std::vector<MeasuredExchange> few;
+  for (std::size_t i = 0; i < stays.size(); ++i) {
+    if (stays[i] != 0) few.push_back(std::move(series.rows[i]));
+  }
+  series.rows = std::move(few);
 }
 
 std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b) {

@@ -114,6 +114,7 @@ const std::vector<RecipeKey>& recipe_keys() {
          s.selective = one_of<SelectiveRecompute>(v, "selective_recompute", selective_recompute_names);
        }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
+      {"beside_update", [](const YamlNode& v, SoftwareFile& s) { s.beside_update = v.bytes(true).value(); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
       {"engine_groups", [](const YamlNode& v, SoftwareFile& s) { s.engine_groups = v.boolean(); }},
       {"keeps_sent", [](const YamlNode& v, SoftwareFile& s) { s.keeps_sent = v.boolean(); }},

@@ -29,6 +29,7 @@ struct SoftwareFile {
   std::optional<BiasKernels> convolution_biases, linear_biases;
   std::optional<SelectiveRecompute> selective;
   std::optional<UpdateImplementation> update;
+  std::optional<double> beside_update;
   std::optional<bool> copies_volumes, own_half_norms, older_framework, flat_gradients, keeps_sent, engine_groups;
   bool images_only = false;  ///< nobody trains models of sequences with it
   AdmittedChoices admits{};  ///< what a search may choose

@@ -13,6 +13,7 @@ namespace {
 constexpr double largest_rank_waiting = 1;
 constexpr double largest_overlap_slowdown = 10;
 constexpr double largest_backward_threads = 10;
+constexpr double largest_backward_starts = 10;
 constexpr double largest_tile_copies = 100;
 
 Route read_route(const YamlNode& node) {
@@ -56,7 +57,10 @@ const std::vector<SoftwareKey>& software_keys() {
        [](const YamlNode& v, Software& s) { s.whole_gradients_in_hybrids = v.boolean(); }},
       {"layered_gradients_in_hybrids", false,
        [](const YamlNode& v, Software& s) { s.layered_gradients_in_hybrids = v.boolean(); }},
+      {"backward_starts", true,
+       [](const YamlNode& v, Software& s) { s.backward_starts = v.number(0, largest_backward_starts); }},
       {"one_process", true, [](const YamlNode& v, Software& s) { s.one_process = v.boolean(); }},
+      {"serial_forward", true, [](const YamlNode& v, Software& s) { s.serial_forward = v.number(0, 1); }},
       {"backward_threads", true,
        [](const YamlNode& v, Software& s) { s.backward_threads = v.number(1, largest_backward_threads); }},
       {"managed_memory", false, [](const YamlNode& v, Software& s) { s.managed_memory = v.boolean(); }},

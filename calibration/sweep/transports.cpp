@@ -58,7 +58,7 @@ bool has_mpi() {
   }
 }
 
-bool is_by_mpi(const Rank& rank, const std::string& rendezvous) {
+bool is_by_mpi(const LaunchedRank& rank, const std::string& rendezvous) {
   if (!rendezvous.empty()) return rendezvous == "mpi";
   return (rank.launcher == "Open MPI" || rank.launcher == "PMI") && has_mpi();
 }
@@ -90,7 +90,7 @@ void require_known_launcher(const Environment& environment) {
 std::unique_ptr<Transport> open_mpi() {
   std::unique_ptr<Transport> mpi = mpi_module().open(nullptr, {});
   // A launcher that does not know this MPI starts processes each of which is alone in it, and would measure by itself.
-  const Rank launched = this_rank();
+  const LaunchedRank launched = this_rank();
   if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
     throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
                 "start them by the mpirun of this MPI; or tell srun which it is: srun --mpi=pmix, or what --mpi=list says");
@@ -101,7 +101,7 @@ std::unique_ptr<Transport> open_mpi() {
 std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const TransportOptions& options) {
   // Loaded first: where it is missing nothing is joined.
   const auto& nccl = load_module<TransportModule>("transport-nccl", "ddl_transport_nccl", "CUDA and NCCL with its header");
-  const Rank rank = this_rank();
+  const LaunchedRank rank = this_rank();
   if (rank.launcher.empty()) {
     require_known_launcher(process_environment());
     if (!joining.rendezvous.empty()) {

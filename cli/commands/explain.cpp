@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/charts.hpp"
+#include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
 #include "cli/documents/configuration.hpp"
 #include "cli/documents/estimate.hpp"
@@ -87,17 +89,14 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   return file.plan;
 }
 
-/// The best plan of a strategy, or of all of them, on as many devices; where none is possible the one that misses by least,
-/// and nothing where so many devices cannot be divided so.
-std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained, const std::optional<NamedFamily>& family,
-                              const AdmittedChoices& admitted, bool ideal) {
-  SearchOptions options;
-  options.devices = explained.mesh.devices();
-  options.global_batch = explained.global_batch;
-  options.precision = explained.precision;
-  options.optimizer = explained.optimizer;
+/// The best plan of a strategy, or of all of them; where none is possible the one that misses by least, and nothing where so
+/// many devices cannot be divided so. `options` say devices, batch and what is chosen.
+std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
+                              const std::optional<NamedFamily>& family, bool ideal) {
+  options.precision = study.precision();
+  options.optimizer = study.optimizer();
   options.top = 1;
-  options.admitted = admitted;
+  options.admitted = study.software().admits;
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
@@ -105,6 +104,39 @@ std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained,
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
   return std::nullopt;
+}
+
+/// Whether the options say on how many devices, and leave open how these are divided: no plan, no degrees, and no strategy
+/// that has one way alone.
+bool leave_degrees_open(const PlanOptions& options) {
+  if (!options.gpus || !options.plan_file.empty() || !options.degrees.empty()) return false;
+  if (options.strategy.empty()) return true;
+  const Family family = parse_named_family(options.strategy).family;
+  return std::popcount(family) > 1 && only_degrees(family, *options.gpus).empty();
+}
+
+/// The study, and the plan that `recommend` would put first.
+PlanStudy sought_plan(const ExplainOptions& options) {
+  PlanOptions open = options.plan;
+  open.strategy.clear();
+  PlanStudy asked = plan_study(options.study, open);
+  SearchOptions sought;
+  sought.devices = *open.gpus;
+  sought.global_batch = global_batch_of(open, sought.devices, *asked.study);
+  sought.micro_batches = open.micro_batches;
+  sought.chosen = chosen_of(open);
+  if (!open.placement.empty()) sought.placement = parse_placement(open.placement);
+  std::optional<NamedFamily> family;
+  if (!options.plan.strategy.empty()) {
+    family = parse_named_family(options.plan.strategy);
+    // --zero says more than a word.
+    if (sought.chosen[PlanChoice::zero]) family->zero_stage.reset();
+    if (options.study.ideal) refuse_sharding_in_ideal(family->zero_stage.value_or(0));
+  }
+  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, family, options.study.ideal);
+  if (asked.plan) return asked;
+  throw Error(fmt::format("no plan is possible on {}", count_text(sought.devices, "device")),
+              "'ddl-oracle recommend' with the same options says why");
 }
 
 PlanComparison compared_with(const std::string& option, const std::string& text, const ExplainAnswer& answer,
@@ -122,8 +154,11 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     if (answer.ideal) refuse_sharding_in_ideal(plan->zero_stage);
   } else {
     if (text != "best") family = parse_named_family(text);
-    if (answer.ideal && family) refuse_sharding_in_ideal(family->zero_stage);
-    plan = best_plan(estimator, explained, family, answer.study->software().admits, answer.ideal);
+    if (answer.ideal && family) refuse_sharding_in_ideal(family->zero_stage.value_or(0));
+    SearchOptions sought;
+    sought.devices = explained.mesh.devices();
+    sought.global_batch = explained.global_batch;
+    plan = best_plan(*answer.study, estimator, sought, family, answer.ideal);
     if (!plan) none = family ? why_without_plans(explained.mesh.devices(), family->family) : std::string("has no plan");
   }
   const std::string beginning = option == "--why-not" ? "Why not" : "Against";
@@ -170,6 +205,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_throughput(document, estimate, study, "throughput");
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
+    if (!answer.configured) add_what_fits(document, Estimator(study.job()), estimate, study);
     add_width(document, estimate);
   }
   if (answer.terms) add_memory_terms(document, *answer.terms, estimate.memory);
@@ -275,13 +311,16 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
   }
-  if (!options.plan.name_plan()) {
+  // What is to be made to fit otherwise keeps the one micro-batch that everything begins with.
+  if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
+  const bool is_sought = leave_degrees_open(options.plan);
+  if (!is_sought && !options.plan.name_plan()) {
     throw Error("no plan is named",
-                "write for example --strategy data+spatial --degrees data=64,spatial=2x2, --plan FILE or --like FILE");
+                "write --gpus 64 for the best plan, --degrees data=64,spatial=2x2 for this one, --plan FILE or --like FILE");
   }
   if (options.like.empty()) said = take_from_plan(options.study, options.plan, command);
   auto answer = std::make_shared<ExplainAnswer>();
-  const PlanStudy asked = plan_study(options.study, options.plan);
+  PlanStudy asked = is_sought ? sought_plan(options) : plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   answer->training = options.training;
@@ -300,7 +339,9 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
-  answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
+  const std::int64_t global_batch = asked.plan->global_batch;
+  if (is_sought) asked.plan.reset();  // what a search chose is no default
+  answer->defaults = plan_defaults(command, options.study, options.plan, asked, global_batch);
   remove_said(answer->defaults, said);
   Report report;
   report.warnings = answer->study->warnings();
@@ -329,17 +370,17 @@ void add_explain(const Command& program, Request& request) {
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain the plan of this JSON file");
-  handles.strategy.description("explain a plan of this strategy");
+  handles.strategy.description("explain a plan of this strategy; without it and --degrees, the best plan of --gpus");
   const auto like = command.add_option("--like", options->like, like_help);
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
   add_training_options(command, options->training);
-  command.examples({{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
-                    {"ddl-oracle explain resnet50 --strategy data --degrees data=64 --why-not data+tensor",
-                     "why this plan and not the best one of another strategy"},
-                    {"ddl-oracle explain llama3-8b --machine h100 --strategy data --gpus 64 --memory-timeline memory.svg",
-                     "a drawing of its memory over a step"}});
+  command.examples(
+      {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
+       {"ddl-oracle explain resnet50 --strategy data --degrees data=64 --why-not data+tensor",
+        "why this plan and not the best one of another strategy"},
+       {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "what the best plan holds in memory, and why"}});
   command.add_option("--why-not", options->why_not,
                      "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
                      "degrees");

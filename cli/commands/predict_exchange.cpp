@@ -193,7 +193,7 @@ void add_predict_exchange(const Command& predict, Request& request) {
   auto asked = std::make_shared<ExchangeRequest>();
   exchange.examples(
       {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
-       {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine dgx-h100",
+       {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine h100",
         "another exchange on another machine"},
        {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "four GPUs of each node, for programs"}});
   exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")

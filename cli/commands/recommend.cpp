@@ -9,6 +9,7 @@
 
 #include "calibration/communication/fitted_links.hpp"
 #include "calibration/plan_degrees.hpp"
+#include "calibration/uncertainty/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/charts.hpp"
@@ -66,6 +67,7 @@ void search_into(RecommendAnswer& answer) {
   search_options.top = options.save_dir.empty() || options.all ? *options.top : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error of their own
+  search_options.errors = &bundled_time_errors();
   const PlanOptions& chosen = options.plan;
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
   search_options.micro_batches = chosen.micro_batches;
@@ -76,8 +78,8 @@ void search_into(RecommendAnswer& answer) {
   search_options.families = parse_families(options.strategies);
   for (NamedFamily& each : search_options.families) {
     // --zero says more than a word.
-    if (says_zero) each.zero_stage = 0;
-    if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage);
+    if (says_zero) each.zero_stage.reset();
+    if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -126,11 +128,13 @@ std::string compared_with_data(const RecommendAnswer& answer) {
   const Family family = family_bit(Axis::data);
   if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
   const auto is_data = [&](const Estimate& estimate) { return estimate.plan.mesh.family() == family; };
-  if (std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data)) {
-    return ", where data parallelism alone is not possible";
-  }
   const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
-  if (data == answer.result.best.end()) return {};
+  if (data == answer.result.best.end()) {
+    const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
+    return is_tried ? ", where data parallelism alone is not possible" : "";
+  }
+  // A plan that may not fit is no alternative to one that does.
+  if (data->verdict > best.verdict) return ", where data parallelism alone may not fit";
   const double ratio = data->time.iteration() / best.time.iteration();
   return ratio >= 1 ? fmt::format(", {:.2f}x as fast as data parallelism", ratio)
                     : fmt::format(", {:.2f}x the speed of data parallelism", ratio);
@@ -151,13 +155,16 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-/// Below a plan that was asked for and lacks nothing but memory: what to change.
-void add_what_fits(Document& document, const RecommendAnswer& answer) {
-  if (!answer.single) return;
-  const std::optional<MemoryCheck> checked = check_memory(*answer.estimator, answer.shown.front().plan);
-  if (!checked || checked->verdict != Verdict::does_not_fit) return;
-  const std::vector<Remedy> found = remedies(*answer.estimator, *checked, answer.study->software().admits);
-  if (!found.empty()) add_changes(document, *answer.study, *checked, found, WordsOfChange::options);
+/// Whether a plan stands before a faster one that fits as well, because it is simpler.
+bool has_faster_behind(const RecommendAnswer& answer) {
+  const std::vector<Estimate>& shown = answer.shown;
+  for (std::size_t i = 1; i < shown.size(); ++i) {
+    const Estimate &before = shown[i - 1], &after = shown[i];
+    if (after.verdict != before.verdict || after.time.iteration() >= before.time.iteration()) continue;
+    // Further ahead, another reason speaks against it, which "Why not the others" gives.
+    if (before.time.iteration() <= after.time.iteration() * (1 + usual_tie)) return true;
+  }
+  return false;
 }
 
 /// `drawn`: with the drawings and sections that a page has besides.
@@ -187,18 +194,25 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     const bool by_time = !answer.single && answer.objective != Objective::memory;
     if (const std::string undecided = by_time ? undecided_text(answer.shown) : ""; !undecided.empty())
       document.paragraph(undecided);
+    if (by_time && has_faster_behind(answer)) {
+      document.paragraph(
+          fmt::format("plans within {:.0f} % count as equally good: the simpler one comes first", usual_tie * 100));
+    }
     if (drawn) document.add(time_bars(answer.shown));
     add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
-    add_what_fits(document, answer);
+    if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
     if (had_to_offload(answer)) document.line("no plan fits without the memory of the host", 2);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
+      Table table(
+          {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        document.line(fmt::format("{}. {}: {}", i + 1, family_name(answer.shown[i].plan.mesh.family()),
-                                  why_slower(answer.shown[i], answer.shown.front())),
-                      2);
+        Behind behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
+        table.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
+                   std::move(behind.why)});
       }
+      document.add(std::move(table));
     }
   }
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
@@ -467,7 +481,7 @@ void add_recommend(const Command& program, Request& request) {
   command.get_option("--machine")
       .description("bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
   command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
-                    {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --batch 128 --save-job llama.job.yaml",
+                    {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --save-job job.yaml",
                      "the best plan as a job file, for 'check'"},
                     {"ddl-oracle recommend resnet50,vgg16 --machine a100,h100 --gpus 8 --format csv",
                      "two models on two machines, side by side"}});

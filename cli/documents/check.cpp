@@ -301,6 +301,13 @@ void add_changes(Document& document, const Study& study, const MemoryCheck& chec
   document.add(remedies_table(study, checked, remedies, words_of));
 }
 
+void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study) {
+  const std::optional<MemoryCheck> checked = check_memory(estimator, estimate.plan);
+  if (!checked || checked->verdict != Verdict::does_not_fit) return;
+  const std::vector<Remedy> found = remedies(estimator, *checked, study.software().admits);
+  if (!found.empty()) add_changes(document, study, *checked, found, WordsOfChange::options);
+}
+
 ExitStatus JobCheck::status() const {
   if (problem) return ExitStatus::could_not_answer;
   switch (checked.verdict) {

@@ -53,6 +53,9 @@ enum class WordsOfChange { job_file, options };
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
                  WordsOfChange words_of);
 
+/// What to change, as options, of a plan that was asked for and lacks nothing but memory; nothing of another.
+void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study);
+
 /// 2 before 1 before 3 before 0.
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);
 

@@ -376,6 +376,12 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
 void add_findings(Document& document, const Estimate& estimate, const Study& study) {
   document.section("Why", fmt::format(" ({})", family_name(estimate.plan.mesh.family())));
   for (const Finding& finding : findings_of(study.job(), estimate)) document.paragraph(describe(finding, study.model()));
+  constexpr double worth_saying = 0.05;
+  const Seconds hidden = estimate.hidden_exchange, all = estimate.time.iteration();
+  if (hidden > all * worth_saying) {
+    document.paragraph(fmt::format("exchanging gradients takes {} ({:.0f} % of the time) beside backward, which hides it",
+                                   humanize(hidden), hidden / all * 100));
+  }
 }
 
 void add_defaults(Document& document, const std::vector<Default>& defaults) {

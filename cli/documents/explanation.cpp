@@ -53,6 +53,7 @@ struct LikeLayers {
   const LayerExplanation* first = nullptr;
   int count = 0;
   Breakdown time;
+  Seconds host_waiting{};
 };
 
 std::vector<LikeLayers> grouped(const Explanation& explanation) {
@@ -64,6 +65,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
     auto found = std::find_if(groups.begin(), groups.end(), alike);
     if (found == groups.end()) found = groups.insert(groups.end(), {&layer, 0, {}});
     found->count += 1;
+    found->host_waiting += layer.host_waiting;
     for (const TimePart& part : time_parts) found->time.*part.part += layer.time.*part.part;
   }
   return groups;
@@ -145,12 +147,22 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     if (exchanges) row.push_back(exchanged);
     table.add(std::move(row));
   };
+  constexpr double rounding = 1e-9;
+  Seconds rest = whole.waiting;  // what no layer makes has a row of its own
   for (const LikeLayers& group : groups) {
     const LayerExplanation& first = *group.first;
     const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
+    Breakdown time = group.time;
+    time.waiting = group.host_waiting;
+    rest -= group.host_waiting;
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
         fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard, is_of_sample(study, first))),
-        letter(kernel_source(first)), group.time, exchanges_text(first));
+        letter(kernel_source(first)), time, exchanges_text(first));
+  }
+  if (rest > whole.waiting * rounding) {
+    Breakdown time;
+    time.waiting = rest;
+    add({"waiting", ""}, "", "", "", time, "");
   }
   add({"iteration", std::to_string(explanation.layers.size())}, "", "", "", whole, "");
   return table;
@@ -196,7 +208,7 @@ std::string legend(const Explanation& explanation, bool profile) {
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
     const PricedExchange* one = most_held_back(layer, purpose);
-    return one != nullptr ? std::optional(one->bottleneck) : std::nullopt;
+    return one != nullptr && !one->bottleneck.level.empty() ? std::optional(one->bottleneck) : std::nullopt;
   };
   if (phase.what.part == &Breakdown::layer_collectives) return own(Purpose::layer);
   if (phase.what.part == &Breakdown::halo) return own(Purpose::halo);

@@ -225,7 +225,7 @@ class JobReader {
       const std::string name = strategy->text();
       family = parse_family(name);
       if (!family) strategy->fail(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
-      plan.zero_stage = zero_stage_in(name);
+      plan.zero_stage = zero_stage_in(name).value_or(0);
     }
     const auto gpus = node.find("gpus");
     const std::int64_t count = gpus ? gpus->integer(1, most_job_gpus) : 0;

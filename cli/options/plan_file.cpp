@@ -173,7 +173,7 @@ class PlanReader {
                                    suggest(name, axis_names()));
       if ((seen & family_bit(*axis)) != 0) fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "give it once");
       seen |= family_bit(*axis);
-      plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(name));
+      plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(name).value_or(0));
       if (*axis != Axis::spatial) {
         const std::optional<std::int64_t> degree = whole_number(value, 1, largest_degree);
         if (!degree)

@@ -27,9 +27,9 @@ constexpr std::int64_t example_gpus = 64;
 
 /// The ZeRO stage that the words of a plan's strategy or degrees say.
 int zero_stage_said(const PlanOptions& options) {
-  int stage = zero_stage_in(options.strategy);
+  int stage = zero_stage_in(options.strategy).value_or(0);
   for (const std::string& part : comma_separated(options.degrees))
-    stage = std::max(stage, zero_stage_in(part.substr(0, part.find('='))));
+    stage = std::max(stage, zero_stage_in(part.substr(0, part.find('='))).value_or(0));
   return stage;
 }
 
@@ -89,7 +89,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// The fastest number of micro-batches of a pipeline that fits, where nobody says it; the least one of equally good ones.
+/// The fastest number of micro-batches that fits, where nobody says it; the least one of equally good ones. Without a
+/// pipeline it is one where that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -106,13 +107,14 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
     const bool is_better = !best || estimate.verdict < best->verdict ||
                            (estimate.verdict == best->verdict && estimate.time.iteration() < best->time.iteration());
     if (is_better) best = estimate;
+    if (named.mesh[Axis::pipeline] == 1 && best->verdict == Verdict::fits) break;
   }
   return best ? best->plan.micro_batches : 1;
 }
 
 /// What is to be priced when the user names the plan: `file` is the plan of --plan, if there is one; what is left open takes
 /// its default.
-Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study) {
+Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study, bool ideal) {
   if (file) {
     if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
       throw Error(fmt::format("the plan in {} uses {}, --gpus says {}", quote(options.plan_file),
@@ -137,7 +139,8 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     const std::string only = only_degrees(*family, *options.gpus);
     if ((*family & (*family - 1)) != 0 && only.empty()) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
-                  fmt::format("write for example --degrees {}", example_degrees(*family, *options.gpus)));
+                  fmt::format("write --strategies {} to find them, or for example --degrees {}", options.strategy,
+                              example_degrees(*family, *options.gpus)));
     }
     if (!only.empty()) {
       parse_degrees(only, plan);
@@ -165,7 +168,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.zero_stage = zero_stage_said(options);
   chosen_of(options).apply(plan);
-  if (!options.micro_batches && plan.mesh[Axis::pipeline] > 1) plan.micro_batches = searched_micro_batches(study, plan);
+  if (!options.micro_batches && !ideal) plan.micro_batches = searched_micro_batches(study, plan);
   return plan;
 }
 
@@ -177,7 +180,7 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
     defaults.push_back({file ? std::string(key) : option, value, why});
   };
   add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches),
-      !file && plan.mesh[Axis::pipeline] > 1 ? "the fastest number that fits" : "");
+      !file && plan.micro_batches > 1 ? "the fastest number that fits" : "");
   for (const PlanChoiceRow& row : plan_choices()) {
     const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));
     if (counts) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
@@ -259,6 +262,10 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
     const auto at = static_cast<std::size_t>(row.choice);
     if (options.numbers[at]) all[row.choice] = static_cast<int>(*options.numbers[at]) - row.first_number.value_or(0);
     if (options.names[at].empty()) continue;
+    if (row.choice == PlanChoice::schedule && options.names[at].starts_with("interleaved")) {
+      throw Error(fmt::format("--schedule does not know {}", quote(options.names[at])),
+                  "interleaved 1F1B is --schedule 1f1b with --virtual-stages 2 or more");
+    }
     const auto parse = [&](const std::string& text) { return row.parse(text); };
     all[row.choice] = chosen(fmt::format("--{}", row.option), options.names[at], parse, row.names());
   }
@@ -340,7 +347,7 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   if (asked.file) refuse_other_report(*asked.file, *asked.study, options.plan_file);
   if (options.gpus) refuse_more_than(asked.study->machine(), *options.gpus);
   if (options.name_plan()) {
-    asked.plan = requested_plan(options, asked.file, *asked.study);
+    asked.plan = requested_plan(options, asked.file, *asked.study, study.ideal);
     asked.plan->precision = asked.study->precision();
     asked.plan->optimizer = asked.study->optimizer();
   }
@@ -361,7 +368,8 @@ std::vector<Default> plan_defaults(const Command& command, const StudyOptions& s
     std::string why = fmt::format("global batch {}", with_thousands(global_batch));
     if (model.usual_batch) why += ", usual for the model";
     if (!model.usual_batch && model.input.sequence)
-      why += fmt::format(", {} tokens each", with_thousands(each * model.input.positions()));
+      why = fmt::format("{} tokens; {}, {} tokens", with_thousands(each * model.input.positions()), why,
+                        with_thousands(global_batch * model.input.positions()));
     if (global_batch < each * gpus) {
       why = fmt::format("{} each are more than the data set has", each);
       defaults.push_back({"--global-batch", with_thousands(global_batch), why});

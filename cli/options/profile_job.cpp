@@ -71,7 +71,7 @@ std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std
 }
 
 /// Which shard is measured. Processes of one launch that all measured the same would write over each other's profile.
-std::optional<Shard> shard_of_this(const ProfileOptions& o, const Rank& rank) {
+std::optional<Shard> shard_of_this(const ProfileOptions& o, const LaunchedRank& rank) {
   if (!o.shard.empty()) return parse_shard("--shard", o.shard);
   if (rank.ranks == 1) return std::nullopt;
   throw Error(
@@ -101,7 +101,7 @@ ProfileJob job_of(const ProfileOptions& o) {
     throw Error(fmt::format("--blas applies to the back end onednn only, and --backend is {}", job.backend),
                 "add --backend onednn");
   }
-  const Rank rank = this_rank();
+  const LaunchedRank rank = this_rank();
   job.shard = shard_of_this(o, rank);
   if (rank.ranks > 1 && !o.device)
     job.device.device = device_of(rank, count_devices(job.backend), backend_kind(job.backend).one_device);

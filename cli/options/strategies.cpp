@@ -36,6 +36,19 @@ std::vector<std::string> family_names() {
   return names;
 }
 
+/// Words of frameworks for what is a choice of a plan here, and no strategy.
+struct ChoiceWord {
+  std::string_view word, hint;
+};
+constexpr std::array<ChoiceWord, 6> choice_words{{
+    {"hsdp", "write fsdp and --shard-group 8, the GPUs of a node"},
+    {"sp", "it is a choice of tensor parallelism: write tensor and --sequence-parallel yes"},
+    {"vpp", "it is a choice of pipelines: write pipeline and --virtual-stages 4"},
+    {"vp", "it is a choice of pipelines: write pipeline and --virtual-stages 4"},
+    {"etp", "it is a choice of experts beside tensor parallelism: write --expert-tensor whole or split"},
+    {"ulysses", "it is a choice of context parallelism: write context and --context-exchange ulysses"},
+}};
+
 }  // namespace
 
 bool can_divide(std::int64_t gpus, Family family) {
@@ -83,7 +96,14 @@ std::string only_degrees(Family family, std::int64_t gpus) {
 }
 
 std::string suggest_family(const std::string& text) {
-  if (text.find("hsdp") != std::string::npos) return "write fsdp and --shard-group 8, the GPUs of a node";
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('+', at), text.size());
+    const auto known = std::find_if(choice_words.begin(), choice_words.end(), [&](const ChoiceWord& each) {
+      return each.word == std::string_view(text).substr(at, end - at);
+    });
+    if (known != choice_words.end()) return std::string(known->hint);
+    at = end + 1;
+  }
   const std::vector<std::string> known = family_names();
   return suggest(text, std::vector<std::string>(known.begin(), known.end()));
 }

@@ -394,10 +394,12 @@ Default overlap_default(const Study& study) {
   const Coefficients& coefficients = study.coefficients();
   const OverlapSlowdown& slowdown = coefficients.overlap;
   if (overlaps_gradients(coefficients, study.assumptions())) {
-    std::string why = "gradients are exchanged while backward runs";
-    if (slowdown.kernels > 1 || slowdown.exchange > 1) {
-      why += fmt::format(": kernels then take {:.3g} times as long, the exchange {:.3g} times", slowdown.kernels,
-                         slowdown.exchange);
+    std::string why = "the exchange of gradients runs beside backward";
+    if (slowdown.kernels > 1) {
+      why += fmt::format(": kernels then take {:.3g} times as long", slowdown.kernels);
+      if (slowdown.exchange > 1) why += fmt::format(", the exchange {:.3g} times", slowdown.exchange);
+    } else if (slowdown.exchange > 1) {
+      why += fmt::format(": it then takes {:.3g} times as long", slowdown.exchange);
     }
     return {"overlap", "yes", why};
   }

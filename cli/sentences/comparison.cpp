@@ -84,12 +84,15 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
                      : of_one_that_fits(comparison, other, explained, false);
 }
 
-std::string why_slower(const Estimate& slower, const Estimate& faster) {
-  const std::string name = family_name(faster.plan.mesh.family());
-  const double longer = slower.time.iteration() / faster.time.iteration() - 1.0;
-  if (longer < 0.005) return fmt::format("as fast as {} within 0.5 %", name);
-  return fmt::format("{} % longer than {}, most of it for {}", std::max(1L, std::lround(longer * 100.0)), name,
-                     doing_phrase(grown_most(faster.time, slower.time)));
+Behind behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
+  const double longer = behind.time.iteration() / first.time.iteration() - 1.0;
+  if (std::abs(longer) < 0.005) return {"as fast", {}};
+  const long percents = std::max(1L, std::lround(std::abs(longer) * 100.0));
+  if (longer > 0) return {fmt::format("{} %", percents), std::string(doing_phrase(grown_most(first.time, behind.time)))};
+  const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
+  return {fmt::format("-{} %", percents), behind.verdict > first.verdict ? "may not fit"
+                                          : is_untaught                  ? "no run that was learned from is about it"
+                                                                         : "less simple"};
 }
 
 }  // namespace ddl

@@ -22,8 +22,13 @@ namespace ddl {
 
 /// How two plans compare, and the deciding term with its numbers. `comparison`: of these two.
 [[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
-/// Where a plan loses against a faster one: `12 % longer than data, most of it for waiting in the pipeline`.
-[[nodiscard]] std::string why_slower(const Estimate& slower, const Estimate& faster);
+/// By how much a plan takes longer than the first one, and why it stands behind: `12 %`, `waiting in the pipeline`; where it
+/// is the faster one, `-5 %` and what else speaks against it. `learned`: what the search knew.
+struct Behind {
+  std::string longer;
+  std::string why;  ///< empty where it is as fast
+};
+[[nodiscard]] Behind behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned);
 
 /// What the time of a phase is made of: `17 transfers of 3.06 MiB`. `estimate`: the one that the phase is of.
 [[nodiscard]] std::string describe(const PhaseShare& phase, const Estimate& estimate);

@@ -16,6 +16,8 @@ namespace {
 constexpr double count_doubt = 0.1;
 /// And so much more for each doubling beyond the measured counts.
 constexpr double doubling_doubt = 0.15;
+/// The share of the time of the largest message that bytes take at least, where they are said to decide it.
+constexpr double deciding_share = 0.9;
 /// Noise of one measurement that was not repeated, as a geometric standard deviation.
 constexpr double single_spread = 1.03;
 /// Bytes decide the time of the largest messages, so that it goes on as measured up to this multiple of the largest.
@@ -130,6 +132,10 @@ Seconds MeasuredCurve::at(Bytes message) const {
   if (after == points.end()) return points.back().time + (message - points.back().message) * last_slope();
   if (after->message == message) return after->time;
   return on_line(*(after - 1), *after, message);
+}
+
+bool MeasuredCurve::ends_by_bytes() const {
+  return last_slope() * points.back().message >= points.back().time * deciding_share;
 }
 
 MeasuredCurve::SizeDoubt MeasuredCurve::size_doubt(Bytes message) const {

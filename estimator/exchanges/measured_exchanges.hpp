@@ -31,8 +31,8 @@ struct MeasuredCurve {
   std::string date{};    ///< on which it was read, as 2026-11-23
   std::string source{};  ///< its files
 
-  /// Time is linear in the size between two sizes, as α + βm is. Below the smallest size it stays, above the largest it grows
-  /// as between the last two.
+  /// Time is linear in the size between two sizes, as α + βm is. Below the smallest size it stays, above the largest it
+  /// grows as between the last two.
   [[nodiscard]] Seconds at(Bytes message) const;
   /// By how much a time may be shorter and longer than at() says between two sizes, as logarithms: halfway, the larger
   /// distance of the two sizes' own times from the line through their neighbours, but not below both
@@ -46,6 +46,8 @@ struct MeasuredCurve {
   [[nodiscard]] std::string algorithm_at(Bytes message) const;
   /// Time of a byte above the largest size.
   [[nodiscard]] SecondsPerByte last_slope() const;
+  /// Whether start-ups take less than a tenth of the time of the largest size, so that larger messages go on as measured.
+  [[nodiscard]] bool ends_by_bytes() const;
   friend bool operator==(const MeasuredCurve&, const MeasuredCurve&) = default;
 };
 

@@ -56,16 +56,28 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
                            const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
-      model_(device, update_precision(precision), assumptions, device.sustained_peak),
+      model_(device, update_precision(precision), assumptions, device.sustained_at(update_precision(precision))),
       precision_(precision),
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
-      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update)),
+      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update) +
+                                  (is_mixed(precision) ? assumptions.beside_update : 0)),
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
   const bool fuses = assumptions.fusing == Fusing::all || (assumptions.fusing == Fusing::half && is_mixed(precision));
   if (fuses) fusion_ = facts.fusion;
+  if (assumptions.fusing == Fusing::residuals) {
+    fuses_residuals_ = true;
+    fusion_ = facts.fusion;
+    for (std::size_t i = 0; i < fusion_.size(); ++i) {
+      const Layer& layer = model.layers[i];
+      const int before = fusion_[i].input < 0 ? -1 : layer.inputs[static_cast<std::size_t>(fusion_[i].input)];
+      const bool joined = before >= 0 && layer.operation->type() == "add" && fusion_[i].unwritten &&
+                          model.layers[static_cast<std::size_t>(before)].operation->type() == "dropout";
+      if (!joined) fusion_[i] = Fusion{};
+    }
+  }
   writes_sinks_ = assumptions.sinks == CompositeKernels::operators;
   has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
   if (!fuses) {
@@ -75,11 +87,11 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
-    wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_peak);
+    wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_at(Precision::fp32));
     update_precision_ = Precision::fp32;
   }
   if (precision == Precision::nvfp4) quantized_ = facts.is_linear;
-  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_peak);
+  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_at(precision));
   if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
     list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
   }
@@ -215,7 +227,7 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
     works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
     works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
   }
-  if (fusion_.empty() || fusion_[layer].input < 0) return works;
+  if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;
   const Fusion& fusion = fusion_[layer];
   // Forward reads the input, whose maker has written it; backward writes its gradient, which the maker's backward reads.
   const double moves = pass == Pass::forward         ? (fusion.unwritten ? 2 : 1)

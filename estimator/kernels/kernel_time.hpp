@@ -86,8 +86,9 @@ class KernelPrices {
   [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
-  [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }
-  [[nodiscard]] std::optional<double> channel_undivided() const { return channel_undivided_; }
+  /// What was measured of layers whose filters, or channels, are split.
+  [[nodiscard]] const std::optional<UndividedFraction>& filter_undivided() const { return filter_undivided_; }
+  [[nodiscard]] const std::optional<UndividedFraction>& channel_undivided() const { return channel_undivided_; }
 
  private:
   /// What the layers' kernels take at the batch of reference, from the prices of whole layers.
@@ -103,14 +104,14 @@ class KernelPrices {
   std::vector<Fusion> fusion_;   ///< by layer; empty where nothing is fused
   std::vector<bool> quantized_;  ///< by layer: kernels of their own make what its products read; empty: nobody's
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
-  bool has_separate_operators_ = false, writes_sinks_ = false;
+  bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;
   std::optional<UpdateProblem> list_;  ///< the whole model's update, where it is one problem
   double scale_ = 1;
   double reference_batch_ = 1;
-  std::optional<double> filter_undivided_, channel_undivided_;
+  std::optional<UndividedFraction> filter_undivided_, channel_undivided_;
   std::vector<LayerTimes> serial_;
   KernelBasis origin_ = KernelBasis::roofline;
   std::shared_ptr<const ShardPrices> measured_;

@@ -52,14 +52,14 @@ std::optional<Family> parse_family(std::string_view text) {
   }
 }
 
-int zero_stage_in(std::string_view family) {
-  int stage = 0;
+std::optional<int> zero_stage_in(std::string_view family) {
+  std::optional<int> stage;
   for (std::size_t start = 0; start <= family.size();) {
     const std::size_t end = std::min(family.find('+', start), family.size());
     const std::string_view word = family.substr(start, end - start);
     for (const AxisRow& row : axis_table) {
       const AxisAlias* alias = word.empty() ? nullptr : alias_in(row, word);
-      if (alias != nullptr) stage = std::max(stage, alias->zero_stage);
+      if (alias != nullptr) stage = std::max(stage, alias->zero_stage);  // nothing is less than 0
     }
     start = end + 1;
   }

@@ -13,10 +13,10 @@ namespace ddl {
 enum class Axis { tensor, channel, filter, context, spatial, expert, data, pipeline };
 inline constexpr std::size_t axis_count = 8;
 
-/// An alias of an axis for parsing, and the ZeRO stage that it implies.
+/// An alias of an axis for parsing, and the ZeRO stage that it implies, if it does.
 struct AxisAlias {
-  std::string_view word;
-  int zero_stage = 0;
+  std::string_view word{};
+  std::optional<int> zero_stage{};
 };
 
 /// The properties of an axis that code outside of the strategies uses.
@@ -32,8 +32,8 @@ struct AxisRow {
   bool alternates;  ///< the others that divide weights, by turns: with one of those it is no plan of its own
 };
 
-/// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]. ParaDL (HPDC 2021) calls pipeline `layer`.
-/// `hmodel` is a published word for tensor.
+/// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023], and its DDP shards nothing. ParaDL (HPDC
+/// 2021) calls pipeline `layer`. `hmodel` is a published word for tensor.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 7, 1, false, false, true, true},
     {Axis::channel, "channel", {}, 6, 1, false, false, true, false},
@@ -43,7 +43,7 @@ inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::expert, "expert", {{{"ep"}}}, 1, 1, true, true, false, false},
     {Axis::data,
      "data",
-     {{{"dp"}, {"ddp"}, {"fsdp", 3}, {"zero1", 1}, {"zero2", 2}, {"zero3", 3}}},
+     {{{"dp"}, {"ddp", 0}, {"fsdp", 3}, {"zero1", 1}, {"zero2", 2}, {"zero3", 3}}},
      0,
      1,
      true,
@@ -88,8 +88,8 @@ using Family = unsigned;
 [[nodiscard]] std::string family_name(Family family);
 /// Reads `data+filter`. Returns nothing if a part is unknown or named twice.
 [[nodiscard]] std::optional<Family> parse_family(std::string_view text);
-/// Returns the ZeRO stage that the words of a family imply, such as `fsdp+tp`; 0 if none does.
-[[nodiscard]] int zero_stage_in(std::string_view family);
+/// Returns the ZeRO stage that the words of a family imply, such as `fsdp+tp`; nothing if none does.
+[[nodiscard]] std::optional<int> zero_stage_in(std::string_view family);
 
 /// The axes whose ranks hold the same weights, and those whose ranks hold parts of a layer's.
 inline constexpr Family replica_axes = [] {
@@ -129,10 +129,10 @@ inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 
   return true;
 }
 
-/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that its words imply, else 0.
+/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that its words imply; nothing leaves it open.
 struct NamedFamily {
   Family family = 0;
-  int zero_stage = 0;
+  std::optional<int> zero_stage{};
 };
 
 }  // namespace ddl

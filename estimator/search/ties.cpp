@@ -66,6 +66,22 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
     std::rotate(first, chosen, chosen + 1);
   }
   for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
+  if (options_.errors != nullptr && !best.empty()) prefer_taught(best);
+}
+
+void Ties::prefer_taught(std::vector<Estimate>& best) const {
+  const LearnedFamilies& families = estimator_.job().coefficients.learned;
+  const auto is_taught = [&](const Estimate& each) { return is_known(families, each.plan.mesh.family()); };
+  if (!estimator_.job().assumptions.learned || families.empty() || is_taught(best.front())) return;
+  const TimeSensitivity first = estimator_.sensitivity(best.front().plan);
+  for (auto other = best.begin() + 1; other != best.end(); ++other) {
+    if (verdict_for(*other, options_) != verdict_for(best.front(), options_)) return;
+    if (!is_taught(*other)) continue;
+    const TimeInterval errors = ratio_interval_of(*options_.errors, first, estimator_.sensitivity(other->plan));
+    if (other->time.iteration() / best.front().time.iteration() * errors.low <= 1)
+      std::rotate(best.begin(), other, other + 1);
+    return;
+  }
 }
 
 }  // namespace ddl

@@ -22,6 +22,9 @@ class Ties {
  private:
   /// The simplest plan with the same degrees that takes no longer than the tie allows, and needs no more than fits.
   [[nodiscard]] Estimate simplified(const Estimate& best) const;
+  /// Puts a plan first of whose family runs have taught, where the first one's family is none of these and the two cannot be
+  /// told apart.
+  void prefer_taught(std::vector<Estimate>& best) const;
 
   const Estimator& estimator_;
   const SearchOptions& options_;

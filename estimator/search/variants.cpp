@@ -13,10 +13,10 @@
 namespace ddl {
 namespace {
 
-/// Whether the words of a family allow a ZeRO stage: `fsdp` says one, `data` none.
+/// Whether the words of a family allow a ZeRO stage: `fsdp` and `ddp` say one, `data` none.
 bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   const auto allows = [&](const NamedFamily& each) {
-    return each.family == family && (each.zero_stage == 0 || each.zero_stage == stage);
+    return each.family == family && (!each.zero_stage || *each.zero_stage == stage);
   };
   return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
 }

@@ -296,8 +296,7 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   split.micro_batches = 1;
   if (bound_parts_ && bound_parts_->split == split) return *bound_parts_;
   const Discount discount = discount_of(job_, plan);
-  BoundParts& parts = bound_parts_.emplace();
-  parts.split = split;
+  BoundParts& parts = bound_parts_.emplace(split);
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
   // However layers are split, a rank's host starts a kernel for each.

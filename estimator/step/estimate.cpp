@@ -333,7 +333,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   step.straggling = job_.assumptions.straggler - 1;
   const double driven = plan.mesh[Axis::data];
   if (job_.coefficients.software.one_process.value_or(false) && driven > 1) {
-    step.forward_hosts = driven;
+    step.forward_hosts = 1 + job_.coefficients.software.serial_forward.value_or(1) * (driven - 1);
     step.backward_hosts = job_.coefficients.software.backward_threads.value_or(1);
   }
   step.input_beside = job_.assumptions.input_overlapped;

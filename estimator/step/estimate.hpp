@@ -248,6 +248,7 @@ class Estimator {
   mutable std::map<Plan, double> exchange_starts_;
   /// Values that the bounds of plans with the same degrees have in common.
   struct BoundParts {
+    explicit BoundParts(const Plan& a_split) : split(a_split) {}
     Plan split;  ///< of which, with one micro-batch
     Seconds starts{}, alpha{};
     SpatialTraffic traffic;

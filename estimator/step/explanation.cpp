@@ -68,7 +68,7 @@ class Explainer {
     own.runs_again = again_[static_cast<std::size_t>(layer)];
     own.prices = costs_.prices(layer);
     own.costs = costs_.at(layer);
-    own.time = share_of(own);
+    own.time = share_of(own, own.host_waiting);
     for (const PricedKernel& kernel : own.prices.kernels) {
       Provenance& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
       farthest = least_certain(farthest, kernel.source);
@@ -77,7 +77,7 @@ class Explainer {
     out_.layers.push_back(std::move(own));
   }
 
-  [[nodiscard]] Breakdown share_of(const LayerExplanation& layer) const {
+  [[nodiscard]] Breakdown share_of(const LayerExplanation& layer, Seconds& host_waiting) const {
     const LayerCosts& own = layer.costs;
     const Breakdown& whole = estimate().time;
     const int stage = layer.stage;
@@ -107,7 +107,8 @@ class Explainer {
       share.waiting += whole.waiting - estimate().host_waiting - waiting_of_tasks();
     }
     // By what the host starts, S times of the stage that decides and once of the others.
-    if (estimate().host_waiting.value() > 0) share.waiting += estimate().host_waiting * (starts / starts_);
+    if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (starts / starts_);
+    share.waiting += host_waiting;
     return share;
   }
 
@@ -278,7 +279,8 @@ class Explainer {
       const PricedExchange* own = most_held_back(layer, purpose);
       if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
-    return busiest != nullptr ? std::optional(busiest->bottleneck) : std::nullopt;
+    // What was measured is not held back at a link that is known.
+    return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
   }
 
   /// How collectives are done, the one that takes most first.

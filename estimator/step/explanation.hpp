@@ -110,6 +110,7 @@ struct LayerExplanation {
   /// what crosses a cut is with the layer behind it, waiting for samples with the first that reads them,
   /// and waiting for the host by what it starts for each layer.
   Breakdown time;
+  Seconds host_waiting{};  ///< of its waiting, what it makes itself: the rest is the whole step's, and with a first layer
 };
 
 /// All exchanges of one kind in one iteration, of the stage that determines the time.

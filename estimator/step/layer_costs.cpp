@@ -36,28 +36,33 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   }
   const Layer& layer = context.at();
   const Operation& operation = *context.operation(shard);
-  // A measured fraction s of a split layer's time does not divide: T(p) = T(1)·(s + (1−s)/p).
-  const bool filters_measured = shard.filter_parts > 1 && kernels.filter_undivided().has_value();
-  const bool channels_measured = shard.channel_parts > 1 && kernels.channel_undivided().has_value();
+  const Precision precision = precision_of(context);
+  const auto measured = [&](const std::optional<UndividedFraction>& split, std::int64_t parts) {
+    return parts > 1 && split && split->is_about(operation.type(), precision);
+  };
+  const bool filters_measured = measured(kernels.filter_undivided(), shard.filter_parts);
+  const bool channels_measured = measured(kernels.channel_undivided(), shard.channel_parts);
+  const auto left = [](const UndividedFraction& split, std::int64_t parts) {
+    return split.fraction + (1.0 - split.fraction) / static_cast<double>(parts);
+  };
   std::vector<TensorShape> whole_inputs;
   const std::vector<TensorShape>* inputs = &shard.inputs;
   TensorShape output = shard.output;
   double factor = 1;
   if (filters_measured) {
     output.channels = layer.output_shape.channels;
-    factor *= *kernels.filter_undivided() + (1.0 - *kernels.filter_undivided()) / shard.filter_parts;
+    factor *= left(*kernels.filter_undivided(), shard.filter_parts);
   }
   if (channels_measured) {
     whole_inputs = shard.inputs;
     whole_inputs.front().channels = layer.input_shapes.front().channels;
     inputs = &whole_inputs;
-    factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
+    factor *= left(*kernels.channel_undivided(), shard.channel_parts);
   }
   // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const bool split_measured = filters_measured || channels_measured;
-  const Precision precision = precision_of(context);
   const auto price = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
@@ -127,6 +132,7 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
 
 void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                    LayerCosts& costs) {
+  const double backward_starts = job.coefficients.software.backward_starts.value_or(1);
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
@@ -142,7 +148,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     // counted: it has them in it.
     const bool is_separate = kernel.work && kernel.work->is_separate;
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
-      (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
+      (forward ? costs.forward_kernels : costs.backward_kernels) += forward ? 1 : backward_starts;
   });
   if (job.prices_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);

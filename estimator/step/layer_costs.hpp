@@ -35,7 +35,7 @@ inline constexpr std::size_t most_gradient_groups = 3;
 /// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {
   Seconds forward{}, backward{};                     ///< kernels
-  double forward_kernels = 0, backward_kernels = 0;  ///< number of kernels
+  double forward_kernels = 0, backward_kernels = 0;  ///< number of kernels, in starts of forward
   Seconds input_gradient{};                          ///< of the kernels of backward, those of the input's gradient
   Seconds weight_gradient{};                         ///< of the kernels of backward, those of the gradients of weights
   Seconds selected_forward{};   ///< of the kernels of forward, those that selective recomputation runs again

@@ -20,14 +20,14 @@ namespace {
 
 struct PassColumn {
   std::string_view name;
-  PassTimes LayerTimes::*times;
+  PassTimes ImportedLayer::*times;
 };
 constexpr std::array pass_columns{
-    PassColumn{"forward", &LayerTimes::forward},
-    PassColumn{"backward", &LayerTimes::backward},
-    PassColumn{"backward_data", &LayerTimes::backward_data},
-    PassColumn{"backward_weight", &LayerTimes::backward_weight},
-    PassColumn{"update", &LayerTimes::update},
+    PassColumn{"forward", &ImportedLayer::forward},
+    PassColumn{"backward", &ImportedLayer::backward},
+    PassColumn{"backward_data", &ImportedLayer::backward_data},
+    PassColumn{"backward_weight", &ImportedLayer::backward_weight},
+    PassColumn{"update", &ImportedLayer::update},
 };
 
 /// A column of times, and the unit that its head gives, if it does.
@@ -68,11 +68,11 @@ class LayerTable {
     find_columns();
   }
 
-  [[nodiscard]] std::vector<LayerTimes> read() const {
+  [[nodiscard]] std::vector<ImportedLayer> read() const {
     if (table_.rows() == 0) throw table_.column_error(layer_, "the table has no rows", std::string(layout));
-    std::vector<LayerTimes> times(model_.layers.size());
+    std::vector<ImportedLayer> times(model_.layers.size());
     for (std::size_t row = 0; row < table_.rows(); ++row) {
-      LayerTimes& layer = times[layer_of(row)];
+      ImportedLayer& layer = times[layer_of(row)];
       for (const TimeColumn& column : columns_) {
         std::vector<double>& seconds = (layer.*column.pass->times).seconds;
         if (const auto each = time(row, column)) seconds.push_back(*each);
@@ -164,7 +164,7 @@ ProfileImport import_layer_table(std::string text, const std::string& origin, co
                 "import a trace: step_time.py MODEL.json --layers trace.json");
   }
   const LayerTable table(std::move(text), origin, model);
-  const std::vector<LayerTimes> times = table.read();
+  const std::vector<ImportedLayer> times = table.read();
   if (!options.samples) throw Error("a table of layer times does not say of how many samples", "add --batch N");
   if (options.device.empty()) throw Error("a table of layer times does not say of which device", "add --device NAME");
   check_samples(model, *options.samples);

@@ -95,11 +95,11 @@ PassTimes part_of(const PassTimes& whole, double share, std::string_view by) {
 
 }  // namespace
 
-void add_rows(ProfileImport& into, const Model& model, const std::vector<LayerTimes>& times, Optimizer optimizer) {
+void add_rows(ProfileImport& into, const Model& model, const std::vector<ImportedLayer>& times, Optimizer optimizer) {
   const std::vector<LayerProblems> problems = layer_problems(model, into.samples, into.precision, optimizer);
   Rows rows;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const LayerTimes& timed = times[i];
+    const ImportedLayer& timed = times[i];
     const LayerProblems& lines = problems[i];
     rows.add(lines.forward, timed.forward);
     const bool both = !lines.backward_data.empty() && !lines.backward_weight.empty();

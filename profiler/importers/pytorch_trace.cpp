@@ -102,7 +102,7 @@ class Matcher {
   }
 
   /// By layer, with one time a step.
-  [[nodiscard]] std::vector<LayerTimes> layer_times() const;
+  [[nodiscard]] std::vector<ImportedLayer> layer_times() const;
   void report(ProfileImport& into) const;
 
  private:
@@ -412,7 +412,7 @@ void Matcher::add_update(std::size_t step) {
   matched_[step] += seconds;
 }
 
-std::vector<LayerTimes> Matcher::layer_times() const {
+std::vector<ImportedLayer> Matcher::layer_times() const {
   const auto algorithm = [](const std::unordered_map<std::size_t, Algorithm>& all, std::size_t layer) {
     const auto found = all.find(layer);
     if (found == all.end()) return std::string();
@@ -422,9 +422,9 @@ std::vector<LayerTimes> Matcher::layer_times() const {
   const auto keep = [](PassTimes& times, double seconds) {
     if (seconds > 0) times.seconds.push_back(seconds);
   };
-  std::vector<LayerTimes> result(model_.layers.size());
+  std::vector<ImportedLayer> result(model_.layers.size());
   for (std::size_t i = 0; i < result.size(); ++i) {
-    LayerTimes& layer = result[i];
+    ImportedLayer& layer = result[i];
     layer.forward.algorithm = algorithm(forward_algorithms_, i);
     for (PassTimes* each : {&layer.backward, &layer.backward_data, &layer.backward_weight}) {
       each->algorithm = algorithm(backward_algorithms_, i);

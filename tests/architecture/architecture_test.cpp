@@ -98,6 +98,11 @@ TEST_CASE("a preprocessor condition outside a back end is found") {
         "profiler/registry.cpp:2: #endif outside a back end's own folder\n");
 }
 
+TEST_CASE("two types of one name are found, unless they are of other scopes") {
+  CHECK(joined(ddl::architecture_violations(fixtures / "two_types")) ==
+        "ddl::Same: in estimator/first.hpp and in profiler/second.hpp: two types of one name\n");
+}
+
 TEST_CASE("a file that no CMakeLists.txt lists is found") {
   CHECK(joined(ddl::architecture_violations(fixtures / "unlisted")) ==
         "core/commented_out.cpp: not listed in a CMakeLists.txt\n"

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <regex>
 #include <set>
@@ -94,6 +95,7 @@ class Inspection {
       inspect_folder(std::string(module.name), {".cpp", ".hpp", ".cu", ".cuh"}, {".cpp", ".cu", ".yaml", ".csv"}, &module);
     }
     inspect_folder("tests", {}, {".cpp", ".transcript"}, nullptr);
+    for (const std::string& each : two_) violations_.push_back(each + ": two types of one name");
     std::ranges::sort(violations_);
   }
 
@@ -111,7 +113,10 @@ class Inspection {
       } else if (entry->is_regular_file()) {
         const std::string extension = entry->path().extension();
         const fs::path path = fs::relative(entry->path(), root_);
-        if (sources.contains(extension)) inspect_source(path, *module);
+        if (sources.contains(extension)) {
+          inspect_source(path, *module);
+          inspect_types(path);
+        }
         if (listed.contains(extension)) inspect_listing(path);
       }
     }
@@ -144,6 +149,32 @@ class Inspection {
       if (pure && std::regex_search(code[i], match, impure)) {
         add(path, i, "estimator must be pure: no " + match.str(2));
       }
+    }
+  }
+
+  /// Types that are defined at the left margin, outside unnamed scopes.
+  void inspect_types(const fs::path& path) {
+    static const std::regex opens(R"(^(?:inline )?namespace ?([\w:]*) ?\{\s*$)"), closes(R"(^\}\s*$)");
+    static const std::regex type(
+        R"(^(?:template.*> )?(?:struct|class|union|enum class) ([A-Z]\w*)(?: final)?(?: :.*)? ?\{)");
+    const std::vector<std::string> lines = lines_of(content_of(root_ / path));
+    const std::vector<std::string> code = lines_of(code_of(content_of(root_ / path)));
+    std::vector<std::string> scopes;
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      std::smatch match;
+      if (std::regex_search(code[i], match, opens)) scopes.push_back(match[1]);
+      // Clang-format writes which scope ends behind its brace.
+      if (std::regex_search(code[i], closes) && lines[i].find("// namespace") != std::string::npos && !scopes.empty()) {
+        scopes.pop_back();
+      }
+      if (std::ranges::find(scopes, "") != scopes.end() || !std::regex_search(code[i], match, type)) continue;
+      std::string name;
+      for (const std::string& scope : scopes) name += scope + "::";
+      name += match[1];
+      const auto [first, is_new] = types_.emplace(name, path.generic_string());
+      if (!is_new)
+        two_.insert(name + ": in " + std::min(first->second, path.generic_string()) + " and in " +
+                    std::max(first->second, path.generic_string()));
     }
   }
 
@@ -191,6 +222,8 @@ class Inspection {
 
   fs::path root_;
   std::vector<std::string> violations_;
+  std::map<std::string, std::string> types_;  ///< to the file
+  std::set<std::string> two_;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ddl::result_of([&] { return ddl::parse_coefficients(ddl::text_of(data, size), "coefficients.yaml"); });
   if (!coefficients) return 0;
   for (const auto& fraction : {coefficients->filter_undivided, coefficients->channel_undivided}) {
-    ddl::require(!fraction || (*fraction >= 0 && *fraction <= 1), "a fraction outside [0, 1]");
+    ddl::require(!fraction || (fraction->fraction >= 0 && fraction->fraction <= 1), "a fraction outside [0, 1]");
   }
   ddl::price(*coefficients);
   ddl::learn(ddl::text_of(data, size), *coefficients);

@@ -195,6 +195,45 @@ TEST_CASE("a search that prunes finds the best plan of each family that pricing 
 
 TEST_CASE("so does one on devices that have memory for half of the plans") { check_search(true); }
 
+TEST_CASE("a plan of a family that runs have taught comes before one that cannot be told from it") {
+  int seen = 0;
+  for (const Setting& setting : settings(19)) {
+    INFO(setting.name);
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    Coefficients coefficients = setting.coefficients;
+    coefficients.learned.clear();
+    SearchOptions options = options_of(setting, Objective::time);
+    options.tie = usual_tie;
+    const auto first_of = [&](const TimeErrors& errors) {
+      const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                           setting.optimizer, coefficients);
+      options.errors = &errors;
+      return search(Estimator(owned.job), options).best;
+    };
+    const TimeErrors sure;
+    TimeErrors unsure;
+    for (ErrorWidth& width : unsure.classes) width = {5, 5};
+    const std::vector<Estimate> ranked = first_of(unsure);
+    if (ranked.size() < 2 || !setting.assumptions.learned) continue;
+    const auto family = [](const Estimate& each) { return each.plan.mesh.family(); };
+    // The same one with replicas, or without, is taught as well.
+    const auto other = std::find_if(ranked.begin() + 1, ranked.end(), [&](const Estimate& each) {
+      return (family(each) | family_bit(Axis::data)) != (family(ranked.front()) | family_bit(Axis::data));
+    });
+    if (other == ranked.end() || other->verdict != ranked.front().verdict) continue;
+    // Nothing but that there were runs: no price changes.
+    coefficients.learned = {{family(*other), Learned{}}};
+    CHECK(family(first_of(unsure).front()) == family(*other));
+    const bool is_slower = other->time.iteration() > ranked.front().time.iteration();
+    if (is_slower) CHECK(family(first_of(sure).front()) == family(ranked.front()));
+    seen += is_slower ? 1 : 0;
+    coefficients.learned = {{family(ranked.front()), Learned{}}};
+    CHECK(family(first_of(unsure).front()) == family(ranked.front()));
+  }
+  CHECK(seen >= 3);
+}
+
 void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
   const std::array<std::pair<const char*, Seconds>, 5> bounds{{{"without exchanges", estimator.bare_lower_bound(plan)},

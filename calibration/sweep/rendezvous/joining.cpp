@@ -300,7 +300,7 @@ std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, cons
 
 }  // namespace
 
-Comer comer_of(const Rank& rank, const std::string& run, const Environment& environment) {
+Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environment& environment) {
   constexpr std::size_t room = 256;
   std::array<char, room> name{};
   if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') name = {"an unnamed host"};

@@ -18,7 +18,7 @@ struct Comer {
   std::string version;  ///< of the program
 };
 /// This process. NCCL tells machines apart by NCCL_HOSTID, else by host name and the kernel's boot id: so do we.
-[[nodiscard]] Comer comer_of(const Rank& rank, const std::string& run, const Environment& environment);
+[[nodiscard]] Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environment& environment);
 
 /// Ranks that have found each other.
 struct Joined {

@@ -72,7 +72,8 @@ std::string slurm_host(const Environment& environment) {
 
 }  // namespace
 
-std::optional<MeetingPlace> meeting_place(const Rank& rank, const std::string& asked, const Environment& environment) {
+std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::string& asked,
+                                          const Environment& environment) {
   MeetingPlace place;
   if (!asked.empty()) place = read_endpoint(asked);
   const bool by_slurm = rank.launcher == "Slurm";

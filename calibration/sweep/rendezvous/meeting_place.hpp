@@ -24,7 +24,7 @@ struct MeetingPlace {
 ///   the list cannot be read.
 ///
 /// Nothing where the environment does not say it. An Error where it says half of it, or what is no address.
-[[nodiscard]] std::optional<MeetingPlace> meeting_place(const Rank& rank, const std::string& asked,
+[[nodiscard]] std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::string& asked,
                                                         const Environment& environment = process_environment());
 
 }  // namespace ddl

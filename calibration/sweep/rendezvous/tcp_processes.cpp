@@ -16,7 +16,8 @@ constexpr Seconds to_be_read(2);
 
 }  // namespace
 
-TcpProcesses::TcpProcesses(const Rank& rank, const MeetingPlace& place, Seconds patience, const Environment& environment)
+TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
+                           const Environment& environment)
     : self_(comer_of(rank, place.run, environment)),
       patience_(patience),
       joined_(self_.rank == 0 ? host_ranks(self_, place, patience) : join_host(self_, place, patience)),

@@ -16,7 +16,7 @@ namespace ddl {
 class TcpProcesses final : public Processes {
  public:
   /// Waits until all are there. An Error where they are not, each with who is missing or why.
-  TcpProcesses(const Rank& rank, const MeetingPlace& place, Seconds patience,
+  TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
                const Environment& environment = process_environment());
   ~TcpProcesses() override;
 

@@ -25,7 +25,7 @@ sources: {log: the log}
 models:
   - {model: mine, precision: fp32, batch: 64, per_sample: 3 ms, source: log}
   - {model: mine, precision: bf16, batch: 64, per_iteration: 640 ms, divided_over: 4, source: log}
-filter_split: {unsplit: 100 ms, points: [[2, 75 ms], [4, 62.5 ms]], source: log}
+filter_split: {unsplit: 100 ms, points: [[2, 75 ms], [4, 62.5 ms]], source: log, operation: convolution, precision: fp32}
 channel_undivided: {value: 0.25, source: log}
 software:
   name: {value: Toy 1.0, source: log}
@@ -83,8 +83,13 @@ TEST_CASE("a coefficients file is read into coefficients") {
   CHECK(coefficients.models[0].batch == 64);
   CHECK(coefficients.models[0].per_sample.value() == Approx(3e-3));
   CHECK(coefficients.models[0].source == "the log");
-  CHECK(coefficients.filter_undivided == Approx(0.5));
-  CHECK(coefficients.channel_undivided == 0.25);
+  REQUIRE(coefficients.filter_undivided);
+  CHECK(coefficients.filter_undivided->fraction == Approx(0.5));
+  CHECK(coefficients.filter_undivided->operation == "convolution");
+  CHECK(coefficients.filter_undivided->precision == Precision::fp32);
+  REQUIRE(coefficients.channel_undivided);
+  CHECK(coefficients.channel_undivided->fraction == 0.25);
+  CHECK(coefficients.channel_undivided->is_about("fully_connected", Precision::bf16));
   CHECK(coefficients.software.name == "Toy 1.0");
   CHECK(coefficients.software.gradient_route == Route::host);
   CHECK(coefficients.software.overlaps_gradients == false);
@@ -138,7 +143,8 @@ TEST_CASE("the bundled coefficients are the published ones") {
   // Split over four, an iteration of 64 samples takes the 0.6789 s that were measured.
   CHECK(model_of(*coefficients, "megatron-2.5b").per_sample.value() * 64 / 4 == Approx(0.6789));
   // All six times are longer than the unsplit one.
-  CHECK(coefficients->filter_undivided == 1.0);
+  REQUIRE(coefficients->filter_undivided);
+  CHECK(coefficients->filter_undivided->fraction == 1.0);
   CHECK_FALSE(coefficients->channel_undivided.has_value());
   const Software& software = coefficients->software;
   CHECK(software.gradient_route == Route::host);
@@ -208,6 +214,8 @@ TEST_CASE("fails with points that cannot be fitted") {
   CHECK(first_line(error_with("[[2, 75 ms], [4, 62.5 ms]]", "[]")) == "c.yaml:11:41: no points to fit");
   CHECK(first_line(error_with("[2, 75 ms]", "[1, 75 ms]")) == "c.yaml:11:43: '1' is too small: at least 2");
   CHECK(first_line(error_with("[2, 75 ms]", "[2]")) == "c.yaml:11:42: expected parts and time, found 1 items");
+  CHECK(first_line(error_with("operation: convolution", "operation: convolutions")) ==
+        "c.yaml:11:93: unknown operation 'convolutions'");
   CHECK(first_line(error_with("[2, 75 ms]", "[2, 75]")) == "c.yaml:11:46: '75' has no unit");
   CHECK(first_line(error_with("channel_undivided:", "filter_undivided:")) ==
         "c.yaml:11:15: 'filter_undivided' and 'filter_split' exclude each other");

@@ -406,6 +406,41 @@ TEST_CASE("of many repetitions a hundred stay, with the same median") {
   CHECK(reading.series[0].rows[50].time.value() == Approx(506e-6));
 }
 
+// A fit looks at all rows for each of some hundred ranges of sizes: 20,000 took 13 s.
+TEST_CASE("of a size that a table repeats without end a hundred rows stay, in the order of the file") {
+  std::string text = "# OSU MPI Latency Test v5.3\n# Size          Latency (us)\n1 1.0\n";
+  for (int i = 0; i <= 20'000; ++i) text += fmt::format("2048 {}\n", 2 + (i * 7919 % 20'001) * 1e-4);
+  text += "4096 7.5\n";
+  const Reading reading = read(text, of_file({.ranks = 2, .nodes = 2}));
+  REQUIRE(reading.series.size() == 1);
+  const std::vector<MeasuredExchange>& rows = reading.series[0].rows;
+  REQUIRE(rows.size() == 102);
+  CHECK(rows.front().message == Bytes(1));
+  CHECK(rows.back().message == Bytes(4096));
+  CHECK(std::is_sorted(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.line < b.line; }));
+  std::vector<double> times;
+  for (const MeasuredExchange& row : rows) {
+    if (row.message == Bytes(2048)) times.push_back(row.time.value());
+  }
+  std::sort(times.begin(), times.end());
+  // Times are 2 to 4 us, evenly.
+  CHECK((times[49] + times[50]) / 2 == Approx(3e-6).epsilon(1e-4));
+  CHECK(times.front() == Approx(2.01e-6).epsilon(1e-3));
+  CHECK(times.back() == Approx(3.99e-6).epsilon(1e-3));
+}
+
+TEST_CASE("the name of a tool can stand in coefficients, whatever a file calls it") {
+  const std::string rows = "\n# Size          Latency (us)\n1 1.0\n";
+  const AskedFacts asked = of_file({.ranks = 2, .nodes = 2});
+  // The Arabic letter mark changes the direction of writing.
+  CHECK(read("# OSU MPI Latency Test v5.3\xD8\x9Cx" + rows, asked).series[0].tool == "OSU micro-benchmarks 5.3\\u061Cx");
+  const std::string tool = read("# OSU MPI Latency Test v5" + std::string(20'000, '3') + rows, asked).series[0].tool;
+  CHECK(tool.size() == 200);
+  std::string letters;
+  for (int i = 0; i < 300; ++i) letters += "\xC3\xA9";
+  CHECK(read("# OSU MPI Latency Test v55" + letters + rows, asked).series[0].tool.ends_with("\xC3\xA9"));
+}
+
 TEST_CASE("records of NCCL Inspector may have line breaks in them") {
   const Reading reading = read(
       "{\n  \"header\": {\n    \"id\": \"0x7f8c496ae9f661\",\n    \"rank\": 2,\n    \"n_ranks\": 8,\n    \"nnodes\": 1\n  "

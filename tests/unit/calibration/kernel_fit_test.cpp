@@ -1,5 +1,6 @@
 #include "calibration/kernels/kernel_fit.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -229,6 +230,16 @@ TEST_CASE("a device without a file has the constants of one of its compute capab
   CHECK(like.residuals.empty());
   unknown.compute_capability = 12.0;
   CHECK(products(*transferred_kernels(unknown)).constants != h100.constants);
+  // Turing: RTX 8000 convolves as T4 does, of which convolutions were measured.
+  const auto convolutions = [](const DeviceKernels& kernels) {
+    return std::find_if(kernels.families.begin(), kernels.families.end(),
+                        [](const KernelFamily& family) {
+                          return family.kind == KernelKind::convolution && family.precision == Precision::fp32;
+                        })
+        ->constants;
+  };
+  CHECK(convolutions(*transferred_kernels(load_machine("workstation-rtx8000").device)) ==
+        convolutions(*bundled_kernels(load_machine("workstation-t4").device)));
   unknown.compute_capability.reset();
   CHECK_FALSE(products(*transferred_kernels(unknown)).constants.empty());
   // Written and read again.

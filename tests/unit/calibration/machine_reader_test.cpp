@@ -111,6 +111,25 @@ TEST_CASE("a machine file is read into a machine") {
   CHECK(machine.currency == "EUR");
 }
 
+TEST_CASE("products may keep up another part of their rate in one precision than in the others") {
+  const std::string own = "  attainable_peak: {value: 0.8, source: guess}\n";
+  const auto with = [&](const std::string& lines) {
+    return parse_machine(edited(small_machine, own, own + lines), "m.yaml").device;
+  };
+  const Device device =
+      with("  sustained_peak: {value: 0.9, source: guess}\n  sustained_peaks:\n    bf16: {value: 0.7, source: guess}\n");
+  CHECK(device.sustained_at(Precision::bf16) == 0.7);
+  CHECK(device.sustained_at(Precision::fp32) == 0.9);
+  CHECK(with("  sustained_peaks: none\n").sustained_at(Precision::bf16) == 1);
+  const auto error = [&](const std::string& lines) { return error_with(own, own + lines); };
+  CHECK(error("  sustained_peaks: {bf17: {value: 0.7, source: guess}}\n").find("m.yaml:14:") == 0);
+  CHECK(error("  sustained_peaks: {bf16: {value: 0, source: guess}}\n").find("must be greater than zero") !=
+        std::string::npos);
+  // Racks of GB200 do not have what single nodes of B200 keep up in 16 bits.
+  CHECK(load_machine("dgx-b200").device.sustained_at(Precision::bf16) <
+        load_machine("gb200-nvl72").device.sustained_at(Precision::bf16));
+}
+
 TEST_CASE("the attainable fraction of a level lowers its bandwidth") {
   // 100 Gb/s are 12.5 GB/s, of which 0.8 are 10.
   CHECK(parse_machine(small_machine, "m.yaml").levels[1].bandwidth.value() == Approx(10e9));
@@ -175,6 +194,7 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "hal",
                                                     "horovod-p100",
                                                     "jean-zay",
+                                                    "jean-zay-v100",
                                                     "juwels-booster",
                                                     "l40s-cluster",
                                                     "longhorn",

@@ -55,7 +55,8 @@ class Launch {
   void start(int rank, int ranks, Seconds patience, const Work& work, const Variables& variables = {}) {
     start({.rank = rank, .ranks = ranks, .launcher = "test"}, place, patience, work, variables);
   }
-  void start(const Rank& rank, const MeetingPlace& at, Seconds patience, const Work& work, const Variables& variables = {}) {
+  void start(const LaunchedRank& rank, const MeetingPlace& at, Seconds patience, const Work& work,
+             const Variables& variables = {}) {
     results_.push_back(std::async(std::launch::async, [=] {
       std::string said;
       const std::string error = error_of([&] {
@@ -141,9 +142,9 @@ TEST_CASE("texts are packed and unpacked, and what is cut is not") {
 }
 
 TEST_CASE("the meeting place is the one that the environment says") {
-  const Rank by_torchrun{.rank = 1, .ranks = 4, .launcher = "torchrun"},
+  const LaunchedRank by_torchrun{.rank = 1, .ranks = 4, .launcher = "torchrun"},
       by_slurm{.rank = 1, .ranks = 4, .launcher = "Slurm"};
-  const auto place = [](const Rank& rank, const Variables& variables, const std::string& asked = "") {
+  const auto place = [](const LaunchedRank& rank, const Variables& variables, const std::string& asked = "") {
     return meeting_place(rank, asked, environment_of(variables)).value();
   };
   const Variables address{{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
@@ -172,7 +173,7 @@ TEST_CASE("the meeting place is the one that the environment says") {
   CHECK(place(by_slurm, {{"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"}}).host == "10.0.0.1");
   CHECK_FALSE(meeting_place({.ranks = 2, .launcher = "Open MPI"}, "", environment_of({})));
 
-  const auto problem = [](const Rank& rank, const Variables& variables, const std::string& asked = "") {
+  const auto problem = [](const LaunchedRank& rank, const Variables& variables, const std::string& asked = "") {
     return error_of([&] { static_cast<void>(meeting_place(rank, asked, environment_of(variables))); });
   };
   CHECK(problem(by_torchrun, {{"MASTER_ADDR", "node1"}}) ==

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <string>
 
+#include "calibration/runs.hpp"
 #include "calibration/study.hpp"
+#include "calibration/validation.hpp"
 #include "core/error.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
@@ -85,12 +87,39 @@ TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those w
   CHECK_FALSE(Study(spec).assumptions().copies_volumes);
 }
 
+TEST_CASE("Megatron's step passes over gradients again, and unscales them where they are fp16's") {
+  CHECK(load_software("megatron").beside_update == 30.0);
+  CHECK(load_software("megatron-core").beside_update == 22.0);
+  CHECK(load_software("megatron").fusing == Fusing::residuals);
+  CHECK_FALSE(load_software("pytorch").beside_update);
+  CHECK(error_of([] {
+          (void)parse_software(small_software + "beside_update: {value: 30, source: log}\n", "s.yaml");
+        }).find("s.yaml:7:") == 0);
+}
+
 TEST_CASE("the recipes that hide All-to-alls of experts are NeMo but for that") {
   const SoftwareFile base = load_software("nemo"), hiding = load_software("nemo-ep-overlap");
   CHECK_FALSE(base.facts.overlaps_expert_exchanges);
   CHECK(hiding.facts.overlaps_expert_exchanges == true);
   CHECK(hiding.facts.routes_tokens_once == base.facts.routes_tokens_once);
   CHECK(hiding.launch_overhead == base.launch_overhead);
+}
+
+TEST_CASE("a run that does not say how it exchanges contexts exchanges what its software does") {
+  const std::string rows =
+      "model,strategy,gpus,degrees,global_batch,precision,software,context_exchange,quantity,value\n"
+      "llama3-8b,context,8,context=8,4,bf16,megatron-core-serial,,iter_total_s,1\n"
+      "llama3-8b,context,8,context=8,4,bf16,megatron-core-serial,ulysses,iter_total_s,1\n"
+      "llama3-8b,context,8,context=8,4,bf16,megatron-core-serial,ring,iter_total_s,1\n"
+      "llama3-8b,context,8,context=8,4,bf16,megatron-core,,iter_total_s,1\n"
+      "llama3-8b,context,8,context=8,4,bf16,megatron-core,ring,iter_total_s,1\n";
+  const Validation found = validate(parse_runs(rows, "r.csv"), "dgx-h100", "none");
+  REQUIRE(found.cases.size() == 5);
+  std::vector<Seconds> times;
+  for (const auto& each : found.cases) times.push_back(each.predicted.value());
+  CHECK(times[0] == times[1]);
+  CHECK(times[0] != times[2]);
+  CHECK(times[3] == times[4]);  // which has both, and the ring where nobody says
 }
 
 TEST_CASE("files of software that extend each other in a circle are refused") {

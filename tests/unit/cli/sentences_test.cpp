@@ -178,9 +178,24 @@ TEST_CASE("of plans of other batches, the sentence compares epochs") {
 }
 
 TEST_CASE("a slower plan loses by what has grown most") {
-  CHECK(why_slower(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4)) ==
-        "20 % longer than data, most of it for exchanging gradients");
-  CHECK(why_slower(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4)) == "as fast as data within 0.5 %");
+  const Behind slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
+  CHECK(slower.longer == "20 %");
+  CHECK(slower.why == "exchanging gradients");
+  CHECK(behind_first(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4), {}).longer == "as fast");
+}
+
+TEST_CASE("a faster plan stands behind another one for a reason") {
+  const Estimate first = estimate_of(1.0, 1.0, 4);
+  Estimate faster = estimate_of(0.5, 0.5, 4);
+  CHECK(behind_first(faster, first, {}).longer == "-50 %");
+  CHECK(behind_first(faster, first, {}).why == "less simple");
+  faster.plan.mesh.set(Axis::pipeline, 2);
+  const LearnedFamilies of_data{{family_bit(Axis::data), Learned{}}};
+  CHECK(behind_first(faster, first, of_data).why == "no run that was learned from is about it");
+  Estimate fitting = first;
+  fitting.verdict = Verdict::fits;
+  faster.verdict = Verdict::at_risk;
+  CHECK(behind_first(faster, fitting, of_data).why == "may not fit");
 }
 
 TEST_CASE("a second copy of weights is named with the ranks that gather from it") {

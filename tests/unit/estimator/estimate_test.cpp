@@ -109,6 +109,29 @@ TEST_CASE("one process starts the forward of its devices one after the other, an
   CHECK(iteration(true, 1, Pass::backward_data) == Approx(iteration(false, 1, Pass::forward)));
 }
 
+TEST_CASE("starts of backward take a share of those of forward, and one process does a share of those in turn") {
+  // Starts take so long that nothing else counts.
+  const auto iteration = [](double backward_starts, double serial_forward, int devices) {
+    Coefficients coefficients;
+    coefficients.software.launch_overhead = Seconds(1e12);
+    coefficients.software.one_process = true;
+    coefficients.software.backward_starts = backward_starts;
+    coefficients.software.serial_forward = serial_forward;
+    const OwnedJob job(load_model("alexnet"), nodes_of_four(), without_overlap(), 1000, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, coefficients);
+    Plan plan = plan_of(64);
+    plan.mesh.set(Axis::data, devices);
+    return Estimator(job.job).estimate(plan).time.iteration().value();
+  };
+  // Without backward, all is forward: F(1 + g(p - 1)) on p devices. Half of backward's starts are half of what it adds.
+  const double forward = iteration(0, 1, 1), all = iteration(1, 1, 1);
+  CHECK(all > forward);
+  CHECK(iteration(0.5, 1, 1) - forward == Approx((all - forward) / 2));
+  CHECK(iteration(0, 1, 4) == Approx(4 * forward));
+  CHECK(iteration(0, 0.8, 4) == Approx(3.4 * forward));
+  CHECK(iteration(0, 0, 4) == Approx(forward));
+}
+
 TEST_CASE("managed memory passes through the link to the host where a rank needs more than its device has") {
   const auto estimate = [](double memory, bool managed, double copies) {
     Coefficients coefficients;

@@ -338,6 +338,52 @@ TEST_CASE("a tensor that others read is written, however many kernels are fused"
   CHECK(seen);
 }
 
+TEST_CASE("dropout is joined with the addition behind it, forward, where residuals alone are fused") {
+  const Model model = parse_model(
+      "format: 1\nmodel: run\nfamily: gpt\nparameters: {layers: 1, hidden: 64, heads: 8, vocabulary: 800, tokens: 32, "
+      "dropout: "
+      "0.1}\n",
+      "run.yaml");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto items = [&](Fusing fusing, std::string_view type, Pass pass) {
+    Assumptions assumptions;
+    assumptions.fusing = fusing;
+    const KernelPrices prices(facts, device, {}, Precision::fp16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    double sum = 0;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const Layer& at = model.layers[i];
+      if (at.operation->type() != type) continue;
+      for (const Work& work : prices.works(i, *at.operation, pass, at.input_shapes, at.output_shape))
+        sum += work.activation_items;
+    }
+    return sum;
+  };
+  // Two residuals of a block: what dropout would have written is neither written nor read.
+  const double residual = 64 * 32;
+  CHECK(items(Fusing::none, "add", Pass::forward) - items(Fusing::residuals, "add", Pass::forward) == 2 * 2 * residual);
+  CHECK(items(Fusing::residuals, "add", Pass::backward_data) == items(Fusing::none, "add", Pass::backward_data));
+  for (const std::string_view other : {"dropout", "norm", "activation"}) {
+    for (const Pass pass : {Pass::forward, Pass::backward_data})
+      CHECK(items(Fusing::residuals, other, pass) == items(Fusing::none, other, pass));
+  }
+}
+
+TEST_CASE("passes beside the update move bytes of each parameter, in mixed precision alone") {
+  const Model model = load_model("alexnet");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto update = [&](Precision precision, double beside) {
+    Assumptions assumptions;
+    assumptions.beside_update = beside;
+    const KernelPrices prices(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    return prices.update_price(1e9).time.value();
+  };
+  // Adam reads and writes 28 bytes a parameter in mixed precision (update_bytes_per_parameter).
+  CHECK(update(Precision::fp16, 28) == Approx(2 * update(Precision::fp16, 0)).epsilon(1e-3));
+  CHECK(update(Precision::fp32, 28) == update(Precision::fp32, 0));
+}
+
 TEST_CASE("a bias has the kernels of its own that the software says, over the items of its layer's output") {
   const Model model = parse_model(R"(
 format: 1

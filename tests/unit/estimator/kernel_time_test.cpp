@@ -243,8 +243,8 @@ TEST_CASE("filters split where nothing was measured save nothing once they are t
 
 TEST_CASE("a measured share of a split layer's time does not divide") {
   Coefficients coefficients;
-  coefficients.filter_undivided = 0.3;
-  coefficients.channel_undivided = 0.6;
+  coefficients.filter_undivided = UndividedFraction{0.3};
+  coefficients.channel_undivided = UndividedFraction{0.6};
   const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1, std::nullopt, Precision::fp32,
                        Optimizer::momentum, coefficients);
   Plan serial;
@@ -268,6 +268,25 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
   Plan plan = serial;
   plan.mesh.set(Axis::filter, 4);
   CHECK(costs_of(owned, plan, 1).forward == costs_of(owned, serial, 1).forward);
+}
+
+TEST_CASE("a measured share of a split layer's time is about the operation and the precision that were measured") {
+  Plan serial;
+  serial.global_batch = 8;
+  Plan split = serial;
+  split.mesh.set(Axis::filter, 4);
+  const auto forward = [&](std::optional<UndividedFraction> measured) {
+    Coefficients coefficients;
+    coefficients.filter_undivided = std::move(measured);
+    const OwnedJob owned(two_convolutions(), with_tile(16), Assumptions{}, 1, std::nullopt, Precision::fp32,
+                         Optimizer::momentum, coefficients);
+    return costs_of(owned, split, 2).forward.value() / costs_of(owned, serial, 2).forward.value();
+  };
+  CHECK(forward(UndividedFraction{0.3, "convolution", Precision::fp32}) == Approx(0.3 + 0.7 / 4));
+  // Tiles of 16 fit: by formulas all of it divides.
+  CHECK(forward(std::nullopt) == Approx(0.25));
+  CHECK(forward(UndividedFraction{0.3, "fully_connected", Precision::fp32}) == Approx(0.25));
+  CHECK(forward(UndividedFraction{0.3, "convolution", Precision::fp16}) == Approx(0.25));
 }
 
 TEST_CASE("layers whose times are given scale with the share of the work") {

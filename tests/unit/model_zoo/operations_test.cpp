@@ -485,6 +485,16 @@ TEST_CASE("selecting a token leaves a flat vector") {
   CHECK(work_of(layer, Pass::backward_data).activation_items == 24 * 16 + 24);
 }
 
+TEST_CASE("picking tokens leaves a shorter sequence") {
+  const Layer layer = layer_of(sequence, "  - pick: 3\n");
+  CHECK(to_string(layer.output_shape) == "24 over 3 tokens");
+  CHECK(work_of(layer, Pass::forward).activation_items == 2 * 24 * 3);
+  // Zeros for all tokens, and the gradients of three.
+  CHECK(work_of(layer, Pass::backward_data).activation_items == 24 * 16 + 24 * 3);
+  CHECK_THROWS_AS(layer_of(sequence, "  - pick: 17\n"), Error);
+  CHECK_THROWS_AS(layer_of(vector, "  - pick: 1\n"), Error);
+}
+
 TEST_CASE("softmax and losses") {
   const Layer softmax = layer_of(vector, "  - softmax\n");
   CHECK(kept_of(softmax).output);
@@ -514,6 +524,7 @@ TEST_CASE("attributes read back as the file would say them") {
   CHECK(attributes(image, "reshape: {channels: 12, size: 4x10}") == "channels=12 size=4x10");
   CHECK(attributes(image, "reshape: {channels: 6, tokens: 80}") == "channels=6 tokens=80");
   CHECK(attributes(sequence, "select: last") == "token=last");
+  CHECK(attributes(sequence, "pick: 3") == "tokens=3");
   CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, dropout: 0.1}") == "heads=4 causal=yes dropout=0.1");
   CHECK(attributes(words, "embedding: {vocabulary: 9, features: 4}") == "vocabulary=9 features=4");
   CHECK(attributes(sequence, "position_embedding: 16") == "positions=16");

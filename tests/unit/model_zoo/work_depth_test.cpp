@@ -99,6 +99,7 @@ const std::vector<Depths> golden{
     {"norm", image, "  - norm: {kind: group, groups: 3}\n", 8, 8, 0},
     {"norm", image, "  - norm: layer\n", 3, 3, 9},
     // ⌈log2 3⌉ along both sides; an item is seen by up to ⌈3/2⌉ = 2 windows along each.
+    {"pick", sequence, "  - pick: 3\n", 1, 1, 0},
     {"pool", image, "  - pool: {kind: max, kernel: 3, stride: 2}\n", 4, 2, 0},
     {"pool", image, "  - pool: {kind: average, global: yes}\n", 7, 1, 0},
     {"position_embedding", words, "  - position_embedding: 32\n", 1, 0, 2},

@@ -13,7 +13,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-Rank rank_of(const Variables& variables) {
+LaunchedRank rank_of(const Variables& variables) {
   return this_rank([&](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
@@ -30,7 +30,7 @@ constexpr const char* hint =
 }  // namespace
 
 TEST_CASE("without a launcher a process is alone") {
-  const Rank rank = rank_of({});
+  const LaunchedRank rank = rank_of({});
   CHECK(rank.rank == 0);
   CHECK(rank.ranks == 1);
   CHECK_FALSE(rank.local);
@@ -39,7 +39,7 @@ TEST_CASE("without a launcher a process is alone") {
 
 TEST_CASE("each launcher is understood") {
   const auto check = [](const Variables& variables, const std::string& launcher) {
-    const Rank rank = rank_of(variables);
+    const LaunchedRank rank = rank_of(variables);
     INFO(launcher);
     CHECK(rank.rank == 5);
     CHECK(rank.ranks == 8);
@@ -89,12 +89,12 @@ TEST_CASE("a shell within an allocation of Slurm is one process") {
 
 TEST_CASE("mpirun within a step of Slurm counts, not the step") {
   // One daemon of mpirun for each node is started by srun, and hands its variables on.
-  const Rank rank = rank_of({{"SLURM_PROCID", "1"},
-                             {"SLURM_STEP_NUM_TASKS", "2"},
-                             {"SLURM_LOCALID", "0"},
-                             {"OMPI_COMM_WORLD_RANK", "7"},
-                             {"OMPI_COMM_WORLD_SIZE", "8"},
-                             {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}});
+  const LaunchedRank rank = rank_of({{"SLURM_PROCID", "1"},
+                                     {"SLURM_STEP_NUM_TASKS", "2"},
+                                     {"SLURM_LOCALID", "0"},
+                                     {"OMPI_COMM_WORLD_RANK", "7"},
+                                     {"OMPI_COMM_WORLD_SIZE", "8"},
+                                     {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}});
   CHECK(rank.rank == 7);
   CHECK(rank.local == 3);
 }
@@ -121,19 +121,19 @@ TEST_CASE("variables that do not fit are refused") {
 }
 
 TEST_CASE("a rank takes the device of its local number") {
-  const Rank third{.rank = 6, .ranks = 8, .local = 2, .launcher = "Open MPI"};
+  const LaunchedRank third{.rank = 6, .ranks = 8, .local = 2, .launcher = "Open MPI"};
   CHECK(device_of(third, 4, false) == 2);
   CHECK(device_of(third, 1, true) == 0);
-  CHECK(device_of(Rank(), 4, false) == 0);
+  CHECK(device_of(LaunchedRank(), 4, false) == 0);
   CHECK(error_of([&] { static_cast<void>(device_of(third, 2, false)); }) ==
         "rank 6 is number 2 on its node, which has 2 devices\n"
         "hint: start as many processes on a node as it has devices: two on one would measure each other");
-  Rank unplaced = third;
+  LaunchedRank unplaced = third;
   unplaced.local.reset();
   CHECK(error_of([&] {
           static_cast<void>(device_of(unplaced, 8, false));
         }).starts_with("Open MPI does not say which rank of its node rank 6 is"));
-  Rank bound = third;
+  LaunchedRank bound = third;
   bound.own_device = true;
   CHECK(device_of(bound, 1, false) == 0);
   CHECK(device_of(bound, 4, false) == 2);

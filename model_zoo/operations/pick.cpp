@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// So many tokens of each sequence, wherever they stand, as a shorter sequence: those whose words are masked, which alone a
+/// masked language model has to predict [Devlin et al., "BERT", NAACL 2019, section 3.1].
+class Pick final : public Operation {
+ public:
+  explicit Pick(std::int64_t tokens) : tokens_(tokens) {}
+
+  std::string_view type() const override { return "pick"; }
+  AttributeValues attribute_values() const override { return {{"tokens", tokens_}}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (!output.sequence) throw Error(fmt::format("pick takes tokens of a sequence, not {}", to_string(output)));
+    if (tokens_ > output.extent[0]) {
+      throw Error(fmt::format("pick cannot take {} tokens of {}", tokens_, to_string(output)),
+                  "as many as there are, or fewer");
+    }
+    output.extent[0] = tokens_;
+    return checked(output);
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass == Pass::forward) return {.activation_items = 2 * items(output), .kind = KernelKind::lookup};
+    // The gradient of all other tokens is written too: it is zero.
+    if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
+    return {};
+  }
+  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    return 1;
+  }
+  /// A rank with a part of the tokens would not know how many of them are its own.
+  Divisible divisible() const override { return {.channelwise = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  std::int64_t tokens_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_pick(const Attributes& attributes) {
+  return std::make_shared<Pick>(attributes.integer("tokens"));
+}
+
+}  // namespace ddl

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ddl {
+
+/// The hint for a parameter that a model does not have: the one that other libraries call so, else the nearest, else all.
+[[nodiscard]] std::string suggest_parameter(std::string_view word, std::span<const std::string> known);
+
+}  // namespace ddl
