@@ -13,7 +13,9 @@ FamilySearch::FamilySearch(SearchCommons& commons, Family family)
       options_(commons.options),
       space_(commons.space),
       family_(family),
-      may_break_limits_(options_.micro_batches.has_value() || asks_for_choices(options_)) {}
+      may_break_limits_(options_.micro_batches.has_value() || asks_for_choices(options_)),
+      may_be_preferred_(options_.errors != nullptr && options_.tie > 0 &&
+                        is_known(estimator_.job().coefficients.learned, family)) {}
 
 Plan FamilySearch::plan_of(const Mesh& mesh) const {
   Plan plan;
@@ -99,8 +101,8 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
     return time > known.first || (time == known.first && Rank{verdict, time, 0.0, simplicity_of(plan)} >= known);
   };
   if (best_ && is_behind(best_rank_)) return true;
-  const std::optional<Rank> last = commons_.leaders.last();
-  if (!last || !is_behind(*last)) return false;
+  const std::optional<Rank>& last = commons_.leaders.last();
+  if (!last || may_be_preferred_ || !is_behind(*last)) return false;
   outdone_ = true;
   return true;
 }
@@ -234,8 +236,10 @@ void FamilySearch::try_variants(Plan plan) {
         }
         set_choices(plan, choices.front());
         const auto is_beaten = [&] {
-          return may_be_beaten() && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
-                                     (!memory_first_ && beaten(estimator_.layers_time(plan), simplest(plan))));
+          return may_be_beaten() && (beaten(estimator_.split_lower_bound(plan), simplest(plan)) ||
+                                     beaten(estimator_.uncut_time(plan), simplest(plan)) ||
+                                     (!memory_first_ && (beaten(estimator_.cut_time(plan), simplest(plan)) ||
+                                                         beaten(estimator_.layers_time(plan), simplest(plan)))));
         };
         if (is_beaten()) {
           counts_.pruned += static_cast<std::int64_t>(choices.size());

@@ -126,10 +126,11 @@ class FamilySearch {
   const SearchOptions& options_;
   const VariantSpace& space_;
   Family family_;
-  bool may_break_limits_;                   ///< what was asked for may be impossible
-  std::optional<Estimate> nearest_shape_;   ///< of those that limits of their shape rule out
-  std::int64_t shapeless_ = 0;              ///< plans ruled out by their shape
-  SearchCounts counts_;                     ///< of the others
+  bool may_break_limits_;                  ///< what was asked for may be impossible
+  bool may_be_preferred_;                  ///< runs have taught about the family: it may come first as it is known best
+  std::optional<Estimate> nearest_shape_;  ///< of those that limits of their shape rule out
+  std::int64_t shapeless_ = 0;             ///< plans ruled out by their shape
+  SearchCounts counts_;                    ///< of the others
   std::optional<RankedPlan> best_;
   Rank best_rank_;
   std::optional<Estimate> nearest_;
@@ -139,7 +140,7 @@ class FamilySearch {
   std::int64_t misfits_ = 0;            ///< plans without enough memory
   bool memory_first_ = false;           ///< the latest plan did not fit: of the next one the memory is worked out first
   Least least_;
-  std::vector<RankedPlan> ranked_;      ///< with SearchOptions::all: every feasible plan
+  std::vector<RankedPlan> ranked_;  ///< with SearchOptions::all: every feasible plan
 };
 
 }  // namespace ddl

@@ -73,7 +73,8 @@ class Search {
     }
     SearchResult result;
     result.stopped = stopped_;
-    for (OfFamily& each : families_) {
+    for (const std::size_t family : reported()) {
+      OfFamily& each = families_[family];
       if (!stopped_) each.search.end(each.meshes);
       each.search.report(is_finished(each), result);
     }
@@ -83,9 +84,12 @@ class Search {
   }
 
  private:
+  /// The axes of a family, the least bound of its plans, and its index: the simple and promising ones come first.
+  using Place = std::tuple<int, double, std::size_t>;
+
   struct OfFamily {
     FamilySearch search;
-    std::vector<const Mesh*> meshes;    ///< that no limit of their shape rules out
+    std::vector<const Mesh*> meshes;   ///< that no limit of their shape rules out
     std::vector<std::int64_t> counts;  ///< of plans of each of them
     Meshes left;
   };
@@ -125,15 +129,23 @@ class Search {
       while (!own.left.empty() && !own.left.first().is_full) refine(own);
       return own.left.empty() ? 0.0 : own.left.first().bound;
     };
-    std::vector<std::tuple<int, double, std::size_t>> order;
+    std::vector<Place> order;
     for (const std::size_t family : families)
       order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
     std::sort(order.begin(), order.end());
+    if (order_.empty()) order_ = order;
     // Of each family the most promising mesh, so that the others are measured against good plans.
     done_ = 0;
     for (const std::size_t tries : {std::size_t{1}, std::numeric_limits<std::size_t>::max()}) {
       for (const auto& [axes, bound, family] : order) try_some(families_[family], tries);
     }
+  }
+
+  /// All families in the order in which they were first tried.
+  [[nodiscard]] std::vector<std::size_t> reported() const {
+    std::vector<std::size_t> families;
+    for (const auto& [axes, bound, family] : order_) families.push_back(family);
+    return families;
   }
 
   /// Gives the first mesh of a family its closer bound.
@@ -195,6 +207,7 @@ class Search {
   Degrees degrees_;
   SearchCommons commons_;
   std::vector<OfFamily> families_;
+  std::vector<Place> order_;
   std::int64_t all_plans_ = 0, done_ = 0;
   bool has_all_shapes_ = false, stopped_ = false;
 };

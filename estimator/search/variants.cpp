@@ -77,7 +77,10 @@ std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
 VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
   const Mesh& mesh = plan.mesh;
   const int stages = mesh[Axis::pipeline];
-  return {mesh.family(),
+  // Of other axes the choices do not depend, unless the families that were asked for say what these may have.
+  constexpr Family of_choices = replica_axes | family_bit(Axis::pipeline) | family_bit(Axis::tensor) |
+                                family_bit(Axis::data) | family_bit(Axis::context);
+  return {options_.families.empty() ? mesh.family() & of_choices : mesh.family(),
           mesh[Axis::tensor],
           stages,
           plan.micro_batches % stages == 0,

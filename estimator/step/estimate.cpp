@@ -239,6 +239,17 @@ const std::vector<int>& Estimator::stages(const Plan& plan) const {
   return *own.cuts;
 }
 
+int Estimator::most_blocks_again(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  Plan all = plan;
+  all.recompute_blocks = 1;
+  const std::int64_t each = most_recomputed_blocks(all);
+  std::int64_t most = 0;
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage)
+    most = std::max(most, blocks_of(*job_.facts.model, table(plan).kinds(), firsts[stage], firsts[stage + 1]));
+  return static_cast<int>(std::clamp<std::int64_t>((most + each - 1) / each - 1, 0, most_recompute_blocks));
+}
+
 Limits Estimator::limits(const Plan& plan) const {
   Limits limits = limits_of({job_.facts, plan, job_.coefficients.software});
   if (plan.mesh.devices() > job_.machine.devices()) {

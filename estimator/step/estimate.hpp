@@ -107,6 +107,9 @@ class Estimator {
   /// among those that fit if any fits. They depend only on degrees, micro-batches and placement of the plan. The reference
   /// is valid until the next call with another plan.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
+  /// Returns the largest number of blocks to compute again (Plan::recompute_blocks) that leaves some block of some stage as
+  /// it is; 0 if there is none.
+  [[nodiscard]] int most_blocks_again(const Plan& plan) const;
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
   /// and any other choices.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
@@ -115,9 +118,14 @@ class Estimator {
   [[nodiscard]] Seconds bare_lower_bound(const Plan& plan) const;
   /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
+  /// Returns the same bound with the kernels of one rank's part of each layer, for plans that divide layers as this one.
+  /// Plans that differ in replicas, stages and placement alone share these kernels, so that it is cheap.
+  [[nodiscard]] Seconds split_lower_bound(const Plan& plan) const;
   /// Returns the same bound with priced exchanges, for any cuts of the stages, of plans that divide layers as this one. It
   /// takes still longer, and is closer.
   [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
+  /// Returns that bound with the longest of the stages as they are cut; nothing where there are none to cut.
+  [[nodiscard]] Seconds cut_time(const Plan& plan) const;
   /// Returns the time without update, gradients and recomputation, with the stages cut. It takes still longer, and is
   /// closer.
   [[nodiscard]] Seconds layers_time(const Plan& plan) const;
@@ -211,8 +219,15 @@ class Estimator {
   const std::vector<Seconds>& running_sums(Sums& known, double samples, const Time& time) const;
   [[nodiscard]] WholeTime by_stage(const std::vector<Seconds>& sums, int stages) const;
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
-  /// those of none in particular.
-  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
+  /// those of none in particular. `kernels`: of a micro-batch through all stages, where more is known of them than of any
+  /// split.
+  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const;
+  /// The bound of one placement, with the same `kernels`.
+  [[nodiscard]] Seconds placed_lower_bound(const Plan& plan, Seconds kernels) const;
+  /// The step of a pipeline without its stages.
+  [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
+  /// The kernels of one rank for a micro-batch, through all stages.
+  [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// The kernels alone, which the host starts: what remains of that bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
   /// The part of the exchanges of a tensor split that no kernels run beside, at least.
@@ -246,6 +261,8 @@ class Estimator {
   mutable std::map<double, SingleDeviceLaunch> single_device_launch_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
+  /// By degrees without replicas and stages, samples, and the choices that divide layers.
+  mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   /// Values that the bounds of plans with the same degrees have in common.
   struct BoundParts {
     explicit BoundParts(const Plan& a_split) : split(a_split) {}

@@ -90,7 +90,9 @@ void check(const Case& each) {
     const Seconds time = ranked.iteration * (1 + 1e-9);
     REQUIRE(estimator.lower_bound(ranked.plan) <= time);
     REQUIRE(estimator.placed_lower_bound(ranked.plan) <= time);
+    REQUIRE(estimator.split_lower_bound(ranked.plan) <= time);
     REQUIRE(estimator.uncut_time(ranked.plan) <= time);
+    REQUIRE(estimator.cut_time(ranked.plan) <= time);
   }
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
