@@ -6,6 +6,21 @@
 #include <utility>
 
 namespace ddl {
+namespace {
+
+/// The least number of blocks above `few` that meets a condition, which all larger ones meet, too; one more than `most`
+/// where none does.
+template <class Condition>
+int least_blocks(int few, int most, const Condition& is_met) {
+  int enough = most + 1;
+  while (enough - few > 1) {
+    const int middle = few + (enough - few) / 2;
+    (is_met(middle) ? enough : few) = middle;
+  }
+  return enough;
+}
+
+}  // namespace
 
 FamilySearch::FamilySearch(SearchCommons& commons, Family family)
     : commons_(commons),
@@ -320,6 +335,76 @@ bool FamilySearch::is_never_better(const ChoiceValues& values, const ChoiceValue
   return false;
 }
 
+void FamilySearch::try_blocks(Plan plan) {
+  plan.recompute = Recompute::full;
+  const Bytes available = estimator_.job().machine.device.memory;
+  const auto is_too_slow = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    return has_rivals() && beaten(estimator_.iteration(plan), plan);
+  };
+  const auto keeps_little = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    return !estimator_.keeps_more_than(plan, available);
+  };
+  const auto fits = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    return !estimator_.needs_more_than(plan, available) && verdict_of(estimator_.memory(plan), available) <= allowed_;
+  };
+  const int most = estimator_.most_blocks_again(plan);
+  if (most == 0 || is_too_slow(1)) return;
+  // What is kept for backward costs little, and says how many blocks it takes at least.
+  const int least = least_blocks(0, most, keeps_little);
+  if (least > most || (least > 1 && is_too_slow(least))) return;
+  int few = least - 1, enough = least;
+  for (int step = 1; enough <= most && !fits(enough); step *= 2) {
+    few = enough;
+    if (enough == most || is_too_slow(enough + 1)) return;
+    enough = std::min(enough + step, most);
+  }
+  if (enough > most) return;
+  enough = least_blocks(few, enough - 1, fits);
+  if (is_too_slow(enough)) return;
+  plan.recompute_blocks = enough;
+  note_blocks(plan);
+}
+
+void FamilySearch::try_blocks_by_memory(Plan plan) {
+  const Bytes available = estimator_.job().machine.device.memory;
+  const auto needs = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    const MemoryBreakdown& memory = estimator_.memory(plan);
+    return std::pair(verdict_of(memory, available), rounded(memory.total().value()));
+  };
+  const auto [verdict_without, without] = needs(0);
+  plan.recompute = Recompute::full;
+  const auto [verdict, least] = needs(0);
+  const bool may_be_best = options_.all || !best_ || least <= best_rank_.first;
+  const int most = may_be_best && verdict <= allowed_ ? estimator_.most_blocks_again(plan) : 0;
+  int last = 0;
+  const auto add = [&](Verdict worst, double largest) {
+    const int enough = least_blocks(0, most, [&](int blocks) {
+      const auto [its_verdict, memory] = needs(blocks);
+      return its_verdict <= worst && memory <= largest;
+    });
+    if (enough > most || enough == last) return;
+    last = plan.recompute_blocks = enough;
+    note_blocks(plan);
+  };
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (options_.all && verdict_without > Verdict::at_risk) add(Verdict::at_risk, any);
+  if (options_.all && verdict_without > Verdict::fits && verdict == Verdict::fits) add(Verdict::fits, any);
+  if (without > least) add(verdict, least);
+}
+
+void FamilySearch::note_blocks(const Plan& plan) {
+  const MemoryBreakdown& breakdown = estimator_.memory(plan);
+  if (estimator_.host_limit(plan, breakdown)) return;
+  const Verdict verdict = verdict_of(breakdown, estimator_.job().machine.device.memory);
+  const Bytes memory = breakdown.total();
+  ++counts_.priced;
+  note(RankedPlan{plan, estimator_.iteration(plan), memory, options_.allow_risk ? Verdict::fits : verdict});
+}
+
 bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
@@ -348,10 +433,20 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     });
   };
   bool none_fits = true;
+  const auto try_fewer = [&](const ChoiceValues& values) {
+    if (!by_time || !space_.may_recompute_blocks(values)) return;
+    set_choices(plan, values);
+    try_blocks(plan);
+  };
   for (const ChoiceValues& values : choices) {
     if (!options_.all && (is_never_better(values, choices.front()) || (by_time && is_too_large(values)))) {
       ++counts_.pruned;
+      if (!is_never_better(values, choices.front())) try_fewer(values);
       continue;
+    }
+    if (!by_time && space_.may_recompute_blocks(values)) {
+      set_choices(plan, values);
+      try_blocks_by_memory(plan);
     }
     if (by_time && is_needless(values)) {
       ++counts_.pruned;
@@ -375,6 +470,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       memory_first_ = true;
       ++misfits_;
       too_large.push_back(values);
+      try_fewer(values);
       continue;
     }
     const MemoryBreakdown breakdown = estimator_.memory(plan);
@@ -404,6 +500,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     too_large.push_back(values);
     // Memory alone is the mildest kind of trouble.
     if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
+    try_fewer(values);
   }
   return none_fits;
 }

@@ -121,6 +121,16 @@ class FamilySearch {
   /// the stages have the same layers.
   bool try_choices(Plan plan, const LikeChoices& choices);
 
+  /// Prices the plan that computes so few blocks again that it just fits, where that plan may be the best. `plan` computes
+  /// nothing again, and needs too much memory. More blocks never take less time and never need more memory, so that of all
+  /// numbers of blocks this one is the best.
+  void try_blocks(Plan plan);
+  /// The same where every plan is priced, or where memory is what counts: of plans as small as with all blocks, and of those
+  /// that may be, the one of fewest blocks.
+  void try_blocks_by_memory(Plan plan);
+  /// Prices a plan that computes some blocks again.
+  void note_blocks(const Plan& plan);
+
   SearchCommons& commons_;
   const Estimator& estimator_;
   const SearchOptions& options_;

@@ -23,6 +23,26 @@ bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a search chooses blocks to compute again: whoever says how blocks are computed again has chosen himself.
+bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
+  const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::recompute_blocks)];
+  if (options.chosen[PlanChoice::recompute] || options.chosen[PlanChoice::recompute_blocks]) return false;
+  if (admitted && std::all_of(admitted->begin(), admitted->end(), [](int value) { return value == 0; })) return false;
+  const std::vector<Layer>& layers = facts.model->layers;
+  return std::any_of(layers.begin(), layers.end(), [](const Layer& layer) { return layer.block >= 0; });
+}
+
+}  // namespace
+
+VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
+    : options_(options),
+      facts_(facts),
+      devices_per_node_(devices_per_node),
+      several_nodes_(options.devices > devices_per_node),
+      chooses_blocks_(chooses_blocks(options, facts)) {}
+
 void set_choices(Plan& plan, const ChoiceValues& values) {
   for (std::size_t i = 0; i < plan_choice_count; ++i) plan_choices()[i].set(plan, values[i]);
 }
@@ -122,6 +142,12 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   return choices_.emplace(key, std::move(groups)).first->second;
 }
 
+bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
+  // What is computed again is not moved to the host and back, so that more of it may take less time.
+  return chooses_blocks_ && values[static_cast<std::size_t>(PlanChoice::recompute)] == 0 &&
+         values[static_cast<std::size_t>(PlanChoice::offload_activations)] == 0;
+}
+
 std::int64_t VariantSpace::count(const Plan& plan) const {
   const int axes = std::popcount(plan.mesh.family());
   const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
@@ -140,7 +166,11 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
   for (std::size_t divided = 0; divided < alike.size(); ++divided) {
     if (alike[divided] == 0) continue;
     each.micro_batches = example[divided];
-    for (const LikeChoices& group : choices(each)) all += alike[divided] * static_cast<std::int64_t>(group.size());
+    for (const LikeChoices& group : choices(each)) {
+      const auto some = std::count_if(group.begin(), group.end(),
+                                      [&](const ChoiceValues& values) { return may_recompute_blocks(values); });
+      all += alike[divided] * static_cast<std::int64_t>(group.size() + static_cast<std::size_t>(some));
+    }
   }
   known = all + 1;
   return placements * all;
@@ -152,9 +182,11 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
     const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
     return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
   }
-  // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it.
+  // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it. How many blocks are
+  // computed again follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
-  if (row.choice == PlanChoice::shard_group) {
+  // Both keep gathers inside a node.
+  if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
     return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
   }
   std::vector<int> values;
@@ -166,7 +198,8 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
 }
 
 bool VariantSpace::depends_on_others(PlanChoice choice) {
-  return choice == PlanChoice::shard_group || choice == PlanChoice::reshard || choice == PlanChoice::experts;
+  return choice == PlanChoice::shard_group || choice == PlanChoice::reshard || choice == PlanChoice::secondary_shards ||
+         choice == PlanChoice::experts;
 }
 
 bool VariantSpace::is_possible(const Plan& plan, const ChoiceValues& values) const {

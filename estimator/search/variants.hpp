@@ -26,11 +26,7 @@ using LikeChoices = std::vector<ChoiceValues>;
 /// The micro-batches, placements and other choices that plans of a search may have, beside their degrees.
 class VariantSpace {
  public:
-  VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
-      : options_(options),
-        facts_(facts),
-        devices_per_node_(devices_per_node),
-        several_nodes_(options.devices > devices_per_node) {}
+  VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node);
 
   [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const;
 
@@ -39,14 +35,18 @@ class VariantSpace {
   /// The choices that a plan of this mesh and with these micro-batches may have, by how they divide layers.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const;
 
-  /// How many there are, without making them.
+  /// Whether a plan with these choices, which computes nothing again, stands for plans that compute some blocks again, too.
+  /// How many blocks is no choice of these: the fewest that help are the best of each plan.
+  [[nodiscard]] bool may_recompute_blocks(const ChoiceValues& values) const;
+
+  /// How many there are, without making them. Some blocks computed again count once, however many they are.
   [[nodiscard]] std::int64_t count(const Plan& plan) const;
 
   /// The values of a choice that a plan of such a mesh may have, the simplest first. One that was asked for is among them,
   /// possible or not: the plan then has a limit.
   [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const;
 
-  /// Whether values of a choice may be possible with others than the first values of all other choices: what ZeRO shards,
+  /// Whether values of a choice may be possible with others than the first values of all other choices: how ZeRO-3 shards,
   /// and experts that need sequence parallelism.
   [[nodiscard]] static bool depends_on_others(PlanChoice choice);
 
@@ -74,6 +74,7 @@ class VariantSpace {
   const ModelFacts& facts_;
   int devices_per_node_;
   bool several_nodes_;
+  bool chooses_blocks_;  ///< to compute again
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
   /// By a rank's share of the batch, and what choices depend on: one more than there are for a placement.

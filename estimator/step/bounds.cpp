@@ -563,25 +563,26 @@ Bytes Estimator::kept_of(const Plan& plan, int stage_first, int stage_last) cons
   return known->second.earlier.allocated;
 }
 
-bool Estimator::needs_more_than(const Plan& plan, Bytes limit) const {
+bool Estimator::keeps_more_than(const Plan& plan, Bytes limit) const {
   // Shares of a whole are as large as they should be but for rounding of their own.
   constexpr double rounding = 1 - 1e-9;
-  const Bytes parameters = parameters_lower_bound(plan) * rounding;
-  if (parameters > limit) return true;
-  if (job_.assumptions.memory_reuse) return memory(plan).total() > limit;
+  if (parameters_lower_bound(plan) * rounding > limit) return true;
+  if (job_.assumptions.memory_reuse || plan.offload_activations) return false;
+  // After its last forward the first stage has all that its micro-batches keep, beside its parameters.
   const std::vector<int>& firsts = stages(plan);
-  if (!plan.offload_activations) {
-    // After its last forward the first stage has all that its micro-batches keep, beside its parameters.
-    const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
-                                                     static_cast<double>(plan.micro_batches), plan.virtual_stages);
-    const LayerCostTable& costs = table(plan);
-    MemoryBreakdown own = parameter_memory(
-        {stage_parameters(job_, costs, firsts[0], firsts[1]), stage_parameters(job_, costs, firsts[0], firsts[1], true)},
-        plan, parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision));
-    if (!has_whole_gradients(plan, job_.assumptions)) own.gradients = Bytes{};
-    if ((own.total() + kept_of(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit) return true;
-  }
-  return memory_of(plan, 0).total() > limit || memory(plan).total() > limit;
+  const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
+                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
+  const LayerCostTable& costs = table(plan);
+  MemoryBreakdown own = parameter_memory(
+      {stage_parameters(job_, costs, firsts[0], firsts[1]), stage_parameters(job_, costs, firsts[0], firsts[1], true)}, plan,
+      parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision));
+  if (!has_whole_gradients(plan, job_.assumptions)) own.gradients = Bytes{};
+  return (own.total() + kept_of(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
+}
+
+bool Estimator::needs_more_than(const Plan& plan, Bytes limit) const {
+  if (keeps_more_than(plan, limit)) return true;
+  return (!job_.assumptions.memory_reuse && memory_of(plan, 0).total() > limit) || memory(plan).total() > limit;
 }
 
 }  // namespace ddl

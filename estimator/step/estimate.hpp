@@ -137,6 +137,9 @@ class Estimator {
   /// Returns a lower bound of the memory of parameters, and of what the optimizer keeps of them, in the fullest stage of a
   /// plan of these choices, for any cuts of the stages.
   [[nodiscard]] Bytes parameters_lower_bound(const Plan& plan) const;
+  /// Returns whether parameters, and what the first stage keeps for backward, need more memory than that: a bound that costs
+  /// little where recomputation is what plans differ in.
+  [[nodiscard]] bool keeps_more_than(const Plan& plan, Bytes limit) const;
   /// Returns whether a plan needs more memory than that, without going through steps that do not matter to the answer.
   [[nodiscard]] bool needs_more_than(const Plan& plan, Bytes limit) const;
   [[nodiscard]] const Job& job() const { return job_; }
