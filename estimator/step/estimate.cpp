@@ -153,6 +153,7 @@ Estimator::Split& Estimator::split(const Plan& plan) const {
   split.placement = plan.placement;
   split.cuts.reset();
   split.staged.clear();
+  split.updates.clear();
   return split;
 }
 
@@ -444,9 +445,22 @@ Estimator::Taught Estimator::taught(const Plan& plan) const {
   return {step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts)};
 }
 
+const Updates& Estimator::updates(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  const std::tuple key(plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards, plan.offload,
+                       order_of(plan.schedule).keeps_two_parts);
+  auto& updates = split(plan).updates;
+  const auto known = updates.find(key);
+  if (known != updates.end()) return known->second;
+  return updates.emplace(key, updates_of(job_, plan, table(plan), firsts)).first->second;
+}
+
 Seconds Estimator::iteration(const Plan& plan) const {
-  Updates updates;
-  return Seconds(complete(plan, table(plan), stages(plan), staged(plan), updates).iteration());
+  const Updates& updates = this->updates(plan);
+  const Staged& staged = this->staged(plan);
+  Timing<double> timing = staged.timing;
+  finish(staged.step, updates, staged.step.origin, timing);
+  return Seconds(timing.iteration());
 }
 
 double Estimator::held_parts(const Plan& plan, int stage) const {

@@ -194,12 +194,15 @@ class Estimator {
     /// activations and gathered weights.
     std::optional<std::vector<int>> cuts;
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
+    /// What an iteration ends with, by what is sharded and offloaded, and whether ranks hold two parts of the layers.
+    std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
     std::vector<Fullest> fullest;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
+  [[nodiscard]] const Updates& updates(const Plan& plan) const;
   /// Returns the numbers of virtual stages that a plan may have, from 1 on.
   [[nodiscard]] const std::vector<int>& stretches_of(const Plan& plan) const;
   /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
