@@ -127,7 +127,8 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
       return !is_possible(plan, alone);
     });
   }
-  add_choices(plan, of_rows, plan_choice_count, {}, all);
+  Plan chosen = plan;
+  add_choices(chosen, of_rows, plan_choice_count, {}, all);
   const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
@@ -205,6 +206,10 @@ bool VariantSpace::depends_on_others(PlanChoice choice) {
 bool VariantSpace::is_possible(const Plan& plan, const ChoiceValues& values) const {
   Plan chosen = plan;
   set_choices(chosen, values);
+  return are_possible(chosen, values);
+}
+
+bool VariantSpace::are_possible(const Plan& chosen, const ChoiceValues& values) const {
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     const PlanChoiceRow& row = plan_choices()[i];
     const bool is_open = !options_.chosen[row.choice];
@@ -238,14 +243,15 @@ bool VariantSpace::has_shard_groups(const Plan& plan) const {
          data % devices_per_node_ == 0;
 }
 
-void VariantSpace::add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows,
-                               std::size_t rows, ChoiceValues values, LikeChoices& choices) const {
+void VariantSpace::add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+                               ChoiceValues values, LikeChoices& choices) const {
   if (rows == 0) {
-    if (is_possible(plan, values)) choices.push_back(values);
+    if (are_possible(plan, values)) choices.push_back(values);
     return;
   }
   for (const int value : of_rows[rows - 1]) {
     values[rows - 1] = value;
+    plan_choices()[rows - 1].set(plan, value);
     add_choices(plan, of_rows, rows - 1, values, choices);
   }
 }

@@ -60,8 +60,11 @@ class VariantSpace {
   [[nodiscard]] bool may_deal_experts(Plan plan) const;
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
-  /// Every possible combination of the first `rows` choices, the last of them outermost.
-  void add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+  /// Whether the values of open choices of a plan are possible together, which `values` repeats.
+  [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
+  /// Every possible combination of the first `rows` choices, the last of them outermost. `plan` has the values of the
+  /// others.
+  void add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
   /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
   /// micro-batches, whether these are enough and even, whether there are shard groups, and whether tokens can be split,
