@@ -161,7 +161,6 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .noun = "number of secondary shards",
        .last = most_shard_group,
        .first_number = 0,
-       .is_searched = false,
        .divides_layers = false,
        .trade = Trade::first_is_smallest,
        .never_better = std::nullopt,

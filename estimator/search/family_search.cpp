@@ -6,21 +6,31 @@
 #include <utility>
 
 namespace ddl {
+namespace {
 
-void FamilySearch::keep_first() {
-  std::vector<Estimate>& kept = result_.first;
-  std::vector<const Estimate*> order;
-  for (const Estimate& each : kept) order.push_back(&each);
-  std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return is_better(*a, *b); });
-  const bool is_full = order.size() >= static_cast<std::size_t>(options_.top);
-  if (is_full) order.resize(static_cast<std::size_t>(options_.top));
-  std::vector<Estimate> first;
-  first.reserve(order.size());
-  for (const Estimate* each : order) first.push_back(*each);
-  kept = std::move(first);
-  if (!is_full || kept.empty()) return;
-  last_kept_ = ranked(kept.back(), options_);
+/// The least number of blocks above `few` that meets a condition, which all larger ones meet, too; one more than `most`
+/// where none does.
+template <class Condition>
+int least_blocks(int few, int most, const Condition& is_met) {
+  int enough = most + 1;
+  while (enough - few > 1) {
+    const int middle = few + (enough - few) / 2;
+    (is_met(middle) ? enough : few) = middle;
+  }
+  return enough;
 }
+
+}  // namespace
+
+FamilySearch::FamilySearch(SearchCommons& commons, Family family)
+    : commons_(commons),
+      estimator_(commons.estimator),
+      options_(commons.options),
+      space_(commons.space),
+      family_(family),
+      may_break_limits_(options_.micro_batches.has_value() || asks_for_choices(options_)),
+      may_be_preferred_(options_.errors != nullptr && options_.tie > 0 &&
+                        is_known(estimator_.job().coefficients.learned, family)) {}
 
 Plan FamilySearch::plan_of(const Mesh& mesh) const {
   Plan plan;
@@ -32,111 +42,64 @@ Plan FamilySearch::plan_of(const Mesh& mesh) const {
   return plan;
 }
 
-Candidates FamilySearch::candidates(Family family, const std::vector<Mesh>& degrees, std::int64_t all) {
-  Candidates candidates;
-  candidates.family = family;
-  nearest_.reset();
-  Plan plan = plan_of({});
-  for (const Mesh& mesh : degrees) {
-    // Of degrees with many divisors there are millions: whoever waits sees how far it is.
-    constexpr std::int64_t often = 1024;
-    if (options_.go_on && looked_at_++ % often == 0 && !options_.go_on(looked_at_, all)) {
-      result_.stopped = true;
-      break;
-    }
-    plan.mesh = mesh;
-    const std::int64_t count = space_.count(plan);
-    const Limits limits = estimator_.limits(plan);
-    if (!limits.empty()) {
-      result_.considered += count;
-      reject(plan, limits);
-      continue;
-    }
-    candidates.meshes.push_back({lower_bound(plan).value(), count, &mesh});
+bool FamilySearch::admits(const Mesh& mesh) {
+  const Plan plan = plan_of(mesh);
+  const Limits limits = estimator_.limits(plan);
+  if (limits.empty()) return true;
+  shapeless_ += space_.count(plan);
+  if (!nearest_shape_ || miss(limits) < miss(*nearest_shape_)) {
+    nearest_shape_.emplace();
+    nearest_shape_->plan = plan;
+    nearest_shape_->limits = limits;
   }
-  candidates.nearest = nearest_;
-  std::stable_sort(candidates.meshes.begin(), candidates.meshes.end(), [&](const auto& a, const auto& b) {
-    if (rounded(a.bound) != rounded(b.bound)) return a.bound < b.bound;
-    return simplicity_of(plan_of(*a.mesh)) < simplicity_of(plan_of(*b.mesh));
-  });
-  return candidates;
+  return false;
 }
 
-bool FamilySearch::run(const Candidates& candidates, std::int64_t all) {
-  const SearchResult before = counts();
-  // Plans that fit come first, whatever they take. Where there is none, what is at risk is looked for.
-  allowed_ = options_.all || options_.allow_risk ? Verdict::at_risk : Verdict::fits;
-  try_all(candidates, all);
-  const bool is_without = !best_ && !outdone_ && !result_.stopped;
-  if (is_without && allowed_ == Verdict::fits) {
-    allowed_ = Verdict::at_risk;
-    if (has_risk_) {
-      restore(before);
-      try_all(candidates, all);
-    }
-  }
-  if (!best_ && !outdone_ && !result_.stopped && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
-    save_most(nearest_->plan);
-    if (const std::optional<Plan> plan = smallest(candidates)) save_most(*plan);
-  }
-  if (best_) {
-    result_.best.push_back(estimator_.estimate(best_->plan));
-    leaders_.push_back(rank_of(*best_, options_.objective));
-    std::sort(leaders_.begin(), leaders_.end());
-  } else if (outdone_) {
-    result_.behind.push_back(candidates.family);
-  } else if (nearest_ && !result_.stopped) {
-    result_.rejected.push_back(*nearest_);
-  }
-  return !result_.stopped;
-}
-
-bool FamilySearch::is_better(const Estimate& a, const Estimate& b) const {
-  return preferred(ranked(a, options_), ranked(b, options_), options_.objective);
-}
-
-SearchResult FamilySearch::counts() const {
-  SearchResult counts;
-  counts.considered = result_.considered;
-  counts.pruned = result_.pruned;
-  counts.priced = result_.priced;
-  counts.feasible = result_.feasible;
-  return counts;
-}
-
-void FamilySearch::restore(const SearchResult& counts) {
-  result_.considered = counts.considered;
-  result_.pruned = counts.pruned;
-  result_.priced = counts.priced;
-  result_.feasible = counts.feasible;
-}
-
-void FamilySearch::try_all(const Candidates& candidates, std::int64_t all) {
+void FamilySearch::begin(Verdict allowed) {
+  allowed_ = allowed;
   best_.reset();
-  nearest_ = candidates.nearest;
+  nearest_ = nearest_shape_;
   outdone_ = has_risk_ = false;
-  Plan plan = plan_of({});
-  for (const Candidates::Candidate& candidate : candidates.meshes) {
-    if (options_.go_on && !options_.go_on(result_.considered, all)) {
-      result_.stopped = true;
-      break;
-    }
-    plan.mesh = *candidate.mesh;
-    result_.considered += candidate.count;
-    if (beaten(Seconds(candidate.bound), plan)) {
-      result_.pruned += candidate.count;
-      continue;
-    }
-    // One plan that cannot fit says as much as all of them.
-    const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
-    if (cannot_fit && nearest_ && !options_.all) continue;
-    try_variants(plan);
+  counts_ = {};
+}
+
+void FamilySearch::give_up(std::int64_t count) {
+  counts_.considered += count;
+  counts_.pruned += count;
+}
+
+void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
+  counts_.considered += count;
+  const Plan plan = plan_of(mesh);
+  // One plan that cannot fit says as much as all of them.
+  const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
+  if (cannot_fit && nearest_ && !options_.all) return;
+  try_variants(plan);
+}
+
+void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
+  allowed_ = Verdict::at_risk;
+  if (best_ || outdone_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
+  save_most(nearest_->plan);
+  if (const std::optional<Plan> plan = smallest(meshes)) save_most(*plan);
+}
+
+void FamilySearch::report(bool finished, SearchResult& result) const {
+  result.considered += shapeless_ + counts_.considered;
+  result.pruned += counts_.pruned;
+  result.priced += counts_.priced;
+  result.feasible += counts_.feasible;
+  result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
+  if (best_) {
+    result.best.push_back(estimator_.estimate(best_->plan));
+  } else if (outdone_) {
+    result.behind.push_back(family_);
+  } else if (nearest_ && finished) {
+    result.rejected.push_back(*nearest_);
   }
 }
 
-bool FamilySearch::has_rivals() const {
-  return best_ || (options_.top > 0 && leaders_.size() >= static_cast<std::size_t>(options_.top));
-}
+bool FamilySearch::has_rivals() const { return best_ || commons_.leaders.are_enough(); }
 
 bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (options_.all) return false;
@@ -146,8 +109,6 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   // A bound is a sum of parts in an order of its own.
   constexpr double rounding = 1 - 1e-11;
   const double time = rounded(bound.value() * rounding);
-  const auto wanted = static_cast<std::size_t>(options_.top);
-  const bool led = wanted > 0 && leaders_.size() >= wanted;
   // The plan may turn out to be as good as is allowed at the moment.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
@@ -155,11 +116,8 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
     return time > known.first || (time == known.first && Rank{verdict, time, 0.0, simplicity_of(plan)} >= known);
   };
   if (best_ && is_behind(best_rank_)) return true;
-  if (!led) return false;
-  // What ties with the last that is wanted may come before it.
-  Rank last = leaders_[wanted - 1];
-  last.first *= 1 + options_.tie;
-  if (!is_behind(last)) return false;
+  const std::optional<Rank>& last = commons_.leaders.last();
+  if (!last || may_be_preferred_ || !is_behind(*last)) return false;
   outdone_ = true;
   return true;
 }
@@ -170,30 +128,6 @@ Bytes FamilySearch::least_memory(Plan plan) const {
   return estimator_.memory_lower_bound(plan);
 }
 
-const FamilySearch::BareBounds& FamilySearch::bare_bounds(Plan plan) {
-  // What runs have taught makes kernels cheaper, and differs between families.
-  const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
-  BareBounds& known = bare_bounds_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline]}];
-  if (!known.empty()) return known;
-  for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
-    plan.micro_batches = micro_batches;
-    known.emplace_back(estimator_.bare_lower_bound(plan).value(), micro_batches);
-    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline whole batches are the fastest
-  }
-  std::sort(known.begin(), known.end());
-  return known;
-}
-
-Seconds FamilySearch::lower_bound(Plan plan) {
-  Seconds least(std::numeric_limits<double>::max());
-  for (const auto& [bare, micro_batches] : bare_bounds(plan)) {
-    if (bare >= least.value()) break;
-    plan.micro_batches = micro_batches;
-    least = min(least, estimator_.lower_bound(plan));
-  }
-  return least;
-}
-
 void FamilySearch::reject(const Plan& plan, const Limits& limits) {
   if (nearest_ && miss(limits) >= miss(*nearest_)) return;
   Estimate estimate;
@@ -202,13 +136,13 @@ void FamilySearch::reject(const Plan& plan, const Limits& limits) {
   note(estimate);
 }
 
-std::optional<Plan> FamilySearch::smallest(const Candidates& candidates) const {
+std::optional<Plan> FamilySearch::smallest(const std::vector<const Mesh*>& meshes) const {
   constexpr std::size_t tried = 500;
   std::optional<Plan> found;
   Bytes least{};
-  const std::size_t step = candidates.meshes.size() / tried + 1;
-  for (std::size_t i = 0; i < candidates.meshes.size(); i += step) {
-    Plan plan = plan_of(*candidates.meshes[i].mesh);
+  const std::size_t step = meshes.size() / tried + 1;
+  for (std::size_t i = 0; i < meshes.size(); i += step) {
+    Plan plan = plan_of(*meshes[i]);
     plan.micro_batches = space_.micro_batches(plan).back();
     for (const PlanChoiceRow& row : plan_choices()) {
       const std::vector<int> values = space_.values_of(row, plan);
@@ -216,7 +150,7 @@ std::optional<Plan> FamilySearch::smallest(const Candidates& candidates) const {
     }
     const Bytes needed = estimator_.memory(plan).total();
     if (!found || needed < least) {
-      found = plan_of(*candidates.meshes[i].mesh);
+      found = plan_of(*meshes[i]);
       least = needed;
     }
   }
@@ -243,22 +177,15 @@ void FamilySearch::note(const Estimate& estimate) {
 }
 
 void FamilySearch::note(const RankedPlan& feasible) {
-  ++result_.feasible;
+  ++counts_.feasible;
   if (options_.all) {
-    result_.ranked.push_back(feasible);
-    keep(feasible);
+    ranked_.push_back(feasible);
+    commons_.first.keep(feasible);
   }
   if (best_ && !preferred(feasible, *best_, options_.objective)) return;
   best_ = feasible;
   best_rank_ = rank_of(feasible, options_.objective);
-}
-
-void FamilySearch::keep(const RankedPlan& feasible) {
-  const auto wanted = static_cast<std::size_t>(options_.top);
-  if (wanted == 0) return;
-  if (last_kept_ && !preferred(feasible, *last_kept_, options_.objective)) return;
-  result_.first.push_back(estimator_.estimate(feasible.plan));
-  if (result_.first.size() >= 2 * wanted + 1000) keep_first();
+  commons_.leaders.set(family_, best_rank_);
 }
 
 std::optional<Bytes> FamilySearch::hopeless_memory() const {
@@ -312,19 +239,25 @@ void FamilySearch::try_variants(Plan plan) {
       plan.placement = placement;
       // Bounds that cost more to work out are closer.
       const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(estimator_.placed_lower_bound(asked(plan)), plan));
+      if (placed_beaten) {
+        for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
+        continue;
+      }
       for (std::size_t group = 0; group < groups.size(); ++group) {
         const LikeChoices& choices = groups[group];
-        if (!placed_beaten && are_hopeless(plan, choices)) {
+        if (are_hopeless(plan, choices)) {
           ++misfits_;
           continue;
         }
         set_choices(plan, choices.front());
         const auto is_beaten = [&] {
-          return may_be_beaten() && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
-                                     (!memory_first_ && beaten(estimator_.layers_time(plan), simplest(plan))));
+          return may_be_beaten() && (beaten(estimator_.split_lower_bound(plan), simplest(plan)) ||
+                                     beaten(estimator_.uncut_time(plan), simplest(plan)) ||
+                                     (!memory_first_ && (beaten(estimator_.cut_time(plan), simplest(plan)) ||
+                                                         beaten(estimator_.layers_time(plan), simplest(plan)))));
         };
-        if (placed_beaten || is_beaten()) {
-          result_.pruned += static_cast<std::int64_t>(choices.size());
+        if (is_beaten()) {
+          counts_.pruned += static_cast<std::int64_t>(choices.size());
           continue;
         }
         // Where the ranks are matters to memory by the layers of the stages alone.
@@ -402,6 +335,76 @@ bool FamilySearch::is_never_better(const ChoiceValues& values, const ChoiceValue
   return false;
 }
 
+void FamilySearch::try_blocks(Plan plan) {
+  plan.recompute = Recompute::full;
+  const Bytes available = estimator_.job().machine.device.memory;
+  const auto is_too_slow = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    return has_rivals() && beaten(estimator_.iteration(plan), plan);
+  };
+  const auto keeps_little = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    return !estimator_.keeps_more_than(plan, available);
+  };
+  const auto fits = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    return !estimator_.needs_more_than(plan, available) && verdict_of(estimator_.memory(plan), available) <= allowed_;
+  };
+  const int most = estimator_.most_blocks_again(plan);
+  if (most == 0 || is_too_slow(1)) return;
+  // What is kept for backward costs little, and says how many blocks it takes at least.
+  const int least = least_blocks(0, most, keeps_little);
+  if (least > most || (least > 1 && is_too_slow(least))) return;
+  int few = least - 1, enough = least;
+  for (int step = 1; enough <= most && !fits(enough); step *= 2) {
+    few = enough;
+    if (enough == most || is_too_slow(enough + 1)) return;
+    enough = std::min(enough + step, most);
+  }
+  if (enough > most) return;
+  enough = least_blocks(few, enough - 1, fits);
+  if (is_too_slow(enough)) return;
+  plan.recompute_blocks = enough;
+  note_blocks(plan);
+}
+
+void FamilySearch::try_blocks_by_memory(Plan plan) {
+  const Bytes available = estimator_.job().machine.device.memory;
+  const auto needs = [&](int blocks) {
+    plan.recompute_blocks = blocks;
+    const MemoryBreakdown& memory = estimator_.memory(plan);
+    return std::pair(verdict_of(memory, available), rounded(memory.total().value()));
+  };
+  const auto [verdict_without, without] = needs(0);
+  plan.recompute = Recompute::full;
+  const auto [verdict, least] = needs(0);
+  const bool may_be_best = options_.all || !best_ || least <= best_rank_.first;
+  const int most = may_be_best && verdict <= allowed_ ? estimator_.most_blocks_again(plan) : 0;
+  int last = 0;
+  const auto add = [&](Verdict worst, double largest) {
+    const int enough = least_blocks(0, most, [&](int blocks) {
+      const auto [its_verdict, memory] = needs(blocks);
+      return its_verdict <= worst && memory <= largest;
+    });
+    if (enough > most || enough == last) return;
+    last = plan.recompute_blocks = enough;
+    note_blocks(plan);
+  };
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (options_.all && verdict_without > Verdict::at_risk) add(Verdict::at_risk, any);
+  if (options_.all && verdict_without > Verdict::fits && verdict == Verdict::fits) add(Verdict::fits, any);
+  if (without > least) add(verdict, least);
+}
+
+void FamilySearch::note_blocks(const Plan& plan) {
+  const MemoryBreakdown& breakdown = estimator_.memory(plan);
+  if (estimator_.host_limit(plan, breakdown)) return;
+  const Verdict verdict = verdict_of(breakdown, estimator_.job().machine.device.memory);
+  const Bytes memory = breakdown.total();
+  ++counts_.priced;
+  note(RankedPlan{plan, estimator_.iteration(plan), memory, options_.allow_risk ? Verdict::fits : verdict});
+}
+
 bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
@@ -430,13 +433,23 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     });
   };
   bool none_fits = true;
+  const auto try_fewer = [&](const ChoiceValues& values) {
+    if (!by_time || !space_.may_recompute_blocks(values)) return;
+    set_choices(plan, values);
+    try_blocks(plan);
+  };
   for (const ChoiceValues& values : choices) {
     if (!options_.all && (is_never_better(values, choices.front()) || (by_time && is_too_large(values)))) {
-      ++result_.pruned;
+      ++counts_.pruned;
+      if (!is_never_better(values, choices.front())) try_fewer(values);
       continue;
     }
+    if (!by_time && space_.may_recompute_blocks(values)) {
+      set_choices(plan, values);
+      try_blocks_by_memory(plan);
+    }
     if (by_time && is_needless(values)) {
-      ++result_.pruned;
+      ++counts_.pruned;
       none_fits = false;
       continue;
     }
@@ -445,7 +458,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     const auto is_too_slow = [&] {
       iteration = estimator_.iteration(plan);
       if (!by_time || !beaten(*iteration, plan)) return false;
-      ++result_.pruned;
+      ++counts_.pruned;
       settled.push_back(values);
       none_fits = false;
       return true;
@@ -457,11 +470,12 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       memory_first_ = true;
       ++misfits_;
       too_large.push_back(values);
+      try_fewer(values);
       continue;
     }
     const MemoryBreakdown breakdown = estimator_.memory(plan);
     if (const auto limit = estimator_.host_limit(plan, breakdown)) {
-      ++result_.priced;
+      ++counts_.priced;
       none_fits = false;
       Limits limits;
       limits.add(*limit);
@@ -474,18 +488,19 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     memory_first_ = verdict > allowed_;
     if (verdict <= allowed_) {
       if (!time_first && is_too_slow()) continue;
-      ++result_.priced;
+      ++counts_.priced;
       none_fits = false;
       settled.push_back(values);
       note(RankedPlan{plan, *iteration, memory, options_.allow_risk ? Verdict::fits : verdict});
       continue;
     }
-    ++result_.priced;
+    ++counts_.priced;
     has_risk_ = has_risk_ || verdict == Verdict::at_risk;
     ++misfits_;
     too_large.push_back(values);
     // Memory alone is the mildest kind of trouble.
     if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
+    try_fewer(values);
   }
   return none_fits;
 }

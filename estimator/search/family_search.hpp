@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <tuple>
-#include <utility>
 #include <vector>
 
+#include "estimator/search/first_plans.hpp"
+#include "estimator/search/leaders.hpp"
+#include "estimator/search/mesh_bounds.hpp"
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/search/variants.hpp"
@@ -14,48 +14,55 @@
 
 namespace ddl {
 
-/// Meshes of one family that no limit of their shape rules out, each with a bound, the most promising first.
-struct Candidates {
-  struct Candidate {
-    double bound = 0;
-    std::int64_t count = 0;  ///< of plans
-    const Mesh* mesh = nullptr;
-  };
-  Family family = 0;
-  std::vector<Candidate> meshes;
-  std::optional<Estimate> nearest;  ///< of those ruled out
+/// What the searches of all families have in common.
+struct SearchCommons {
+  SearchCommons(const Estimator& its_estimator, const SearchOptions& its_options)
+      : estimator(its_estimator),
+        options(its_options),
+        space(its_options, its_estimator.job().facts, its_estimator.job().machine.devices_per_node()),
+        bounds(its_estimator, space),
+        leaders(its_options),
+        first(its_estimator, its_options) {}
+
+  const Estimator& estimator;
+  const SearchOptions& options;
+  VariantSpace space;
+  MeshBounds bounds;
+  Leaders leaders;
+  FirstPlans first;
 };
 
-/// Prices the variants of families and keeps the best of each.
+/// Prices variants of one family's plans, mesh by mesh, and keeps the best of them.
 class FamilySearch {
  public:
-  FamilySearch(const Estimator& estimator, const SearchOptions& options, SearchResult& result)
-      : estimator_(estimator),
-        options_(options),
-        result_(result),
-        space_(options, estimator.job().facts, estimator.job().machine.devices_per_node()),
-        may_break_limits_(options.micro_batches.has_value() || asks_for_choices(options)) {}
+  FamilySearch(SearchCommons& commons, Family family);
 
-  [[nodiscard]] const VariantSpace& space() const { return space_; }
+  [[nodiscard]] Family family() const { return family_; }
 
-  /// Of the plans that were kept the first that are wanted, ranked.
-  void keep_first();
+  /// Takes a mesh of the family; returns whether no limit of its shape rules it out.
+  bool admits(const Mesh& mesh);
+  /// A plan of these degrees with the first value of each choice.
+  [[nodiscard]] Plan plan_of(const Mesh& mesh) const;
+  /// How many plans of these degrees there are.
+  [[nodiscard]] std::int64_t count(const Mesh& mesh) const { return commons_.space.count(plan_of(mesh)); }
 
-  /// Rules out what can be ruled out without pricing.
-  Candidates candidates(Family family, const std::vector<Mesh>& degrees, std::int64_t all);
+  /// Plans that fit come first, whatever they take. Where there is none, what is at risk is looked for.
+  void begin(Verdict allowed);
+  /// Whether all plans of these degrees, which take no less than `bound`, are behind better ones.
+  [[nodiscard]] bool is_beaten(Seconds bound, const Mesh& mesh) { return beaten(bound, plan_of(mesh)); }
+  /// Gives up `count` plans that are beaten.
+  void give_up(std::int64_t count);
+  /// Prices those of `count` plans of these degrees that may be the best.
+  void try_mesh(const Mesh& mesh, std::int64_t count);
+  /// Whether nothing was found but plans at risk, which were not allowed.
+  [[nodiscard]] bool asks_for_risk() const { return !best_ && !outdone_ && allowed_ == Verdict::fits && has_risk_; }
+  /// Looks for what comes nearest to fitting where nothing fits. `meshes`: all that were admitted.
+  void end(const std::vector<const Mesh*>& meshes);
 
-  /// Of `all` plans; whether to go on.
-  bool run(const Candidates& candidates, std::int64_t all);
-
-  /// Whether `a` is ranked before `b`.
-  [[nodiscard]] bool is_better(const Estimate& a, const Estimate& b) const;
+  /// Adds what was found to a result; `finished`: all plans were looked at.
+  void report(bool finished, SearchResult& result) const;
 
  private:
-  [[nodiscard]] SearchResult counts() const;
-  void restore(const SearchResult& counts);
-
-  void try_all(const Candidates& candidates, std::int64_t all);
-
   /// Whether plans are known that are better than these are at best: of this family, or as many of other families as anybody
   /// wants to see. `plan`: the simplest of them.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
@@ -65,19 +72,10 @@ class FamilySearch {
   /// A lower bound of the memory of all plans with these degrees, whatever may lie in the memory of the host.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
 
-  /// A plan of these degrees with the first value of each choice.
-  [[nodiscard]] Plan plan_of(const Mesh& mesh) const;
-  /// Bounds without exchanges of plans with so many stages and parts of the batch, by micro-batches, the least one first.
-  using BareBounds = std::vector<std::pair<double, std::int64_t>>;
-  [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
-  /// Of the plan with whichever micro-batches suit it best. Micro-batches whose bound without exchanges is longer than
-  /// another's bound are left out.
-  [[nodiscard]] Seconds lower_bound(Plan plan);
-
   void reject(const Plan& plan, const Limits& limits);
 
   /// The plan that needs the least memory with everything saved; of very many a sample, evenly spread.
-  [[nodiscard]] std::optional<Plan> smallest(const Candidates& candidates) const;
+  [[nodiscard]] std::optional<Plan> smallest(const std::vector<const Mesh*>& meshes) const;
 
   /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.
   void save_most(Plan plan);
@@ -85,9 +83,6 @@ class FamilySearch {
   void note(const Estimate& estimate);
 
   void note(const RankedPlan& feasible);
-
-  /// Takes a plan that may be among the first, while its prices are at hand.
-  void keep(const RankedPlan& feasible);
 
   /// Memory that a plan has to exceed so that nothing more needs to be known of it: it neither fits nor comes nearer to
   /// fitting than all before it. Nothing if there is no such amount.
@@ -126,10 +121,26 @@ class FamilySearch {
   /// the stages have the same layers.
   bool try_choices(Plan plan, const LikeChoices& choices);
 
+  /// Prices the plan that computes so few blocks again that it just fits, where that plan may be the best. `plan` computes
+  /// nothing again, and needs too much memory. More blocks never take less time and never need more memory, so that of all
+  /// numbers of blocks this one is the best.
+  void try_blocks(Plan plan);
+  /// The same where every plan is priced, or where memory is what counts: of plans as small as with all blocks, and of those
+  /// that may be, the one of fewest blocks.
+  void try_blocks_by_memory(Plan plan);
+  /// Prices a plan that computes some blocks again.
+  void note_blocks(const Plan& plan);
+
+  SearchCommons& commons_;
   const Estimator& estimator_;
   const SearchOptions& options_;
-  SearchResult& result_;
-  VariantSpace space_;
+  const VariantSpace& space_;
+  Family family_;
+  bool may_break_limits_;                  ///< what was asked for may be impossible
+  bool may_be_preferred_;                  ///< runs have taught about the family: it may come first as it is known best
+  std::optional<Estimate> nearest_shape_;  ///< of those that limits of their shape rule out
+  std::int64_t shapeless_ = 0;             ///< plans ruled out by their shape
+  SearchCounts counts_;                    ///< of the others
   std::optional<RankedPlan> best_;
   Rank best_rank_;
   std::optional<Estimate> nearest_;
@@ -138,12 +149,8 @@ class FamilySearch {
   bool outdone_ = false;                ///< by plans of other families
   std::int64_t misfits_ = 0;            ///< plans without enough memory
   bool memory_first_ = false;           ///< the latest plan did not fit: of the next one the memory is worked out first
-  std::int64_t looked_at_ = 0;          ///< degrees
-  bool may_break_limits_;               ///< what was asked for may be impossible
   Least least_;
-  std::optional<RankedPlan> last_kept_;
-  std::map<std::tuple<Family, std::int64_t, int>, BareBounds> bare_bounds_;
-  std::vector<Rank> leaders_;  ///< the best of each family so far, best first
+  std::vector<RankedPlan> ranked_;  ///< with SearchOptions::all: every feasible plan
 };
 
 }  // namespace ddl

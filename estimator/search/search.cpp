@@ -3,8 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
 #include <string_view>
-#include <utility>
+#include <tuple>
+#include <vector>
 
 #include "estimator/search/degrees.hpp"
 #include "estimator/search/family_search.hpp"
@@ -27,47 +35,187 @@ std::optional<Objective> parse_objective(std::string_view text) {
 
 namespace {
 
-SearchResult search_once(const Estimator& estimator, const SearchOptions& options) {
-  SearchResult result;
-  const Degrees degrees(options, estimator.job().facts);
-  FamilySearch families(estimator, options, result);
-  std::vector<Candidates> candidates;
-  std::int64_t all_degrees = 0;
-  for (const auto& [family, plans] : degrees.by_family()) all_degrees += static_cast<std::int64_t>(plans.size());
-  for (const auto& [family, plans] : degrees.by_family()) {
-    candidates.push_back(families.candidates(family, plans, all_degrees));
-    if (result.stopped) break;
+/// The meshes of a family, the most promising first. A bound that costs little stands for a closer one until it comes first.
+class Meshes {
+ public:
+  struct Entry {
+    double bound = 0;
+    bool is_full = false;  ///< the closer bound
+    std::size_t mesh = 0;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+  };
+
+  void add(const Entry& entry) { entries_.push(entry); }
+  void clear() { entries_ = {}; }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] const Entry& first() const { return entries_.top(); }
+  void drop_first() { entries_.pop(); }
+
+ private:
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> entries_;
+};
+
+/// The search of all families at once.
+class Search {
+ public:
+  Search(const Estimator& estimator, const SearchOptions& options)
+      : options_(options), degrees_(options, estimator.job().facts), commons_(estimator, options) {}
+
+  SearchResult result() {
+    look_at_shapes();
+    std::vector<std::size_t> families(families_.size());
+    std::iota(families.begin(), families.end(), std::size_t{0});
+    const bool risk = options_.all || options_.allow_risk;
+    try_all(families, risk ? Verdict::at_risk : Verdict::fits);
+    if (!stopped_) {
+      std::erase_if(families, [&](std::size_t each) { return !families_[each].search.asks_for_risk(); });
+      if (!families.empty()) try_all(families, Verdict::at_risk);
+    }
+    SearchResult result;
+    result.stopped = stopped_;
+    for (const std::size_t family : reported()) {
+      OfFamily& each = families_[family];
+      if (!stopped_) each.search.end(each.meshes);
+      each.search.report(is_finished(each), result);
+    }
+    result.first = commons_.first.ranked_first();
+    rank(result);
+    return result;
   }
-  // Simple families first, which are few plans, and of those the promising ones: the others are measured against good plans.
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidates& a, const Candidates& b) {
-    const auto first = [](const Candidates& c) {
-      return std::pair(std::popcount(c.family), c.meshes.empty() ? 0.0 : c.meshes.front().bound);
+
+ private:
+  /// The axes of a family, the least bound of its plans, and its index: the simple and promising ones come first.
+  using Place = std::tuple<int, double, std::size_t>;
+
+  struct OfFamily {
+    FamilySearch search;
+    std::vector<const Mesh*> meshes;   ///< that no limit of their shape rules out
+    std::vector<std::int64_t> counts;  ///< of plans of each of them
+    Meshes left;
+  };
+
+  /// Rules out what can be ruled out without pricing.
+  void look_at_shapes() {
+    std::int64_t all = 0, done = 0;
+    for (const auto& [family, meshes] : degrees_.by_family()) all += static_cast<std::int64_t>(meshes.size());
+    for (const auto& [family, meshes] : degrees_.by_family()) {
+      OfFamily& own = families_.emplace_back(OfFamily{FamilySearch(commons_, family), {}, {}, {}});
+      for (const Mesh& mesh : meshes) {
+        // Of degrees with many divisors there are millions: whoever waits sees how far it is.
+        constexpr std::int64_t often = 1024;
+        if (done++ % often == 0 && stops(done, all)) return;
+        if (!own.search.admits(mesh)) continue;
+        own.meshes.push_back(&mesh);
+        own.counts.push_back(own.search.count(mesh));
+        all_plans_ += own.counts.back();
+      }
+    }
+    has_all_shapes_ = true;
+  }
+
+  void try_all(const std::vector<std::size_t>& families, Verdict allowed) {
+    for (const std::size_t family : families) {
+      OfFamily& own = families_[family];
+      own.search.begin(allowed);
+      own.left.clear();
+      for (std::size_t mesh = 0; mesh < own.meshes.size(); ++mesh) {
+        const double bound = commons_.bounds.bare(own.search.plan_of(*own.meshes[mesh])).value();
+        own.left.add({bound, false, mesh});
+      }
+    }
+    // Simple families first, which are few plans, and of those the promising ones.
+    const auto first_bound = [&](std::size_t family) {
+      OfFamily& own = families_[family];
+      while (!own.left.empty() && !own.left.first().is_full) refine(own);
+      return own.left.empty() ? 0.0 : own.left.first().bound;
     };
-    return first(a) < first(b);
-  });
-  std::int64_t all = result.considered;
-  for (const Candidates& each : candidates) {
-    for (const Candidates::Candidate& mesh : each.meshes) all += mesh.count;
+    std::vector<Place> order;
+    for (const std::size_t family : families)
+      order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
+    std::sort(order.begin(), order.end());
+    if (order_.empty()) order_ = order;
+    // Of each family the most promising mesh, so that the others are measured against good plans.
+    done_ = 0;
+    for (const std::size_t tries : {std::size_t{1}, std::numeric_limits<std::size_t>::max()}) {
+      for (const auto& [axes, bound, family] : order) try_some(families_[family], tries);
+    }
   }
-  for (const Candidates& each : candidates) {
-    if (result.stopped || !families.run(each, all)) break;
+
+  /// All families in the order in which they were first tried.
+  [[nodiscard]] std::vector<std::size_t> reported() const {
+    std::vector<std::size_t> families;
+    for (const auto& [axes, bound, family] : order_) families.push_back(family);
+    return families;
   }
-  families.keep_first();
-  std::stable_sort(result.best.begin(), result.best.end(),
-                   [&](const Estimate& a, const Estimate& b) { return families.is_better(a, b); });
-  if (options.tie > 0 && !options.all && options.objective != Objective::memory) {
-    const auto wanted = options.top > 0 ? static_cast<std::size_t>(options.top) : result.best.size();
-    Ties(estimator, options, families.space()).settle(result.best, wanted);
+
+  /// Gives the first mesh of a family its closer bound.
+  void refine(OfFamily& own) {
+    Meshes::Entry entry = own.left.first();
+    own.left.drop_first();
+    entry.bound = commons_.bounds.full(own.search.plan_of(*own.meshes[entry.mesh])).value();
+    entry.is_full = true;
+    own.left.add(entry);
   }
-  std::stable_sort(result.ranked.begin(), result.ranked.end(),
-                   [&](const RankedPlan& a, const RankedPlan& b) { return preferred(a, b, options.objective); });
-  return result;
-}
+
+  /// Tries at most so many meshes of a family, those not counted that are beaten.
+  void try_some(OfFamily& own, std::size_t tries) {
+    while (!own.left.empty() && tries > 0) {
+      if (stops(done_, all_plans_)) return;
+      const Meshes::Entry entry = own.left.first();
+      const Mesh& mesh = *own.meshes[entry.mesh];
+      const std::int64_t count = own.counts[entry.mesh];
+      const bool beaten = own.search.is_beaten(Seconds(entry.bound), mesh);
+      if (!beaten && !entry.is_full) {
+        refine(own);
+        continue;
+      }
+      own.left.drop_first();
+      done_ += count;
+      if (beaten) {
+        own.search.give_up(count);
+      } else {
+        own.search.try_mesh(mesh, count);
+        --tries;
+      }
+    }
+  }
+
+  /// Whether all plans of a family were looked at.
+  [[nodiscard]] bool is_finished(const OfFamily& own) const {
+    return !stopped_ || (has_all_shapes_ && own.left.empty() && !own.search.asks_for_risk());
+  }
+
+  /// Whether whoever asked has seen enough.
+  bool stops(std::int64_t done, std::int64_t all) {
+    stopped_ = stopped_ || (options_.go_on && !options_.go_on(done, all));
+    return stopped_;
+  }
+
+  void rank(SearchResult& result) const {
+    const auto is_better = [&](const RankedPlan& a, const RankedPlan& b) { return preferred(a, b, options_.objective); };
+    std::stable_sort(result.best.begin(), result.best.end(), [&](const Estimate& a, const Estimate& b) {
+      return is_better(ranked(a, options_), ranked(b, options_));
+    });
+    if (options_.tie > 0 && !options_.all && options_.objective != Objective::memory) {
+      const auto wanted = options_.top > 0 ? static_cast<std::size_t>(options_.top) : result.best.size();
+      Ties(commons_.estimator, options_, commons_.space).settle(result.best, wanted);
+    }
+    std::stable_sort(result.ranked.begin(), result.ranked.end(), is_better);
+  }
+
+  const SearchOptions& options_;
+  Degrees degrees_;
+  SearchCommons commons_;
+  std::vector<OfFamily> families_;
+  std::vector<Place> order_;
+  std::int64_t all_plans_ = 0, done_ = 0;
+  bool has_all_shapes_ = false, stopped_ = false;
+};
 
 }  // namespace
 
 SearchResult search(const Estimator& estimator, const SearchOptions& options) {
-  SearchResult result = search_once(estimator, options);
+  SearchResult result = Search(estimator, options).result();
   const auto is_open = [&](const PlanChoiceRow& row) {
     const auto& admitted = options.admitted[static_cast<std::size_t>(row.choice)];
     return row.needs_host && !options.chosen[row.choice] && (!admitted || admitted->size() > 1);
@@ -77,7 +225,7 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   if (!may_offload || !result.best.empty() || result.stopped) return result;
   SearchOptions with_host = options;
   with_host.offloads = true;
-  SearchResult offloaded = search_once(estimator, with_host);
+  SearchResult offloaded = Search(estimator, with_host).result();
   return offloaded.best.empty() ? result : offloaded;
 }
 

@@ -60,16 +60,20 @@ struct RankedPlan {
   Verdict verdict = Verdict::fits;
 };
 
-struct SearchResult {
+/// How many plans came to which end.
+struct SearchCounts {
+  std::int64_t considered = 0;  ///< plans whose fate is known: priced, ruled out by a limit, or pruned
+  std::int64_t pruned = 0;      ///< of those, given up as a better one is known, by a bound or by the time alone
+  std::int64_t priced = 0;      ///< of those, priced in full: time and memory
+  std::int64_t feasible = 0;    ///< of those priced
+};
+
+struct SearchResult : SearchCounts {
   std::vector<Estimate> best;      ///< the best feasible plan of each family, ranked
   std::vector<Estimate> rejected;  ///< of each family without one, the plan that misses by least, with its limits
   std::vector<Family> behind;      ///< families not priced: all their plans are beaten by `top` others
   std::vector<RankedPlan> ranked;  ///< with `all`: every feasible plan, ranked
   std::vector<Estimate> first;     ///< with `all`: the first `top` of these
-  std::int64_t considered = 0;     ///< plans whose fate is known: priced, ruled out by a limit, or pruned
-  std::int64_t pruned = 0;         ///< of those, given up as a better one is known, by a bound or by the time alone
-  std::int64_t priced = 0;         ///< of those, priced in full: time and memory
-  std::int64_t feasible = 0;       ///< of those priced
   bool stopped = false;            ///< before all plans were looked at
 };
 

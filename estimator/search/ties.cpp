@@ -26,6 +26,10 @@ Estimate Ties::simplified(const Estimate& best) const {
       if (value >= row.get(simple.plan)) break;
       Plan plan = simple.plan;
       row.set(plan, value);
+      // What is a part of the value that is given up goes with it.
+      for (const PlanChoiceRow& part : plan_choices()) {
+        if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
+      }
       if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
     }
   }

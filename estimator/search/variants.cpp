@@ -23,6 +23,26 @@ bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a search chooses blocks to compute again: whoever says how blocks are computed again has chosen himself.
+bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
+  const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::recompute_blocks)];
+  if (options.chosen[PlanChoice::recompute] || options.chosen[PlanChoice::recompute_blocks]) return false;
+  if (admitted && std::all_of(admitted->begin(), admitted->end(), [](int value) { return value == 0; })) return false;
+  const std::vector<Layer>& layers = facts.model->layers;
+  return std::any_of(layers.begin(), layers.end(), [](const Layer& layer) { return layer.block >= 0; });
+}
+
+}  // namespace
+
+VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
+    : options_(options),
+      facts_(facts),
+      devices_per_node_(devices_per_node),
+      several_nodes_(options.devices > devices_per_node),
+      chooses_blocks_(chooses_blocks(options, facts)) {}
+
 void set_choices(Plan& plan, const ChoiceValues& values) {
   for (std::size_t i = 0; i < plan_choice_count; ++i) plan_choices()[i].set(plan, values[i]);
 }
@@ -33,9 +53,13 @@ ChoiceValues choices_of(const Plan& plan) {
   return values;
 }
 
+std::int64_t VariantSpace::replica_of(const Plan& plan) {
+  const std::int64_t parts = plan.mesh.batch_parts();
+  return std::max<std::int64_t>(1, (plan.global_batch + parts - 1) / parts);
+}
+
 const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) const {
-  const std::int64_t replica =
-      std::max<std::int64_t>(1, (plan.global_batch + plan.mesh.batch_parts() - 1) / plan.mesh.batch_parts());
+  const std::int64_t replica = replica_of(plan);
   std::vector<std::int64_t>& known = micro_batches_[replica];
   if (!known.empty()) return known;
   if (options_.micro_batches) {
@@ -73,7 +97,10 @@ std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
 VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
   const Mesh& mesh = plan.mesh;
   const int stages = mesh[Axis::pipeline];
-  return {mesh.family(),
+  // Of other axes the choices do not depend, unless the families that were asked for say what these may have.
+  constexpr Family of_choices = replica_axes | family_bit(Axis::pipeline) | family_bit(Axis::tensor) |
+                                family_bit(Axis::data) | family_bit(Axis::context);
+  return {options_.families.empty() ? mesh.family() & of_choices : mesh.family(),
           mesh[Axis::tensor],
           stages,
           plan.micro_batches % stages == 0,
@@ -100,7 +127,8 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
       return !is_possible(plan, alone);
     });
   }
-  add_choices(plan, of_rows, plan_choice_count, {}, all);
+  Plan chosen = plan;
+  add_choices(chosen, of_rows, plan_choice_count, {}, all);
   const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
@@ -115,9 +143,17 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   return choices_.emplace(key, std::move(groups)).first->second;
 }
 
+bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
+  // What is computed again is not moved to the host and back, so that more of it may take less time.
+  return chooses_blocks_ && values[static_cast<std::size_t>(PlanChoice::recompute)] == 0 &&
+         values[static_cast<std::size_t>(PlanChoice::offload_activations)] == 0;
+}
+
 std::int64_t VariantSpace::count(const Plan& plan) const {
   const int axes = std::popcount(plan.mesh.family());
   const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
+  std::int64_t& known = counts_[{replica_of(plan), key_of(plan)}];
+  if (known > 0) return placements * (known - 1);
   // Of micro-batches the choices depend on whether stages divide them, and on nothing else.
   std::array<std::int64_t, 2> alike{};
   std::array<std::int64_t, 2> example{};
@@ -131,8 +167,13 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
   for (std::size_t divided = 0; divided < alike.size(); ++divided) {
     if (alike[divided] == 0) continue;
     each.micro_batches = example[divided];
-    for (const LikeChoices& group : choices(each)) all += alike[divided] * static_cast<std::int64_t>(group.size());
+    for (const LikeChoices& group : choices(each)) {
+      const auto some = std::count_if(group.begin(), group.end(),
+                                      [&](const ChoiceValues& values) { return may_recompute_blocks(values); });
+      all += alike[divided] * static_cast<std::int64_t>(group.size() + static_cast<std::size_t>(some));
+    }
   }
+  known = all + 1;
   return placements * all;
 }
 
@@ -142,9 +183,11 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
     const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
     return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
   }
-  // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it.
+  // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it. How many blocks are
+  // computed again follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
-  if (row.choice == PlanChoice::shard_group) {
+  // Both keep gathers inside a node.
+  if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
     return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
   }
   std::vector<int> values;
@@ -156,12 +199,17 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
 }
 
 bool VariantSpace::depends_on_others(PlanChoice choice) {
-  return choice == PlanChoice::shard_group || choice == PlanChoice::reshard || choice == PlanChoice::experts;
+  return choice == PlanChoice::shard_group || choice == PlanChoice::reshard || choice == PlanChoice::secondary_shards ||
+         choice == PlanChoice::experts;
 }
 
 bool VariantSpace::is_possible(const Plan& plan, const ChoiceValues& values) const {
   Plan chosen = plan;
   set_choices(chosen, values);
+  return are_possible(chosen, values);
+}
+
+bool VariantSpace::are_possible(const Plan& chosen, const ChoiceValues& values) const {
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     const PlanChoiceRow& row = plan_choices()[i];
     const bool is_open = !options_.chosen[row.choice];
@@ -195,14 +243,15 @@ bool VariantSpace::has_shard_groups(const Plan& plan) const {
          data % devices_per_node_ == 0;
 }
 
-void VariantSpace::add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows,
-                               std::size_t rows, ChoiceValues values, LikeChoices& choices) const {
+void VariantSpace::add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+                               ChoiceValues values, LikeChoices& choices) const {
   if (rows == 0) {
-    if (is_possible(plan, values)) choices.push_back(values);
+    if (are_possible(plan, values)) choices.push_back(values);
     return;
   }
   for (const int value : of_rows[rows - 1]) {
     values[rows - 1] = value;
+    plan_choices()[rows - 1].set(plan, value);
     add_choices(plan, of_rows, rows - 1, values, choices);
   }
 }

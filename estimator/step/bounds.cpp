@@ -228,9 +228,7 @@ double Estimator::exchange_starts(const Plan& plan) const {
   return exchange_starts_.emplace(alone, std::min(starts, least_starts)).first->second;
 }
 
-Seconds Estimator::uncut_time(const Plan& plan) const {
-  // Slots count the exchanges of one stage alone.
-  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
+RelaxedStep Estimator::uncut_step(const Plan& plan) const {
   const LayerCostTable& costs = table(plan);
   Step step;
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
@@ -242,7 +240,36 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   add_tasks(costs.total(), nullptr, 0, bare, nullptr, step.tasks);
   add_hidden_exchanges(costs.total(), most_hidden_share(job_, bare, costs.total()), 0, nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
-  return shortest_of_all(relaxed(step), plan);
+  return relaxed(step);
+}
+
+Seconds Estimator::uncut_time(const Plan& plan) const {
+  // Slots count the exchanges of one stage alone.
+  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
+  return shortest_of_all(uncut_step(plan), plan);
+}
+
+Seconds Estimator::cut_time(const Plan& plan) const {
+  const Software& software = job_.coefficients.software;
+  // Exchanges of experts that run beside another micro-batch make stages shorter than their loads.
+  const bool hides = software.overlaps_expert_exchanges.value_or(false);
+  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline || hides) return {};
+  const std::vector<int>& firsts = stages(plan);
+  if (firsts.empty()) return {};
+  RelaxedStep step = uncut_step(plan);
+  const LayerCostTable& costs = table(plan);
+  const Seconds start = launch_overhead(job_);
+  // A stage is the difference of two sums.
+  constexpr double rounding = 1 - 1e-9;
+  StageLoad before = costs.load_before(firsts.front());
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
+    const StageLoad after = costs.load_before(firsts[stage + 1]);
+    StageLoad own = after;
+    own.add(before, -1.0);
+    step.longest = max(step.longest, own.time(start) * rounding);
+    before = after;
+  }
+  return shortest_of_all(step, plan);
 }
 
 double Estimator::least_crossing(const Plan& plan) const {
@@ -346,7 +373,30 @@ Seconds Estimator::bare_lower_bound(const Plan& plan) const {
   return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, starts), plan);
 }
 
-Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
+Seconds Estimator::split_kernels(const Plan& plan) const {
+  Plan alone = split_of(plan);
+  alone.mesh.set(Axis::data, 1);
+  alone.mesh.set(Axis::pipeline, 1);
+  const double samples = samples_per_micro_batch(plan);
+  const auto key = std::tuple(alone.mesh, samples, plan.sequence_parallel, plan.context_exchange, plan.whole_experts);
+  const auto known = split_kernels_.find(key);
+  if (known != split_kernels_.end()) return known->second;
+  alone.micro_batches = 1;
+  alone.global_batch = alone.mesh.batch_parts() * std::llround(samples);
+  const int end = spatial_end_of(plan);
+  const LayerKinds& kinds = kinds_of(end);
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
+  LayerShard shard;
+  Seconds sum{};
+  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    shard_layer(context, shard);
+    sum += kernels_time(job_, context, shard) * kinds.count[kind];
+  }
+  return split_kernels_.emplace(key, sum).first->second;
+}
+
+Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
@@ -354,6 +404,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const bool given = job_.prices_whole_layers();
   const BoundParts& parts = bound_parts(plan);
   RelaxedStep step = bare_step(plan, parts.kernels, parts.starts);
+  step.busy = max(step.busy, kernels * parts.kernels);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
   // Of one micro-batch, through all stages.
@@ -413,7 +464,7 @@ Bytes Estimator::shown_gradients(const Plan& plan) const {
 }
 
 Seconds Estimator::lower_bound(const Plan& plan) const {
-  const Seconds bound = layers_lower_bound(plan, nullptr);
+  const Seconds bound = layers_lower_bound(plan, nullptr, {});
   const Software& software = job_.coefficients.software;
   const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
                       software.gradient_algorithm == AllreduceAlgorithm::sparse ||
@@ -432,10 +483,23 @@ const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
   return placed_.emplace_back(std::make_unique<Placed>(split, plan, job_))->exchanges;
 }
 
-Seconds Estimator::placed_lower_bound(const Plan& plan) const {
-  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr);
+Seconds Estimator::placed_lower_bound(const Plan& plan) const { return placed_lower_bound(plan, {}); }
+
+Seconds Estimator::split_lower_bound(const Plan& plan) const {
+  // Whole layers that were measured are not divided by what their parts take.
+  const Seconds kernels = job_.prices_whole_layers() ? Seconds{} : split_kernels(plan);
+  // Exchanges are bounded for all ways to divide layers together.
+  Plan usual = plan;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (row.divides_layers) row.set(usual, 0);
+  }
+  return placed_lower_bound(usual, kernels);
+}
+
+Seconds Estimator::placed_lower_bound(const Plan& plan, Seconds kernels) const {
+  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr, kernels);
   const ExchangePrices& exchanges = exchanges_of(plan);
-  const Seconds bound = layers_lower_bound(plan, &exchanges);
+  const Seconds bound = layers_lower_bound(plan, &exchanges, kernels);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
   const ExchangedBytes each = exchanged_bytes(plan, job_.assumptions);
@@ -499,25 +563,26 @@ Bytes Estimator::kept_of(const Plan& plan, int stage_first, int stage_last) cons
   return known->second.earlier.allocated;
 }
 
-bool Estimator::needs_more_than(const Plan& plan, Bytes limit) const {
+bool Estimator::keeps_more_than(const Plan& plan, Bytes limit) const {
   // Shares of a whole are as large as they should be but for rounding of their own.
   constexpr double rounding = 1 - 1e-9;
-  const Bytes parameters = parameters_lower_bound(plan) * rounding;
-  if (parameters > limit) return true;
-  if (job_.assumptions.memory_reuse) return memory(plan).total() > limit;
+  if (parameters_lower_bound(plan) * rounding > limit) return true;
+  if (job_.assumptions.memory_reuse || plan.offload_activations) return false;
+  // After its last forward the first stage has all that its micro-batches keep, beside its parameters.
   const std::vector<int>& firsts = stages(plan);
-  if (!plan.offload_activations) {
-    // After its last forward the first stage has all that its micro-batches keep, beside its parameters.
-    const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
-                                                     static_cast<double>(plan.micro_batches), plan.virtual_stages);
-    const LayerCostTable& costs = table(plan);
-    MemoryBreakdown own = parameter_memory(
-        {stage_parameters(job_, costs, firsts[0], firsts[1]), stage_parameters(job_, costs, firsts[0], firsts[1], true)},
-        plan, parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision));
-    if (!has_whole_gradients(plan, job_.assumptions)) own.gradients = Bytes{};
-    if ((own.total() + kept_of(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit) return true;
-  }
-  return memory_of(plan, 0).total() > limit || memory(plan).total() > limit;
+  const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
+                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
+  const LayerCostTable& costs = table(plan);
+  MemoryBreakdown own = parameter_memory(
+      {stage_parameters(job_, costs, firsts[0], firsts[1]), stage_parameters(job_, costs, firsts[0], firsts[1], true)}, plan,
+      parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision));
+  if (!has_whole_gradients(plan, job_.assumptions)) own.gradients = Bytes{};
+  return (own.total() + kept_of(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
+}
+
+bool Estimator::needs_more_than(const Plan& plan, Bytes limit) const {
+  if (keeps_more_than(plan, limit)) return true;
+  return (!job_.assumptions.memory_reuse && memory_of(plan, 0).total() > limit) || memory(plan).total() > limit;
 }
 
 }  // namespace ddl

@@ -154,6 +154,7 @@ Estimator::Split& Estimator::split(const Plan& plan) const {
   split.placement = plan.placement;
   split.cuts.reset();
   split.staged.clear();
+  split.updates.clear();
   return split;
 }
 
@@ -238,6 +239,17 @@ const std::vector<int>& Estimator::stages(const Plan& plan) const {
   Split& own = split(plan);
   if (!own.cuts) own.cuts = cut(plan, *own.costs);
   return *own.cuts;
+}
+
+int Estimator::most_blocks_again(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  Plan all = plan;
+  all.recompute_blocks = 1;
+  const std::int64_t each = most_recomputed_blocks(all);
+  std::int64_t most = 0;
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage)
+    most = std::max(most, blocks_of(*job_.facts.model, table(plan).kinds(), firsts[stage], firsts[stage + 1]));
+  return static_cast<int>(std::clamp<std::int64_t>((most + each - 1) / each - 1, 0, most_recompute_blocks));
 }
 
 Limits Estimator::limits(const Plan& plan) const {
@@ -434,9 +446,22 @@ Estimator::Taught Estimator::taught(const Plan& plan) const {
   return {step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts)};
 }
 
+const Updates& Estimator::updates(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  const std::tuple key(plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards, plan.offload,
+                       order_of(plan.schedule).keeps_two_parts);
+  auto& updates = split(plan).updates;
+  const auto known = updates.find(key);
+  if (known != updates.end()) return known->second;
+  return updates.emplace(key, updates_of(job_, plan, table(plan), firsts)).first->second;
+}
+
 Seconds Estimator::iteration(const Plan& plan) const {
-  Updates updates;
-  return Seconds(complete(plan, table(plan), stages(plan), staged(plan), updates).iteration());
+  const Updates& updates = this->updates(plan);
+  const Staged& staged = this->staged(plan);
+  Timing<double> timing = staged.timing;
+  finish(staged.step, updates, staged.step.origin, timing);
+  return Seconds(timing.iteration());
 }
 
 double Estimator::held_parts(const Plan& plan, int stage) const {

@@ -107,6 +107,9 @@ class Estimator {
   /// among those that fit if any fits. They depend only on degrees, micro-batches and placement of the plan. The reference
   /// is valid until the next call with another plan.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
+  /// Returns the largest number of blocks to compute again (Plan::recompute_blocks) that leaves some block of some stage as
+  /// it is; 0 if there is none.
+  [[nodiscard]] int most_blocks_again(const Plan& plan) const;
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
   /// and any other choices.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
@@ -115,9 +118,14 @@ class Estimator {
   [[nodiscard]] Seconds bare_lower_bound(const Plan& plan) const;
   /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
+  /// Returns the same bound with the kernels of one rank's part of each layer, for plans that divide layers as this one.
+  /// Plans that differ in replicas, stages and placement alone share these kernels, so that it is cheap.
+  [[nodiscard]] Seconds split_lower_bound(const Plan& plan) const;
   /// Returns the same bound with priced exchanges, for any cuts of the stages, of plans that divide layers as this one. It
   /// takes still longer, and is closer.
   [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
+  /// Returns that bound with the longest of the stages as they are cut; nothing where there are none to cut.
+  [[nodiscard]] Seconds cut_time(const Plan& plan) const;
   /// Returns the time without update, gradients and recomputation, with the stages cut. It takes still longer, and is
   /// closer.
   [[nodiscard]] Seconds layers_time(const Plan& plan) const;
@@ -129,6 +137,9 @@ class Estimator {
   /// Returns a lower bound of the memory of parameters, and of what the optimizer keeps of them, in the fullest stage of a
   /// plan of these choices, for any cuts of the stages.
   [[nodiscard]] Bytes parameters_lower_bound(const Plan& plan) const;
+  /// Returns whether parameters, and what the first stage keeps for backward, need more memory than that: a bound that costs
+  /// little where recomputation is what plans differ in.
+  [[nodiscard]] bool keeps_more_than(const Plan& plan, Bytes limit) const;
   /// Returns whether a plan needs more memory than that, without going through steps that do not matter to the answer.
   [[nodiscard]] bool needs_more_than(const Plan& plan, Bytes limit) const;
   [[nodiscard]] const Job& job() const { return job_; }
@@ -183,12 +194,15 @@ class Estimator {
     /// activations and gathered weights.
     std::optional<std::vector<int>> cuts;
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
+    /// What an iteration ends with, by what is sharded and offloaded, and whether ranks hold two parts of the layers.
+    std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
     std::vector<Fullest> fullest;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
+  [[nodiscard]] const Updates& updates(const Plan& plan) const;
   /// Returns the numbers of virtual stages that a plan may have, from 1 on.
   [[nodiscard]] const std::vector<int>& stretches_of(const Plan& plan) const;
   /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
@@ -211,8 +225,15 @@ class Estimator {
   const std::vector<Seconds>& running_sums(Sums& known, double samples, const Time& time) const;
   [[nodiscard]] WholeTime by_stage(const std::vector<Seconds>& sums, int stages) const;
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
-  /// those of none in particular.
-  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
+  /// those of none in particular. `kernels`: of a micro-batch through all stages, where more is known of them than of any
+  /// split.
+  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const;
+  /// The bound of one placement, with the same `kernels`.
+  [[nodiscard]] Seconds placed_lower_bound(const Plan& plan, Seconds kernels) const;
+  /// The step of a pipeline without its stages.
+  [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
+  /// The kernels of one rank for a micro-batch, through all stages.
+  [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// The kernels alone, which the host starts: what remains of that bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
   /// The part of the exchanges of a tensor split that no kernels run beside, at least.
@@ -246,6 +267,8 @@ class Estimator {
   mutable std::map<double, SingleDeviceLaunch> single_device_launch_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
+  /// By degrees without replicas and stages, samples, and the choices that divide layers.
+  mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   /// Values that the bounds of plans with the same degrees have in common.
   struct BoundParts {
     explicit BoundParts(const Plan& a_split) : split(a_split) {}

@@ -36,6 +36,16 @@ std::int64_t most_recomputed_blocks(const Plan& plan) {
   return std::int64_t{plan.recompute_blocks} * stretches;
 }
 
+std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last) {
+  std::int64_t blocks = 0;
+  const std::vector<int>& starts = kinds.stretch;
+  auto stretch = std::upper_bound(starts.begin(), starts.end(), first) - 1;
+  for (; *stretch < last; ++stretch) {
+    if (model.layers[static_cast<std::size_t>(std::max(first, *stretch))].block >= 0) ++blocks;
+  }
+  return blocks;
+}
+
 std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan, int first,
                                           int last) {
   std::vector<LayerRange> again;

@@ -14,6 +14,9 @@ namespace ddl {
 /// layers of the stage, which lie one behind the other here.
 [[nodiscard]] std::int64_t most_recomputed_blocks(const Plan& plan);
 
+/// Returns the number of blocks of a stage, [first, last), parts of blocks included.
+[[nodiscard]] std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last);
+
 /// Returns the layers of a stage, [first, last), that full recomputation computes again: those in blocks. What is in no
 /// block, such as an embedding, a head and its loss, keeps what backward needs, as in frameworks that wrap blocks [Kort22].
 [[nodiscard]] std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan,

@@ -1,13 +1,16 @@
 // Whether a search finds the best of all plans where parts are frozen, experts stay whole, or the host's memory is used.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/trained_parts.hpp"
 #include "tests/catch.hpp"
@@ -90,7 +93,9 @@ void check(const Case& each) {
     const Seconds time = ranked.iteration * (1 + 1e-9);
     REQUIRE(estimator.lower_bound(ranked.plan) <= time);
     REQUIRE(estimator.placed_lower_bound(ranked.plan) <= time);
+    REQUIRE(estimator.split_lower_bound(ranked.plan) <= time);
     REQUIRE(estimator.uncut_time(ranked.plan) <= time);
+    REQUIRE(estimator.cut_time(ranked.plan) <= time);
   }
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
@@ -100,6 +105,132 @@ void check(const Case& each) {
     CHECK(found.best[i].plan == all.best[i].plan);
   }
   CHECK(found.priced < all.priced);
+}
+
+/// Blocks, each of which may be computed again.
+Model deep(int layers) {
+  return parse_model(fmt::format("format: 1\nmodel: deep\nfamily: llama\nparameters: {{layers: {}, hidden: 64, heads: 4, "
+                                 "feed_forward: 128, vocabulary: 64, tokens: 64}}\n",
+                                 layers),
+                     "deep.yaml");
+}
+
+/// The best plan of each family of all that a search looks at, of each with every number of blocks that may be computed
+/// again.
+std::map<Family, RankedPlan> best_of_all_blocks(const Estimator& estimator, const SearchOptions& options,
+                                                const std::vector<RankedPlan>& all) {
+  std::map<Family, RankedPlan> best;
+  const auto add = [&](const RankedPlan& ranked) {
+    const auto [known, is_new] = best.try_emplace(ranked.plan.mesh.family(), ranked);
+    if (!is_new && preferred(ranked, known->second, options.objective)) known->second = ranked;
+  };
+  for (const RankedPlan& each : all) {
+    add(each);
+    if (each.plan.recompute != Recompute::full || each.plan.recompute_blocks > 0 || each.plan.offload_activations) continue;
+    for (int blocks = 1; blocks <= estimator.most_blocks_again(each.plan); ++blocks) {
+      Plan plan = each.plan;
+      plan.recompute_blocks = blocks;
+      const Estimate estimate = estimator.estimate(plan);
+      if (estimate.feasible()) add(ranked(estimate, options));
+    }
+  }
+  return best;
+}
+
+TEST_CASE("a search finds the best of all numbers of blocks to compute again") {
+  int in_some = 0;
+  for (const auto& [layers, devices, batch] : {std::array{8, 2, 64}, {6, 4, 32}, {12, 4, 16}, {5, 8, 32}}) {
+    for (const double memory : {4e6, 6e6, 9e6, 14e6, 20e6}) {
+      for (const Objective objective : {Objective::time, Objective::memory}) {
+        INFO(layers << " layers on " << devices << ", " << memory << " bytes, " << to_string(objective));
+        const OwnedJob owned(deep(layers), small_cluster(memory), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+        const Estimator estimator(owned.job);
+        SearchOptions options;
+        options.devices = devices;
+        options.global_batch = batch;
+        options.precision = Precision::bf16;
+        options.optimizer = Optimizer::adam;
+        options.objective = objective;
+        options.families = {{family_bit(Axis::data), std::nullopt},
+                            {family_bit(Axis::data) | family_bit(Axis::pipeline), std::nullopt},
+                            {family_bit(Axis::pipeline), std::nullopt},
+                            {family_bit(Axis::tensor), std::nullopt}};
+        options.all = true;
+        const SearchResult all = search(estimator, options);
+        options.all = false;
+        const SearchResult found = search(estimator, options);
+        REQUIRE(found.considered == all.considered);
+        const std::map<Family, RankedPlan> best = best_of_all_blocks(estimator, options, all.ranked);
+        // The memory of the host is another question.
+        if (best.empty()) continue;
+        REQUIRE(found.best.size() == best.size());
+        for (const Estimate& each : found.best) {
+          const RankedPlan& wanted = best.at(each.plan.mesh.family());
+          INFO("found " << text_of(each.plan) << " in " << each.time.iteration().value() << " s, best "
+                        << text_of(wanted.plan) << " in " << wanted.iteration.value() << " s");
+          CHECK(each.plan == wanted.plan);
+          in_some += each.plan.recompute_blocks > 0 ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(in_some >= 10);
+}
+
+TEST_CASE("more blocks computed again never need more memory, and never take less time") {
+  const OwnedJob owned(deep(12), small_cluster(1e9), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+  const Estimator estimator(owned.job);
+  SearchOptions options;
+  options.devices = 8;
+  options.global_batch = 64;
+  options.precision = Precision::bf16;
+  options.optimizer = Optimizer::adam;
+  options.chosen[PlanChoice::recompute] = static_cast<int>(Recompute::full);
+  options.all = true;
+  std::size_t at = 0, compared = 0;
+  for (const RankedPlan& each : search(estimator, options).ranked) {
+    if (at++ % 7 != 0) continue;
+    Plan plan = each.plan;
+    plan.recompute_blocks = 1;
+    Estimate before = estimator.estimate(plan);
+    for (int blocks = 2; blocks <= estimator.most_blocks_again(each.plan) + 1; ++blocks, ++compared) {
+      plan.recompute_blocks = blocks;
+      const Estimate more = estimator.estimate(plan);
+      INFO(text_of(plan));
+      REQUIRE(more.time.iteration() * (1 + 1e-12) >= before.time.iteration());
+      REQUIRE(more.memory.total() <= before.memory.total() * (1 + 1e-12));
+      REQUIRE(more.memory.upper_bound() <= before.memory.upper_bound() * (1 + 1e-12));
+      before = more;
+    }
+    // One more than leaves a block as it is computes all of them again.
+    if (plan.recompute_blocks > 1) REQUIRE(before.memory.total().value() == Approx(each.memory.value()));
+  }
+  CHECK(compared > 1000);
+}
+
+TEST_CASE("a search shards a second copy of weights in a node where that is the fastest plan, and finds the best of all") {
+  const Case second{.name = "data alone", .model = transformer(), .memory = 1e9, .devices = 16, .batch = 64};
+  check(second);
+  Case sharded{.name = "ZeRO-3", .model = transformer(), .memory = 9e6, .devices = 16, .batch = 64};
+  sharded.chosen[PlanChoice::zero] = 3;
+  check(sharded);
+  const OwnedJob owned(transformer(), small_cluster(1e9), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+  SearchOptions options;
+  options.devices = 16;
+  options.global_batch = 64;
+  options.precision = Precision::bf16;
+  options.optimizer = Optimizer::adam;
+  options.families = {{family_bit(Axis::data), 3}};
+  options.micro_batches = 2;
+  options.chosen[PlanChoice::shard_group] = 0;
+  const SearchResult with = search(Estimator(owned.job), options);
+  REQUIRE(!with.best.empty());
+  CHECK(with.best.front().plan.secondary_shards == 4);
+  options.admitted[static_cast<std::size_t>(PlanChoice::secondary_shards)] = std::vector<int>{0};
+  const SearchResult without = search(Estimator(owned.job), options);
+  REQUIRE(!without.best.empty());
+  CHECK(without.best.front().plan.secondary_shards == 0);
+  CHECK(without.best.front().time.iteration() > with.best.front().time.iteration());
 }
 
 TEST_CASE("a search of partly frozen models finds the best of all plans") {

@@ -236,10 +236,12 @@ TEST_CASE("a plan of a family that runs have taught comes before one that cannot
 
 void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
-  const std::array<std::pair<const char*, Seconds>, 5> bounds{{{"without exchanges", estimator.bare_lower_bound(plan)},
+  const std::array<std::pair<const char*, Seconds>, 7> bounds{{{"without exchanges", estimator.bare_lower_bound(plan)},
                                                                {"by degrees", estimator.lower_bound(plan)},
                                                                {"by placement", estimator.placed_lower_bound(plan)},
+                                                               {"by split", estimator.split_lower_bound(plan)},
                                                                {"before cutting", estimator.uncut_time(plan)},
+                                                               {"of cuts", estimator.cut_time(plan)},
                                                                {"of layers", estimator.layers_time(plan)}}};
   // A search leaves out micro-batches by the first where it is longer than the second.
   if (bounds[0].second > bounds[1].second * rounding) FAIL(text_of(plan) << ": bounds fall where exchanges are added");

@@ -181,6 +181,9 @@ TEST_CASE("a search chooses what the software can run, and a file that extends a
   CHECK(admits(chainer, PlanChoice::shard_group) == std::vector<int>{0});
   CHECK(admits(chainer, PlanChoice::schedule) == std::vector<int>{static_cast<int>(Schedule::gpipe)});
   CHECK_FALSE(admits(chainer, PlanChoice::recompute));
+  CHECK(admits(load_software("torchtitan"), PlanChoice::recompute_blocks) == std::vector<int>{0});
+  CHECK(admits(load_software("torchtitan"), PlanChoice::secondary_shards) == std::vector<int>{0});
+  CHECK_FALSE(admits(load_software("deepspeed"), PlanChoice::secondary_shards));
   const std::string own = "format: 1\nsoftware: own\ndescription: mine\nextends: chainer\nsources: {x: our own}\n";
   const SoftwareFile other =
       parse_software(own + "zero_stages: {value: 0 2, source: x}\nshard_groups: {value: yes, source: x}\n", "own.yaml");

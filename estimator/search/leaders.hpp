@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "estimator/plan/mesh.hpp"
+#include "estimator/search/rank.hpp"
+
+namespace ddl {
+
+/// The best plan of each family so far.
+class Leaders {
+ public:
+  explicit Leaders(const SearchOptions& options) : wanted_(static_cast<std::size_t>(options.top)), tie_(options.tie) {}
+
+  /// Takes a plan that is better than all of its family before it.
+  void set(Family family, const Rank& rank);
+
+  /// Whether there are as many of them as anybody wants to see.
+  [[nodiscard]] bool are_enough() const { return wanted_ > 0 && leaders_.size() >= wanted_; }
+  /// The last one that is wanted; what ties with it may come before it. Nothing where there are not as many.
+  [[nodiscard]] const std::optional<Rank>& last() const { return last_; }
+
+ private:
+  std::size_t wanted_;
+  double tie_;
+  std::vector<std::pair<Rank, Family>> leaders_;  ///< best first
+  std::optional<Rank> last_;
+};
+
+}  // namespace ddl

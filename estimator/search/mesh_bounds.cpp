@@ -1,0 +1,32 @@
+#include "estimator/search/mesh_bounds.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace ddl {
+
+const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
+  // What runs have taught makes kernels cheaper, and differs between families.
+  const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
+  BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline]}];
+  if (!known.empty()) return known;
+  for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
+    plan.micro_batches = micro_batches;
+    known.emplace_back(estimator_.bare_lower_bound(plan).value(), micro_batches);
+    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline whole batches are the fastest
+  }
+  std::sort(known.begin(), known.end());
+  return known;
+}
+
+Seconds MeshBounds::full(Plan plan) {
+  Seconds least(std::numeric_limits<double>::max());
+  for (const auto& [bare, micro_batches] : bare_bounds(plan)) {
+    if (bare >= least.value()) break;
+    plan.micro_batches = micro_batches;
+    least = min(least, estimator_.lower_bound(plan));
+  }
+  return least;
+}
+
+}  // namespace ddl
