@@ -101,6 +101,8 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   set("ZERO_STAGE", plan.zero_stage);
   const int whole = plan.zero_stage == 0 ? 1 : plan.mesh[Axis::data];
   set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
+  // What fully_shard calls reshard_after_forward: a number is that of the ranks that share a second copy of weights.
+  set("RESHARD", plan.secondary_shards > 1 ? Json(plan.secondary_shards) : Json(plan.zero_stage == 3));
   set("RECOMPUTE", to_string(plan.recompute));
   set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
   set("PRECISION", is_processor && plan.precision == Precision::tf32 ? "fp32" : to_string(plan.precision));
@@ -173,7 +175,6 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
-  if (plan.secondary_shards > 1) return CannotLaunch{"its script shards weights once: --secondary-shards 0"};
   if (plan.zero_stage == 3 && !plan.reshard)
     return CannotLaunch{"its script gathers the weights of ZeRO-3 for backward again: --zero 2 keeps them"};
 

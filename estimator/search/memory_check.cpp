@@ -207,6 +207,7 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.precision = plan.precision;
   options.optimizer = plan.optimizer;
   options.top = 1;
+  options.tie = usual_tie;
   options.admitted = admitted;
   // What fits comes first.
   const SearchResult result = search(estimator, options);

@@ -383,9 +383,8 @@ Seconds Estimator::split_kernels(const Plan& plan) const {
   if (known != split_kernels_.end()) return known->second;
   alone.micro_batches = 1;
   alone.global_batch = alone.mesh.batch_parts() * std::llround(samples);
-  const int end = spatial_end_of(plan);
-  const LayerKinds& kinds = kinds_of(end);
-  ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
+  const LayerKinds& kinds = kinds_of(replicated_layers_of(plan));
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
   LayerShard shard;
   Seconds sum{};
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {

@@ -36,6 +36,8 @@ PLANS = {
     "ddp with zero-1": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "1", "--optimizer", "adamw"],
     "fsdp of a network in halves": ["resnet18", "--strategy", "data", "--degrees", "data=2", "--zero", "2", "--precision", "bf16"]
     + ["--software", "fsdp"],
+    "fsdp with a second copy of weights": [LLAMA, "--strategy", "data", "--degrees", "data=4", "--zero", "3"]
+    + ["--secondary-shards", "2", "--software", "fsdp", "--precision", "bf16", "--micro-batches", "1"],
     "tensor": [LLAMA, "--strategy", "tensor", "--degrees", "tensor=2", "--precision", "fp32"],
 }
 
@@ -66,7 +68,8 @@ def main():
         (here / "here.yaml").write_text(MACHINE)
         for place, (name, words) in enumerate(PLANS.items()):
             saved = here / f"plan{place}"
-            options = ["--machine", "here.yaml", "--global-batch", 4, "--micro-batches", 2, "--save-dir", saved]
+            batches = [] if "--micro-batches" in words else ["--micro-batches", 2]
+            options = ["--machine", "here.yaml", "--global-batch", 4, *batches, "--save-dir", saved]
             run(oracle, "recommend", *words, *options, cwd=here)
             lines = run(saved / "launch/run.sh", "--steps", 2, "--log-every", 1, cwd=here, env=environment).splitlines()
             assert [line.split(":")[0] for line in lines] == ["step 1", "step 2"], lines

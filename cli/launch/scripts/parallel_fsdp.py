@@ -33,7 +33,7 @@ class Parallel:
             # Of all blocks, or of the first ones.
             again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
             apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
-        options = {"mesh": self.mesh, "reshard_after_forward": plan.ZERO_STAGE == 3}
+        options = {"mesh": self.mesh, "reshard_after_forward": plan.RESHARD}
         for module in model.modules():
             # Statistics of batches need full precision.
             if isinstance(module, nn.modules.batchnorm._BatchNorm):

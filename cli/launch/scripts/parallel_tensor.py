@@ -55,7 +55,7 @@ class Parallel:
         half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
         reduce = half if plan.GRADIENTS_IN_HALF else torch.float32
         policy = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=reduce) if half else MixedPrecisionPolicy()
-        options = {"mesh": self.mesh["copies", "shards"], "reshard_after_forward": plan.ZERO_STAGE == 3, "mp_policy": policy}
+        options = {"mesh": self.mesh["copies", "shards"], "reshard_after_forward": plan.RESHARD, "mp_policy": policy}
         for block in blocks:
             fully_shard(block, **options)
         return fully_shard(model, **options)
