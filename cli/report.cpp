@@ -34,6 +34,9 @@ Page page_for(const ReportOptions& options) {
   return page;
 }
 
+/// A line of stderr, which is one piece also where several ranks write.
+void say(const std::string& text) { std::cerr << visible_lines(defused(text)) + "\n"; }
+
 }  // namespace
 
 Report Report::then(const std::vector<std::string>& words) && {
@@ -107,11 +110,11 @@ void print_warnings(std::vector<std::string> warnings) {
     print_warning(count == 1 ? warning : fmt::format("{} ({} times)", warning, count));
 }
 
-void print_warning(const std::string& warning) { std::cerr << defused("warning: " + warning) << '\n'; }
+void print_warning(const std::string& warning) { say("warning: " + warning); }
 
 void print_error(const std::string& message, const std::string& hint) {
-  std::cerr << defused("error: " + message) << '\n';
-  if (!hint.empty()) std::cerr << defused("hint: " + hint) << '\n';
+  say("error: " + message);
+  if (!hint.empty()) say("hint: " + hint);
 }
 
 void write_report(const Report& report, const ReportOptions& options) {

@@ -83,7 +83,7 @@ Written write_over(const std::string& path, std::string_view content, const std:
 
 /// Each once, with the number of times that it is repeated, to stderr.
 void print_warnings(std::vector<std::string> warnings);
-/// `warning: …` to stderr.
+/// `warning: …` to stderr. It may name files: what a terminal takes as a command stands as an escape, here and in errors.
 void print_warning(const std::string& warning);
 
 /// `error: …` and `hint: …` to stderr.

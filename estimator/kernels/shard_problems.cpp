@@ -130,7 +130,7 @@ std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles) {
 
 WholeLayers::WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
                          const Assumptions& assumptions)
-    : assumptions_(assumptions), context_{facts, plan_, assumptions_, 0, 0} {
+    : assumptions_(assumptions), context_{facts, plan_, assumptions_, 0, {}} {
   plan_.global_batch = std::llround(samples);
   plan_.precision = precision;
   plan_.optimizer = optimizer;
