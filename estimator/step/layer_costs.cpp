@@ -37,13 +37,13 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   const Layer& layer = context.at();
   const Operation& operation = *context.operation(shard);
   const Precision precision = precision_of(context);
-  const auto measured = [&](const std::optional<UndividedFraction>& split, std::int64_t parts) {
+  const auto measured = [&](const std::optional<UndividedFraction>& split, double parts) {
     return parts > 1 && split && split->is_about(operation.type(), precision);
   };
   const bool filters_measured = measured(kernels.filter_undivided(), shard.filter_parts);
   const bool channels_measured = measured(kernels.channel_undivided(), shard.channel_parts);
-  const auto left = [](const UndividedFraction& split, std::int64_t parts) {
-    return split.fraction + (1.0 - split.fraction) / static_cast<double>(parts);
+  const auto left = [](const UndividedFraction& split, double parts) {
+    return split.fraction + (1.0 - split.fraction) / parts;
   };
   std::vector<TensorShape> whole_inputs;
   const std::vector<TensorShape>* inputs = &shard.inputs;
