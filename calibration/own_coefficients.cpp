@@ -59,7 +59,7 @@ std::optional<OwnCoefficients> own_coefficients(const std::string& machine) {
     const std::string path = as_path(file.parent_path() / name);
     std::error_code unknown;
     if (!fs::exists(path, unknown)) {
-      named->fail(fmt::format("there is no file {}", quote(path)), "a path is relative to the folder of this file");
+      named->fail(fmt::format("there is no file {}", quote_path(path)), "a path is relative to the folder of this file");
     }
     return OwnCoefficients{path, true};
   }

@@ -35,7 +35,7 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
   const std::string& device = found.profile.head.device;
   if (!any_device && !is_device(machine.device, device)) {
     throw Error(
-        fmt::format("the profile {} was measured on {}, and the device of {} is {}", quote(path), quote(device),
+        fmt::format("the profile {} was measured on {}, and the device of {} is {}", quote_path(path), quote(device),
                     machine.name, quote(machine.device.name)),
         "--any-device uses it all the same; 'profile_names' of a machine file's device says how its drivers call it");
   }
@@ -65,7 +65,7 @@ std::vector<std::string> files_at_hand(std::vector<std::string>& warnings) {
   }
   if (error && error != std::errc::no_such_file_or_directory)
     warnings.push_back(fmt::format("profiles at hand are not used: cannot read the folder {}: {}",
-                                   quote((fs::path(*data) / "profiles").string()), error.message()));
+                                   quote_path((fs::path(*data) / "profiles").string()), error.message()));
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -288,6 +288,8 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
+    // Nobody takes kernels of a processor, which alone has threads, for those of a GPU.
+    if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0
             ? fmt::format(", {} of it", each.threads == 1 ? "1 thread" : fmt::format("{} threads", each.threads))

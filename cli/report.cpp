@@ -46,7 +46,7 @@ Report Report::then(const std::vector<std::string>& words) && {
 
 void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
-    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote_path(path)), "give it another name");
   }
   write_over(path, content);
 }
@@ -57,7 +57,7 @@ Written write_over(const std::string& path, std::string_view content, const std:
   const Written written = write_file(path, content, made);
   if (written == Written::in_place && is_regular) {
     print_warning(
-        fmt::format("{} cannot be replaced, and was written in place: a reader may have seen half of it", quote(path)));
+        fmt::format("{} cannot be replaced, and was written in place: a reader may have seen half of it", quote_path(path)));
   }
   return written;
 }

@@ -92,30 +92,32 @@ void check_save_directory(const SaveDirectory& directory) {
     fs::path parent = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
     if (parent.empty()) parent = ".";
     if (!fs::is_directory(parent, unknown)) {
-      throw Error(fmt::format("--save-dir {}: there is no folder {}", quote(path), quote(parent.string())), "make it first");
+      throw Error(fmt::format("--save-dir {}: there is no folder {}", quote_path(path), quote_path(parent.string())),
+                  "make it first");
     }
     if (::access(parent.c_str(), W_OK) != 0) {
-      throw Error(fmt::format("--save-dir {}: the folder {} cannot be written into", quote(path), quote(parent.string())));
+      throw Error(
+          fmt::format("--save-dir {}: the folder {} cannot be written into", quote_path(path), quote_path(parent.string())));
     }
     return;
   }
   if (!fs::is_directory(folder, unknown)) {
-    throw Error(fmt::format("--save-dir {} is no folder", quote(path)), "name a folder that is not there yet");
+    throw Error(fmt::format("--save-dir {} is no folder", quote_path(path)), "name a folder that is not there yet");
   }
   if (fs::equivalent(folder, ".", unknown)) {
-    throw Error(fmt::format("--save-dir {} is the folder that you are in", quote(path)),
+    throw Error(fmt::format("--save-dir {} is the folder that you are in", quote_path(path)),
                 "name a folder in it that is not there yet");
   }
   try {
     if (fs::is_empty(folder)) return;
     if (!directory.overwrite) {
-      throw Error(fmt::format("--save-dir {} is there already, and has files in it", quote(path)),
+      throw Error(fmt::format("--save-dir {} is there already, and has files in it", quote_path(path)),
                   "give another name, or replace it with --overwrite");
     }
     refuse_others(folder, path, saved_names);
     if (fs::is_directory(folder / "launch")) refuse_others(folder / "launch", (folder / "launch").string(), launch_names);
   } catch (const fs::filesystem_error& problem) {
-    throw Error(fmt::format("--save-dir {}: {}", quote(path), problem.code().message()));
+    throw Error(fmt::format("--save-dir {}: {}", quote_path(path), problem.code().message()));
   }
 }
 

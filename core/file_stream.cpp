@@ -19,7 +19,7 @@ namespace ddl {
 namespace {
 
 [[noreturn]] void fail_to_read(const std::string& path, int reason) {
-  throw Error(fmt::format("cannot read {}: {}", quote(path), std::generic_category().message(reason)),
+  throw Error(fmt::format("cannot read {}: {}", quote_path(path), std::generic_category().message(reason)),
               reason == ENOENT ? "check its spelling; a path starts at the folder that you are in, or at /" : "");
 }
 
@@ -45,7 +45,7 @@ std::size_t FileStream::read(std::span<char> into) {
     if (count == 0) {
       // The end, or a pipe that nobody has opened for writing yet.
       if (!awaits_writer_) return 0;
-      if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: nobody writes to this pipe", quote(path_)));
+      if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: nobody writes to this pipe", quote_path(path_)));
       constexpr int step_ms = 20;
       patience_ms_ -= step_ms;
       if (wait(step_ms)) awaits_writer_ = false;
@@ -55,7 +55,8 @@ std::size_t FileStream::read(std::span<char> into) {
     awaits_writer_ = false;
     if (count < 0) {
       if (errno == EAGAIN && !wait(silence_ms_)) {
-        throw Error(fmt::format("cannot read {}: nobody has written to it for {:g} s", quote(path_), silence_ms_ / 1e3));
+        throw Error(
+            fmt::format("cannot read {}: nobody has written to it for {:g} s", quote_path(path_), silence_ms_ / 1e3));
       }
       continue;
     }
@@ -76,8 +77,8 @@ bool FileStream::wait(int milliseconds) const {
 }
 
 void FileStream::refuse_longer() const {
-  throw Error(
-      fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path_), static_cast<double>(max_bytes_) / 0x1p20));
+  throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote_path(path_),
+                          static_cast<double>(max_bytes_) / 0x1p20));
 }
 
 }  // namespace ddl

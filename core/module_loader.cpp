@@ -57,7 +57,7 @@ const void* load_module(const std::string& name, const std::string& symbol, cons
     // A module that was built elsewhere may want a library that this machine has in no folder that is looked into.
     const bool absent =
         why.find(path.string()) == std::string::npos && why.find("cannot open shared object") != std::string::npos;
-    throw Error(fmt::format("cannot load {}: {}", quote(path.string()), why),
+    throw Error(fmt::format("cannot load {}: {}", quote_path(path.string()), why),
                 absent ? fmt::format("install {}, or name the folder of that library in LD_LIBRARY_PATH", packages)
                        : fmt::format("install {}, and build again", packages));
   }
@@ -65,7 +65,8 @@ const void* load_module(const std::string& name, const std::string& symbol, cons
   const auto build = reinterpret_cast<Build>(dlsym(library, module_build_symbol));
   const void* const exported = dlsym(library, symbol.c_str());
   if (build == nullptr || exported == nullptr || std::string_view(build()) != ddl_module_build()) {
-    throw Error(fmt::format("{} is of another version of ddl-oracle", quote(path.string())), "install both from one build");
+    throw Error(fmt::format("{} is of another version of ddl-oracle", quote_path(path.string())),
+                "install both from one build");
   }
   return exported;
 }

@@ -17,6 +17,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t tab_width = 4;
 constexpr std::size_t widest_line = 110;
 constexpr std::size_t longest_quote = 60;
+constexpr std::size_t longest_path = 255;  ///< as long as a file system lets the name of one file be
 
 unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
@@ -157,6 +158,16 @@ std::string with_escapes(std::string_view text, bool lines) {
   return out;
 }
 
+/// In quotes, cut behind `longest` columns.
+std::string quoted(std::string_view text, std::size_t longest) {
+  std::vector<std::string> columns = shown_columns(text.substr(0, 4 * longest));
+  if (columns.size() > longest) {
+    columns.resize(longest);
+    columns.emplace_back("...");
+  }
+  return fmt::format("'{}'", fmt::join(columns, ""));
+}
+
 }  // namespace
 
 std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
@@ -169,14 +180,8 @@ std::string placed_message(std::string_view origin, int line, int column, std::s
   return result;
 }
 
-std::string quote(std::string_view text) {
-  std::vector<std::string> columns = shown_columns(text.substr(0, 4 * longest_quote));
-  if (columns.size() > longest_quote) {
-    columns.resize(longest_quote);
-    columns.emplace_back("...");
-  }
-  return fmt::format("'{}'", fmt::join(columns, ""));
-}
+std::string quote(std::string_view text) { return quoted(text, longest_quote); }
+std::string quote_path(std::string_view path) { return quoted(path, longest_path); }
 
 std::string visible(std::string_view text) { return with_escapes(text, false); }
 std::string visible_lines(std::string_view text) { return with_escapes(text, true); }

@@ -19,6 +19,8 @@ namespace ddl {
 
 /// The user's text for a message: in 'quotes', on one line, control characters shown as '?', cut when it is long.
 [[nodiscard]] std::string quote(std::string_view text);
+/// The same for the name of a file, which is cut where it is longer than names are: one that is cut cannot be found again.
+[[nodiscard]] std::string quote_path(std::string_view path);
 
 /// A text on one line of a terminal: control characters, line breaks, marks that change the direction of writing, and what
 /// is no UTF-8 stand as escapes, as \x1B and \u202E.

@@ -24,7 +24,7 @@ namespace {
   std::error_code unknown;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const bool has_folder = std::filesystem::is_directory(folder.empty() ? "." : folder, unknown);
-  throw Error(fmt::format("cannot write {}: {}", quote(path), std::generic_category().message(reason)),
+  throw Error(fmt::format("cannot write {}: {}", quote_path(path), std::generic_category().message(reason)),
               reason != ENOENT ? ""
               : has_folder     ? "its folder takes no new files: name another"
                                : "make its folder first");
@@ -126,7 +126,7 @@ int open_special(const std::string& path) {
       return file;
     }
     if (errno != ENXIO) return -1;
-    if (patience_us <= 0) throw Error(fmt::format("cannot write {}: nobody reads from this pipe", quote(path)));
+    if (patience_us <= 0) throw Error(fmt::format("cannot write {}: nobody reads from this pipe", quote_path(path)));
     ::usleep(step_us);
   }
 }

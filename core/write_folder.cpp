@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_to_write_folder(const std::string& path, int reason) {
-  throw Error(fmt::format("cannot write the folder {}: {}", quote(path), std::generic_category().message(reason)),
+  throw Error(fmt::format("cannot write the folder {}: {}", quote_path(path), std::generic_category().message(reason)),
               reason == ENOENT ? "make the folder that it lies in first" : "");
 }
 

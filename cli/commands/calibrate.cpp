@@ -172,7 +172,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
   if (measured.empty() && may_lack) return before;
   if (measured.empty()) {
-    throw Error(fmt::format("nothing to write into {}: no measurement says its ranks and nodes", quote(asked.output)),
+    throw Error(fmt::format("nothing to write into {}: no measurement says its ranks and nodes", quote_path(asked.output)),
                 "say what the files do not: FILE,ranks=16,nodes=2");
   }
   const std::vector<MeasuredCurve> network =
@@ -181,7 +181,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // What cannot be read back is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
-    throw Error(fmt::format("{} could not be written so that it reads back the same", quote(asked.output)));
+    throw Error(fmt::format("{} could not be written so that it reads back the same", quote_path(asked.output)));
   }
   return text;
 }
@@ -255,7 +255,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(
         fmt::format("a fit is off by more than the tolerance of {:.4g}{}", *asked.tolerance,
-                    asked.output.empty() ? "" : fmt::format(": {} is not written", quote(asked.output))));
+                    asked.output.empty() ? "" : fmt::format(": {} is not written", quote_path(asked.output))));
   }
   const bool writes = !asked.output.empty() && report.status != ExitStatus::beyond_tolerance;
   // All that may be refused comes before anything is written.
@@ -274,7 +274,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
       report.warnings.push_back(std::move(assumed));
     }
     if (coefficients == measured.before) {
-      throw Error(fmt::format("nothing to write into {}", quote(asked.output)),
+      throw Error(fmt::format("nothing to write into {}", quote_path(asked.output)),
                   report.warnings.empty() ? "measure a latency, contention or overlap" : report.warnings.front());
     }
   }

@@ -160,7 +160,7 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
       "mpirun";
   for (const auto& [option, path] : outputs) {
     if (path.empty() || option == "--osu") continue;
-    throw Error(fmt::format("{}: nothing can be written into {}", alone, quote(path)), std::string(several));
+    throw Error(fmt::format("{}: nothing can be written into {}", alone, quote_path(path)), std::string(several));
   }
   const bool is_collective = std::any_of(plan.operations.begin(), plan.operations.end(), [](SweepOperation operation) {
     return kind_of(operation).pattern == ExchangePattern::collective;
@@ -211,19 +211,19 @@ std::string where_of(Transport& transport) {
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   if (option != "--output" && is_input_file(path)) {  // which is extended
-    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote_path(path)), "give it another name");
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   std::error_code unknown;
   if (!std::filesystem::is_directory(folder, unknown)) {
-    throw Error(fmt::format("{} {}: there is no folder {}", option, quote(path), quote(folder)), "make it first");
+    throw Error(fmt::format("{} {}: there is no folder {}", option, quote_path(path), quote_path(folder)), "make it first");
   }
   if (std::filesystem::is_directory(path, unknown)) {
-    throw Error(fmt::format("{} {} is a folder", option, quote(path)), "give the name of a file");
+    throw Error(fmt::format("{} {} is a folder", option, quote_path(path)), "give the name of a file");
   }
   if (access(folder.c_str(), W_OK) != 0) {
-    throw Error(fmt::format("{} {}: the folder {} cannot be written into", option, quote(path), quote(folder)));
+    throw Error(fmt::format("{} {}: the folder {} cannot be written into", option, quote_path(path), quote_path(folder)));
   }
 }
 
@@ -259,7 +259,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
       require_writable(option, path);
       const auto [other, is_new] = taken.emplace(path, option);
       if (!is_new && !path.empty()) {
-        throw Error(fmt::format("{} and {} are both {}", other->second, option, quote(path)), "give one another name");
+        throw Error(fmt::format("{} and {} are both {}", other->second, option, quote_path(path)), "give one another name");
       }
     }
   }

@@ -23,7 +23,16 @@ using Json = nlohmann::ordered_json;
 struct RunsRequest {
   std::string runs, coefficients, software, machine, output;
   std::vector<std::string> where;
+  ProfileChoice profiles;
 };
+
+/// How the profiles were named.
+std::vector<std::string> profile_words(const ProfileChoice& profiles) {
+  std::vector<std::string> words;
+  for (const std::string& file : profiles.files) words.insert(words.end(), {"--profile", file});
+  if (profiles.any_device) words.emplace_back("--any-device");
+  return words;
+}
 
 std::string value_text(Coefficient what, double value) {
   const CoefficientUnit unit = row_of(what).unit;
@@ -99,7 +108,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
       begin_with = (std::filesystem::path(".") / asked.output).string();
     }
   }
-  RunFitter fitter(runs, asked.machine, begin_with, {}, asked.software);
+  RunFitter fitter(runs, asked.machine, begin_with, asked.profiles, asked.software);
   const auto fit = std::make_shared<RunFit>(fitter.fit());
   if (fit->runs == 0) {
     throw Error(fmt::format("no run of {} can be learned from", quote(asked.runs)),
@@ -136,6 +145,7 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
   command.add_option("--coefficients", asked->coefficients,
                      "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine");
+  add_profile_options(command, asked->profiles.files, asked->profiles.any_device);
   add_software_option(command, asked->software);
   command
       .add_option("--machine", asked->machine, "machine the measurements were taken on: a name, or a path to a machine file")
@@ -149,8 +159,16 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
         report.next.push_back(request.command + " -o learned.yaml");
         return report;
       }
-      return std::move(report).then({"ddl-oracle", "validate", asked->runs, "--machine", asked->machine, "--coefficients",
-                                     (std::filesystem::path(".") / asked->output).string()});
+      std::vector<std::string> next{"ddl-oracle",
+                                    "validate",
+                                    asked->runs,
+                                    "--machine",
+                                    asked->machine,
+                                    "--coefficients",
+                                    (std::filesystem::path(".") / asked->output).string()};
+      const std::vector<std::string> profiles = profile_words(asked->profiles);
+      next.insert(next.end(), profiles.begin(), profiles.end());
+      return std::move(report).then(next);
     };
   });
 }

@@ -22,10 +22,10 @@ std::string coefficients_to_extend(const std::string& path, const std::string& m
   std::error_code unknown;
   const bool exists = std::filesystem::exists(path, unknown);
   if (exists && is_input_file(path)) {
-    throw Error(fmt::format("--output {} would overwrite a file that was read", quote(path)), "give it another name");
+    throw Error(fmt::format("--output {} would overwrite a file that was read", quote_path(path)), "give it another name");
   }
   if (exists && !begin_with.empty()) {
-    throw Error(fmt::format("{} is there already, and what it holds would be lost", quote(path)),
+    throw Error(fmt::format("{} is there already, and what it holds would be lost", quote_path(path)),
                 "without --coefficients it is extended; or give -o another name");
   }
   const std::string origin = exists ? path : begin_with;

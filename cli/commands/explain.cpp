@@ -77,7 +77,7 @@ Plan with_degrees(const std::string& degrees, const std::string& option, const P
 Plan plan_of_file(const std::string& path, const std::string& option, const Plan& explained) {
   PlanFile file = read_plan(read_file(path), path);
   const auto refuse = [&](std::string_view theirs, std::string_view ours) {
-    throw Error(fmt::format("the plan in {} is for {}, the explained one for {}", quote(path), theirs, ours),
+    throw Error(fmt::format("the plan in {} is for {}, the explained one for {}", quote_path(path), theirs, ours),
                 fmt::format("compare plans of one precision and optimizer, or leave them out of the file of {}", option));
   };
   if (file.precision && *file.precision != explained.precision)
@@ -272,7 +272,8 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
                 "write --memory-timeline step.svg");
   }
   if (is_file(output) && output == options.memory_timeline) {
-    throw Error(fmt::format("--memory-timeline and --output both name {}", quote(output)), "give one of them another name");
+    throw Error(fmt::format("--memory-timeline and --output both name {}", quote_path(output)),
+                "give one of them another name");
   }
   const std::string title =
       fmt::format("{}: {} ({}), {}", study.model().name, family_name(plan.mesh.family()), degrees_text(plan.mesh),
@@ -378,7 +379,7 @@ void add_explain(const Command& program, Request& request) {
   add_training_options(command, options->training);
   command.examples(
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
-       {"ddl-oracle explain resnet50 --strategy data --degrees data=64 --why-not data+tensor",
+       {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",
         "why this plan and not the best one of another strategy"},
        {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "what the best plan holds in memory, and why"}});
   command.add_option("--why-not", options->why_not,

@@ -46,7 +46,7 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   if (asked.name.empty()) throw Error("the name of the new machine is empty", "give it a name");
   std::error_code unknown;
   if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
-    throw Error(fmt::format("{} exists already", quote(output)), "give another name, or overwrite it with --force");
+    throw Error(fmt::format("{} exists already", quote_path(output)), "give another name, or overwrite it with --force");
   }
   const char* const path = std::getenv("PATH");
   DraftRequest request;

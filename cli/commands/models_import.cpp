@@ -67,7 +67,8 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
 Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
   std::error_code problem;
   if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} is there already", quote(asked.output)), "--overwrite replaces it, --output names another");
+    throw Error(fmt::format("{} is there already", quote_path(asked.output)),
+                "--overwrite replaces it, --output names another");
   const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
   // What cannot be read back is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));

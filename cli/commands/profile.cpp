@@ -94,7 +94,7 @@ std::string detail(const ProfileHead& head, const std::string& key) {
 void require_same(const ProfileHead& old, const ProfileHead& head, const std::string& path) {
   const auto same = [&](std::string_view what, const std::string& before, const std::string& after) {
     if (before == after) return;
-    throw Error(fmt::format("{} has the {} {}, not {}", quote(path), what, quote(before), quote(after)),
+    throw Error(fmt::format("{} has the {} {}, not {}", quote_path(path), what, quote(before), quote(after)),
                 "give another name with --output, or overwrite it with --overwrite");
   };
   same("back end", old.backend, head.backend);
@@ -107,7 +107,7 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   };
   same("shard", shard_text(old), shard_text(head));
   if (old.shard && old.shard->plan != head.shard->plan) {
-    throw Error(fmt::format("{} is shard {} of other problems", quote(path), shard_text(old)),
+    throw Error(fmt::format("{} is shard {} of other problems", quote_path(path), shard_text(old)),
                 fmt::format("it was measured by: {}; start over with --overwrite", old.command));
   }
   // Rows of one file are of one set-up.
@@ -268,11 +268,11 @@ void add_profile(const Command& program, Request& request) {
   const Command command = program.add_subcommand("profile", "measure the kernels of a model on this device");
   const auto asked = std::make_shared<ProfileOptions>();
   ProfileOptions& o = *asked;
-  command.examples({{"ddl-oracle profile resnet50", "every kernel of a model on this device, into the data directory"},
-                    {"ddl-oracle profile resnet50 --batch 32 --precision bf16 -o resnet50.profile",
-                     "one micro-batch in bf16, into a file"},
-                    {"ddl-oracle profile alexnet --backend simulated --batch 1 --splits none -o trial.profile",
-                     "a trial without a GPU"}});
+  command.examples(
+      {{"ddl-oracle profile resnet50", "every kernel of a model on this device, into the data directory"},
+       {"ddl-oracle profile resnet50 --batch 32 --precision bf16 -o resnet50.profile",
+        "one micro-batch in bf16, into a file"},
+       {"ddl-oracle profile alexnet --backend simulated --splits none -o trial.profile", "a trial without a GPU"}});
   command.add_option("model", o.model, "bundled model (see 'models list') or a model file").names_or_file(model_names);
   add_sequence_option(command, o.sequence);
   command.add_option("--backend", o.backend,

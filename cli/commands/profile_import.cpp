@@ -114,7 +114,8 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
 Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
   std::error_code problem;
   if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} is there already", quote(asked.output)), "--overwrite replaces it, --output names another");
+    throw Error(fmt::format("{} is there already", quote_path(asked.output)),
+                "--overwrite replaces it, --output names another");
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));

@@ -66,7 +66,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   if (is_file(asked.output)) {
     std::error_code problem;
     if (!asked.overwrite && std::filesystem::is_regular_file(asked.output, problem))
-      throw Error(fmt::format("{} is there already", quote(asked.output)), "--overwrite replaces it");
+      throw Error(fmt::format("{} is there already", quote_path(asked.output)), "--overwrite replaces it");
     write_output(asked.output, print_profile(profile));
     return profile_report(result);
   }

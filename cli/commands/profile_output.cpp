@@ -124,7 +124,7 @@ ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std
     throw;
   }
   if (file_ < 0) file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file_ < 0) throw Error(fmt::format("cannot write {}: {}", quote(path_), std::strerror(errno)));
+  if (file_ < 0) throw Error(fmt::format("cannot write {}: {}", quote_path(path_), std::strerror(errno)));
 }
 
 ProfileOutput::~ProfileOutput() {
@@ -135,14 +135,14 @@ void ProfileOutput::add(const ProfileRow& row) {
   if (file_ < 0) return;
   // A line is handed over at once, so that what a crash cuts off is one line at most.
   if (!is_in_place()) {
-    throw Error(fmt::format("{} was replaced while it was written", quote(path_)),
+    throw Error(fmt::format("{} was replaced while it was written", quote_path(path_)),
                 "give each process an --output of its own, as with --shard");
   }
   const std::string text = print_profile_row(head_, row);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t wrote = ::write(file_, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) throw Error(fmt::format("cannot write {}: {}", quote(path_), std::strerror(errno)));
+    if (wrote < 0) throw Error(fmt::format("cannot write {}: {}", quote_path(path_), std::strerror(errno)));
     done += static_cast<std::size_t>(wrote);
   }
 }
@@ -150,12 +150,12 @@ void ProfileOutput::add(const ProfileRow& row) {
 void ProfileOutput::finish() const {
   if (file_ < 0) return;
   if (!is_in_place()) {
-    throw Error(fmt::format("{} was replaced while it was written: what was measured is not in it", quote(path_)),
+    throw Error(fmt::format("{} was replaced while it was written: what was measured is not in it", quote_path(path_)),
                 "give each process an --output of its own, as with --shard");
   }
   struct stat status {};
   if (::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && ::fsync(file_) != 0 && errno != EINVAL)
-    throw Error(fmt::format("cannot write {}: {}", quote(path_), std::strerror(errno)));
+    throw Error(fmt::format("cannot write {}: {}", quote_path(path_), std::strerror(errno)));
 }
 
 bool ProfileOutput::is_in_place() const { return is_same_file(file_, path_); }
@@ -165,7 +165,7 @@ std::optional<Profile> existing_profile(const std::string& path, bool resume) {
   const bool exists = std::filesystem::is_regular_file(path, problem) && std::filesystem::file_size(path, problem) > 0;
   if (!exists) return std::nullopt;
   if (!resume) {
-    throw Error(fmt::format("{} is there already", quote(path)),
+    throw Error(fmt::format("{} is there already", quote_path(path)),
                 "--resume goes on with it, --overwrite begins it anew, --output names another");
   }
   return load_profile(path);

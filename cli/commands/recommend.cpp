@@ -205,14 +205,14 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     if (had_to_offload(answer)) document.line("no plan fits without the memory of the host", 2);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
-      Table table(
+      Table others(
           {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
         Behind behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
-        table.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
-                   std::move(behind.why)});
+        others.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
+                    std::move(behind.why)});
       }
-      document.add(std::move(table));
+      document.add(std::move(others));
     }
   }
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
@@ -350,7 +350,7 @@ namespace {
 void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
-    throw Error(fmt::format("--missing and --output both name {}", quote(path)), "give one of them another name");
+    throw Error(fmt::format("--missing and --output both name {}", quote_path(path)), "give one of them another name");
   }
   const std::vector<UnmeasuredProblem> problems = unmeasured_problems(*answer.estimator, answer.shown);
   std::string text = fmt::format("# unmeasured: {} of {} on {}, the longest first\n",
@@ -364,11 +364,11 @@ void write_missing(const RecommendAnswer& answer, const std::string& output) {
 void write_job(const RecommendAnswer& answer, const std::string& output, Report& report) {
   const std::string& path = answer.options.save_job;
   if (answer.shown.empty()) {
-    report.warnings.push_back(fmt::format("--save-job: no plan is possible, {} is not written", quote(path)));
+    report.warnings.push_back(fmt::format("--save-job: no plan is possible, {} is not written", quote_path(path)));
     return;
   }
   if (is_file(output) && path == output) {
-    throw Error(fmt::format("--save-job and --output both name {}", quote(path)), "give one of them another name");
+    throw Error(fmt::format("--save-job and --output both name {}", quote_path(path)), "give one of them another name");
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);
@@ -381,7 +381,7 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
 void write_directory(RecommendAnswer& answer, Report& report) {
   const std::string& path = answer.options.save_dir;
   if (answer.shown.empty()) {
-    report.warnings.push_back(fmt::format("--save-dir: no plan is possible, {} is not written", quote(path)));
+    report.warnings.push_back(fmt::format("--save-dir: no plan is possible, {} is not written", quote_path(path)));
     return;
   }
   std::vector<Estimate> candidates = answer.options.all || answer.single ? answer.shown : answer.result.best;

@@ -24,7 +24,10 @@ std::string whole_text(double count) {
   return count < 0x1p63 ? with_thousands(static_cast<std::int64_t>(count)) : fmt::format("{:.4g}", count);
 }
 
-std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
+std::string share_text(double share) {
+  const std::string text = fmt::format("{:.0f} %", share * 100);
+  return text == "-0 %" ? "0 %" : text;  // what takes away so little takes away nothing
+}
 
 std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : whole_text(std::round(value)); }
 

@@ -61,6 +61,8 @@ struct LaunchNodes {
 
 /// What starts a script on every device: `torchrun --standalone --nproc-per-node=8`. On several nodes each of them runs it.
 [[nodiscard]] std::string torchrun_command(const LaunchNodes& nodes);
+/// What is typed to run a script that holds such a command: on several nodes it is told the first one.
+[[nodiscard]] std::string told_first_node(const LaunchNodes& nodes, std::string_view command);
 
 /// The axes of a plan that are not among `axes`: `filter and spatial`; empty where there are none.
 [[nodiscard]] std::string axes_besides(const Plan& plan, Family axes);

@@ -35,6 +35,10 @@ std::string torchrun_command(const LaunchNodes& nodes) {
       nodes.nodes, nodes.devices_per_node);
 }
 
+std::string told_first_node(const LaunchNodes& nodes, std::string_view command) {
+  return fmt::format("{}{}", nodes.nodes == 1 ? "" : "MASTER_ADDR=FIRST_NODE ", command);
+}
+
 std::string axes_besides(const Plan& plan, Family axes) {
   std::string names;
   for (const Axis axis : spoken_axes) {

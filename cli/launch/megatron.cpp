@@ -134,7 +134,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
       torchrun_command(launch_nodes(request)));
   Launch launch;
   launch.files = {{"launch/megatron.sh", text, true}};
-  launch.start = "MEGATRON=/path/to/Megatron-LM launch/megatron.sh";
+  launch.start = told_first_node(launch_nodes(request), "MEGATRON=/path/to/Megatron-LM launch/megatron.sh");
   return launch;
 }
 

@@ -48,6 +48,8 @@ LaunchOutcome launch_slurm(const LaunchRequest& request) {
   Launch launch;
   launch.files = {{"launch/job.sbatch", text, true}};
   launch.start = "sbatch launch/job.sbatch";
+  if (nodes > 1)
+    launch.notes.push_back(fmt::format("it starts {} on each of the {} nodes, and tells them the first", script, nodes));
   return launch;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/launch/launcher.hpp"
 #include "cli/launch/network_of.hpp"
 #include "cli/launch/scripts.hpp"
+#include "cli/options/shell_words.hpp"
 #include "estimator/plan/plan_choice.hpp"
 #include "model_zoo/bundled_name.hpp"
 
@@ -70,9 +71,14 @@ Json row_of(const LaunchRequest& request) {
 }
 
 /// The command that learns from the row which measure.py writes into TABLE.
+/// With the profiles that the prediction rests on: factors that are fitted without them are not for them.
 std::string calibrate_command(const LaunchRequest& request) {
-  return fmt::format("ddl-oracle calibrate runs TABLE --machine {} --output coefficients.yaml",
-                     request.study.spec().machine);
+  const StudySpec& spec = request.study.spec();
+  std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
+  for (const std::string& file : spec.profiles.files) words.insert(words.end(), {"--profile", file});
+  if (spec.profiles.any_device) words.emplace_back("--any-device");
+  words.insert(words.end(), {"--output", "coefficients.yaml"});
+  return shell_words(words);
 }
 
 /// What the last layer with weights tells apart: behind it there are a softmax and a loss at most.
@@ -206,7 +212,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
                   {"launch/train.py", script("train")},
                   {"launch/measure.py", script("measure")},
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
-  launch.start = "launch/run.sh --steps 100";
+  launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   if (!is_tensor && !is_sharded && is_mixed(plan.precision) &&
       study.assumptions().mixed_precision != MixedPrecision::autocast) {
     launch.notes.push_back("the script keeps weights in fp32 under autocast: --mixed-precision autocast prices that");

@@ -114,7 +114,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
       torchrun_command(launch_nodes(request)));
   Launch launch;
   launch.files = {{"launch/torchtitan.toml", text}, {"launch/torchtitan.sh", program, true}};
-  launch.start = "launch/torchtitan.sh";
+  launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
   if (request.study.software().name != "torchtitan")
     launch.notes.push_back("the plan was priced as another software: --software torchtitan prices its compiled layers");
   return launch;

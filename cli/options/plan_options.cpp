@@ -58,7 +58,7 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
   compare("model", file.model, study.model().name);
   compare("machine", file.machine, study.machine().name);
   if (said.empty()) return;
-  throw Error(fmt::format("the report {} is about {}", quote(path), said),
+  throw Error(fmt::format("the report {} is about {}", quote_path(path), said),
               fmt::format("add {}, or give the object of its plan alone", options));
 }
 

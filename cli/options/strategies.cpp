@@ -24,14 +24,17 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// Every family, and the other words for one axis.
+/// Every strategy, then the other words for one, then the hybrids: a list is cut after a dozen.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
-  for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
-  for (const AxisRow& row : axis_table) {
-    for (const AxisAlias& alias : row.aliases) {
+  for (const Axis axis : spoken_axes) names.emplace_back(to_string(axis));
+  for (const Axis axis : spoken_axes) {
+    for (const AxisAlias& alias : row_of(axis).aliases) {
       if (!alias.word.empty()) names.emplace_back(alias.word);
     }
+  }
+  for (Family family = 0; family < (Family{1} << axis_count); ++family) {
+    if (std::popcount(family) != 1) names.push_back(family_name(family));
   }
   return names;
 }

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/options/argument_name.hpp"
+#include "cli/options/framework_options.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -56,7 +57,11 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
   if (extra.starts_with("-") && extra != "-") {
     const std::string typed = extra.substr(0, extra.find('='));
     std::string hint = help_hint(program);
-    if (const auto meant = nearest(typed, option_names(command))) hint = fmt::format("did you mean '{}'?", *meant);
+    if (const std::string instead = framework_option_hint(command, typed); !instead.empty()) {
+      hint = instead;
+    } else if (const auto meant = nearest(typed, option_names(command))) {
+      hint = fmt::format("did you mean '{}'?", *meant);
+    }
     if (const CLI::App* const group = command.get_parent(); group != nullptr && group != &program) {
       for (const CLI::App* other : group->get_subcommands(nullptr)) {
         if (other->get_option_no_throw(typed) == nullptr) continue;

@@ -318,6 +318,12 @@ class Explainer {
                      straggler, plan_.offload_activations};
   }
 
+  /// What a host takes to start kernels and to move memory may be of a sheet; what ranks and frameworks make is of none.
+  [[nodiscard]] Provenance waiting_source() const {
+    const bool is_of_sheet = estimate().host_waiting.value() > 0 || step_.paging.value() > 0 || plan_.offload_activations;
+    return is_of_sheet ? Provenance::roofline : Provenance::curve;
+  }
+
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
     return {stage, held_costs(costs_, plan_, firsts_, stage).trained, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
@@ -374,6 +380,7 @@ class Explainer {
       if (staged) phase.made_of = BubbleOf{slots_, critical_.time};
     } else if (part.part == &Breakdown::waiting) {
       phase.made_of = waiting();
+      phase.source = waiting_source();
     } else {
       phase.hidden = max(Seconds{}, estimate().hidden_input);
       if (job_.assumptions.include_input)

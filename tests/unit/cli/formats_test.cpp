@@ -27,6 +27,12 @@ std::string text_of(Block block, bool colored = false) {
 
 }  // namespace
 
+TEST_CASE("a share that rounds to nothing has no sign") {
+  CHECK(share_text(-0.004) == "0 %");
+  CHECK(share_text(0.004) == "0 %");
+  CHECK(share_text(-0.006) == "-1 %");
+}
+
 TEST_CASE("columns are as wide as their widest cell, words to the left and figures to the right") {
   Table table = two_columns();
   table.add({"a", "1,024"});

@@ -111,6 +111,13 @@ TEST_CASE("quoted text is one short line") {
   CHECK(quote(std::string(61, 'x')) == "'" + std::string(60, 'x') + "...'");
 }
 
+TEST_CASE("the name of a file is quoted whole, and none is longer than a file system's") {
+  CHECK(quote_path("net.yaml") == "'net.yaml'");
+  CHECK(quote_path("a\nb") == "'a?b'");
+  CHECK(quote_path(std::string(255, 'x')) == "'" + std::string(255, 'x') + "'");
+  CHECK(quote_path(std::string(256, 'x')) == "'" + std::string(255, 'x') + "...'");
+}
+
 TEST_CASE("offsets become lines and columns") {
   const SourceText source("ab\ncd\r\n\ne", "f");
   const auto at = [&](std::size_t offset) { return std::pair(source.place(offset).line, source.place(offset).column); };
