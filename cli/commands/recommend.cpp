@@ -205,14 +205,14 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     if (had_to_offload(answer)) document.line("no plan fits without the memory of the host", 2);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
-      Table table(
+      Table reasons(
           {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
         Behind behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
-        table.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
-                   std::move(behind.why)});
+        reasons.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
+                     std::move(behind.why)});
       }
-      document.add(std::move(table));
+      document.add(std::move(reasons));
     }
   }
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
