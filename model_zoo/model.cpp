@@ -295,9 +295,9 @@ std::int64_t Model::buffers() const {
   return sum;
 }
 
-std::string Model::family_parameter(std::string_view name) const {
+std::string Model::family_parameter(std::string_view wanted) const {
   for (const auto& [known, value] : family_parameters) {
-    if (known == name) return value;
+    if (known == wanted) return value;
   }
   return {};
 }

@@ -60,7 +60,7 @@ struct Model {
   [[nodiscard]] std::int64_t trained_parameters() const;
   [[nodiscard]] std::int64_t buffers() const;
   /// The value of a parameter of the family; empty where it has none of that name.
-  [[nodiscard]] std::string family_parameter(std::string_view name) const;
+  [[nodiscard]] std::string family_parameter(std::string_view wanted) const;
   /// Multiply-adds of one sample's forward pass as they are published: without auxiliary layers.
   [[nodiscard]] double macs() const;
   [[nodiscard]] double flops_forward() const;
