@@ -119,7 +119,7 @@ void print_error(const std::string& message, const std::string& hint) {
 
 void write_report(const Report& report, const ReportOptions& options) {
   const std::string content = format_named(options.format).write(report, Style(wants_color(options), page_for(options)));
-  print_warnings(report.warnings);
+  if (!options.quiet) print_warnings(report.warnings);
   for (const Error& error : report.errors) print_error(error.what(), error.hint());
   // An empty file would look like an answer.
   if (content.empty() && report.status == ExitStatus::could_not_answer) return;

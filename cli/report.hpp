@@ -65,6 +65,7 @@ struct ReportOptions {
   std::string color = "auto";  ///< auto, always, never
   bool wide = false;           ///< tables of text have all columns
   bool ascii = false;          ///< text has no sign but those of ASCII
+  bool quiet = false;          ///< no warnings
 };
 
 /// Whether `--output` names a file: `-` is the standard output.

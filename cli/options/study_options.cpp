@@ -345,6 +345,7 @@ void add_format_option(const Command& command, ReportOptions& options, const std
       });
   command.add_switch("--wide", options.wide, "text: tables have all their columns, however wide they get");
   command.add_switch("--ascii", options.ascii, "text: no sign but those of ASCII");
+  command.add_switch("-q,--quiet", options.quiet, "no warnings; errors are said");
 }
 
 Option add_output_option(const Command& command, std::string& output, const std::string& description) {
