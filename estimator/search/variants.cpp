@@ -21,10 +21,6 @@ bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether a search chooses blocks to compute again: whoever says how blocks are computed again has chosen himself.
 bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::recompute_blocks)];

@@ -12,6 +12,7 @@ struct ReplicatedLayers {
   [[nodiscard]] bool contains(int layer) const { return first <= layer && layer < last; }
   /// Returns whether what crosses a cut before that layer lies in tiles: it is the layer behind the cut that gathers them,
   /// and who has a whole tensor sends the tile that is read.
+  /// Between replicated layers everything counts as whole, also what skips over them in tiles.
   [[nodiscard]] bool has_tiles_before(int layer) const { return layer <= first || layer >= last; }
   auto operator<=>(const ReplicatedLayers&) const = default;
 };
