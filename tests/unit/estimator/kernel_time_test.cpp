@@ -60,6 +60,19 @@ LayerCosts costs_of(const OwnedJob& owned, const Plan& plan, int layer) {
   return LayerCostTable(owned.job, plan, kinds).at(layer);
 }
 
+TEST_CASE("the host starts the messages of a halo and the copies that join them with a tile") {
+  const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
+  Plan plan;
+  plan.mesh.set_tiles({4, 1, 1});
+  plan.global_batch = 1;
+  // Two messages and two copies forward; two and three backward, but for the first layer, whose input needs no gradient.
+  const LayerCosts first = costs_of(owned, plan, 0), second = costs_of(owned, plan, 2);
+  CHECK(first.forward_exchanges == 4);
+  CHECK(first.backward_exchanges == 0);
+  CHECK(second.forward_exchanges == 4);
+  CHECK(second.backward_exchanges == 5);
+}
+
 TEST_CASE("a convolution takes its arithmetic at the attainable peak") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   const std::vector<LayerTimes>& serial = owned.kernels.serial();

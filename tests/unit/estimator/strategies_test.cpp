@@ -222,6 +222,9 @@ TEST_CASE("spatial: layers whose tiles are too small are replicated, and those b
   const ReplicatedLayers replicated = replicated_layers(divided.facts, divided.plan, {});
   REQUIRE(model.layers.at(static_cast<std::size_t>(replicated.first)).name == "skip.down");
   REQUIRE(model.layers.at(static_cast<std::size_t>(replicated.last)).name == "skip.concat1");
+  CHECK(replicated.has_tiles_before(replicated.first));
+  CHECK_FALSE(replicated.has_tiles_before(replicated.first + 1));
+  CHECK(replicated.has_tiles_before(replicated.last));
   // 4 · 4 · 4 items of what is pooled; what skips stays in tiles.
   CHECK(exchanges_of(divided.shard("skip.down")) ==
         Texts{"forward allgather of 64 among spatial (halo)", "backward reduce-scatter of 64 among spatial (halo)"});
