@@ -21,7 +21,7 @@ constexpr std::size_t max_blocks = 1000;
 constexpr std::size_t max_value_length = 1000;
 
 constexpr std::array<std::string_view, 4> common_keys{"name", "from", "when", "auxiliary"};
-constexpr std::array<std::string_view, 3> container_keys{"block", "repeat", "residual"};
+constexpr std::array<std::string_view, 4> container_keys{"block", "pattern", "repeat", "residual"};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -68,8 +68,8 @@ void check_value(const YamlNode& node, const Parameters& parameters) {
 std::size_t letters_of(const std::optional<YamlNode>& node) { return node && node->is_scalar() ? node->text().size() : 0; }
 
 std::size_t letters_of(const ModelItem& item) {
-  std::size_t letters =
-      letters_of(item.condition) + letters_of(item.attributes) + letters_of(item.count) + letters_of(item.block);
+  std::size_t letters = letters_of(item.condition) + letters_of(item.attributes) + letters_of(item.count) +
+                        letters_of(item.block) + letters_of(item.text);
   if (item.attributes && item.attributes->is_map()) {
     for (const auto& [name, attribute] : item.attributes->entries()) letters += letters_of(attribute);
   }
@@ -153,6 +153,8 @@ class ItemReader {
     ModelItem item{.kind = ModelItem::Kind::operation, .place = key};
     if (word == "repeat") {
       read_repeat(content(key, value), item);
+    } else if (word == "pattern") {
+      read_pattern(content(key, value), item);
     } else if (word == "residual") {
       read_residual(content(key, value), item);
     } else if (word == "block") {
@@ -177,6 +179,23 @@ class ItemReader {
     item.count = value.at("times");
     check_value(*item.count, parameters_);
     item.lists.push_back(read_filled_list(value.at("layers")));
+  }
+
+  void read_pattern(const YamlNode& value, ModelItem& item) const {
+    item.kind = ModelItem::Kind::pattern;
+    item.text = value.at("of");
+    check_value(*item.text, parameters_);
+    for (const auto& [key, list] : value.entries()) {
+      const std::string letter = key.text();
+      if (letter == "of") continue;
+      if (letter.size() != 1) {
+        key.fail(fmt::format("{} is no letter of a pattern", quote(letter)),
+                 "'of' is the pattern, and each other key is one letter: 'M: [...]'");
+      }
+      item.letters_listed += letter;
+      item.lists.push_back(read_filled_list(list));
+    }
+    if (item.lists.empty()) value.fail("a pattern needs the layers of its letters", "for example 'M: [{block: mixer}]'");
   }
 
   void read_residual(const YamlNode& value, ModelItem& item) const {

@@ -25,6 +25,7 @@ struct ModelItem {
     residual,   ///< lists[0] is the body, lists[1] the shortcut; their sum
     branches,   ///< each of `lists` from the same input; `operation` joins them
     block,      ///< an instance of a named block
+    pattern,    ///< for each letter of a text, the list that belongs to it: `letters_listed` names those of `lists`
   };
   Kind kind;
   YamlNode place;  ///< the key that says what it is
@@ -37,6 +38,8 @@ struct ModelItem {
   std::vector<std::vector<ModelItem>> lists{};
   std::optional<YamlNode> count{};  ///< of a repeat
   std::optional<YamlNode> block{};  ///< name of a block
+  std::optional<YamlNode> text{};   ///< of a pattern
+  std::string letters_listed{};     ///< of a pattern
   std::vector<std::pair<YamlNode, YamlNode>> arguments{};
   std::size_t letters = 0;  ///< of what is evaluated each time the item is expanded
 };

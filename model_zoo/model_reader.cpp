@@ -99,6 +99,7 @@ class Expander {
     ++inner.depth;
     if (item.kind == ModelItem::Kind::repeat) return expand_repeat(item, input, inner);
     if (item.kind == ModelItem::Kind::block) return expand_block(item, input, inner);
+    if (item.kind == ModelItem::Kind::pattern) return expand_pattern(item, input, inner);
     if (!item.name) return expand_branches(item, input, inner);
     Scope scope = open(context, item.name->text(), &*item.name);
     inner.scope = &scope;
@@ -125,6 +126,23 @@ class Expander {
       input = close(scope, expand_list(item.lists.front(), input, context));
     }
     return input;
+  }
+
+  int expand_pattern(const ModelItem& item, int input, Context context) {
+    Scope scope;
+    if (item.name) {
+      scope = open(context, item.name->text(), &*item.name);
+      context.scope = &scope;
+    }
+    for (const char letter : evaluate_at(*item.text, *context.parameters, std::nullopt).text) {
+      const std::size_t list = item.letters_listed.find(letter);
+      if (list == std::string::npos) {
+        item.text->fail(fmt::format("the pattern has the letter {}, which stands for no layers", quote({&letter, 1})),
+                        fmt::format("its letters are {}", fmt::join(item.letters_listed, " ")));
+      }
+      input = expand_list(item.lists[list], input, context);
+    }
+    return item.name ? close(scope, input) : input;
   }
 
   int expand_branches(const ModelItem& item, int input, Context context) {

@@ -37,6 +37,7 @@ const std::string small =
     "      layers:\n"
     "        - block: {use: $kind, filters: $width}\n"
     "    name: round\n"
+    "  - pattern: {of: ab, a: [{activation: relu}], b: [{dropout: 0.1}]}\n"
     "  - concat: {branches: [[{pool: {kind: max, kernel: 2}}], [{pool: {kind: average, kernel: 2}}]]}\n"
     "    name: both\n"
     "  - flatten:\n"

@@ -5,6 +5,7 @@
 
 #include "model_zoo/model.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
 using namespace ddl;
@@ -131,6 +132,33 @@ TEST_CASE("a repeat chains its rounds") {
   // The name of a part stands for its output.
   CHECK(inputs_of(named, "flatten1") == Names{"round0.dropout1"});
   CHECK(names_of(model_of(image, "  - flatten\n  - repeat: {times: 0, layers: [flatten]}\n")) == Names{"flatten1"});
+}
+
+TEST_CASE("a pattern has the layers of each of its letters, one after the other") {
+  const std::string text =
+      "format: 1\nmodel: m\ninput: {tokens: 4}\nparameters: {order: a-*a}\n"
+      "blocks:\n  part: {layers: [{activation: tanh}, {dropout: 0.1}]}\n"
+      "layers:\n  - embedding: {vocabulary: 10, features: 6}\n"
+      "  - pattern:\n      of: $order\n      a: [{block: part}]\n      \"-\": [{activation: relu}]\n      \"*\": [{norm: "
+      "layer}]\n";
+  const Model model = parse_model(text, "m.yaml");
+  CHECK(names_of(model) ==
+        Names{"embedding1", "part0.tanh1", "part0.dropout1", "relu1", "norm1", "part1.tanh1", "part1.dropout1"});
+  CHECK(inputs_of(model, "relu1") == Names{"part0.dropout1"});
+  CHECK(inputs_of(model, "part1.tanh1") == Names{"norm1"});
+  // A name is one step, and stands for the output of the last letter.
+  const Model named = parse_model(text + "    name: body\n  - dropout: 0.5\n    from: body\n", "m.yaml");
+  CHECK(inputs_of(named, "dropout1") == Names{"body.part1.dropout1"});
+  const auto error = [](const std::string& pattern) {
+    return error_of([&] { static_cast<void>(model_of(image, "  - pattern: " + pattern + "\n")); });
+  };
+  CHECK(error("{of: ab, a: [flatten]}").find("the pattern has the letter 'b', which stands for no layers") !=
+        std::string::npos);
+  CHECK(error("{of: ab, a: [flatten]}").find("its letters are a") != std::string::npos);
+  CHECK(error("{of: a, ab: [flatten]}").find("'ab' is no letter of a pattern") != std::string::npos);
+  CHECK(error("{of: a, a: []}").find("this list of layers is empty") != std::string::npos);
+  CHECK(error("{of: a}").find("a pattern needs the layers of its letters") != std::string::npos);
+  CHECK(error("{a: [flatten]}").find("of") != std::string::npos);
 }
 
 TEST_CASE("blocks are instances with values of their own") {
