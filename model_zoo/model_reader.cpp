@@ -286,7 +286,8 @@ class Expander {
     };
     if (source == model_input) refuse("the model's input has none");
     const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
-    if (owner.operation->type() != table.owner) {
+    const bool is_of_kind = owner.operation->type() == layer.operation->type() && owner.operation->experts() == 1;
+    if (owner.operation->type() != table.owner && !is_of_kind) {
       refuse(fmt::format("it is no {} but {}", table.owner, owner.operation->type()));
     }
     const SharedTable owned = owner.operation->shared_table(owner.input_shapes, owner.output_shape);

@@ -23,6 +23,7 @@ enum class KernelKind {
   convolution,          ///< of one group
   grouped_convolution,  ///< of several groups, each a matrix product of its own
   fused_attention,      ///< scores never leave the chip
+  chunk_scan,           ///< of a recurrence, the products inside chunks of tokens
   elementwise,          ///< additions, activations, casts, copies, and what has no kind of its own
   layer_norm,           ///< statistics of a position
   batch_norm,           ///< statistics over positions

@@ -46,6 +46,8 @@ const KernelForm& form_of(KernelKind kind) {
       return direct_convolution_form();
     case KernelKind::fused_attention:
       return fused_attention_form();
+    case KernelKind::chunk_scan:
+      return chunk_scan_form();
     default:
       return traffic_form();
   }

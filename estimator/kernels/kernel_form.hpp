@@ -53,11 +53,12 @@ struct KernelForm {
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
 /// In files, tables and messages: `matrix_product`.
-inline constexpr std::array<std::pair<KernelKind, std::string_view>, 14> kernel_kind_names{{
+inline constexpr std::array<std::pair<KernelKind, std::string_view>, 15> kernel_kind_names{{
     {KernelKind::matrix_product, "matrix_product"},
     {KernelKind::convolution, "convolution"},
     {KernelKind::grouped_convolution, "grouped_convolution"},
     {KernelKind::fused_attention, "fused_attention"},
+    {KernelKind::chunk_scan, "chunk_scan"},
     {KernelKind::elementwise, "elementwise"},
     {KernelKind::layer_norm, "layer_norm"},
     {KernelKind::batch_norm, "batch_norm"},

@@ -25,6 +25,7 @@ ErrorSource source_of(const PricedKernel& kernel, const Operation& operation) {
     case KernelKind::grouped_convolution:
       return ErrorSource::grouped_convolutions;
     case KernelKind::fused_attention:
+    case KernelKind::chunk_scan:
       return ErrorSource::attention;
     default:
       return ErrorSource::memory_kernels;

@@ -6,9 +6,9 @@ namespace ddl {
 OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
     read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_elementwise, read_embedding,
     read_flatten, read_fully_connected, read_identity, read_input, read_interaction, read_latent_keys_and_values, read_loss,
-    read_lstm, read_multiply, read_norm, read_pick, read_pool, read_position_embedding, read_query_key_norm, read_reshape,
-    read_resize, read_rotary_embedding, read_router, read_scale, read_select, read_slice, read_softmax, read_space_to_depth,
-    read_transposed_convolution, read_window_attention;
+    read_lstm, read_mamba2, read_multiply, read_norm, read_pick, read_pool, read_position_embedding, read_query_key_norm,
+    read_reshape, read_resize, read_rotary_embedding, read_router, read_scale, read_select, read_slice, read_softmax,
+    read_space_to_depth, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -44,6 +44,7 @@ std::span<const OperationKind> operation_kinds() {
        read_latent_keys_and_values},
       {"loss", "kind", {"kind", "soft_cap"}, read_loss},
       {"lstm", "features", {"features", "bidirectional"}, read_lstm},
+      {"mamba2", "", {"heads", "head_size", "state", "groups", "kernel", "chunk"}, read_mamba2},
       {"multiply", "", {}, read_multiply},
       {"norm", "kind", {"kind", "groups", "scale", "bias"}, read_norm},
       {"pick", "tokens", {"tokens"}, read_pick},

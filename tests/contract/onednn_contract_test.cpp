@@ -57,6 +57,7 @@ TEST_CASE("oneDNN refuses no operation of the bundled models but those that no b
       "attention with capped scores is not in this back end",
       "attention with sinks is not in this back end",
       "latent_keys_and_values is not in this back end",
+      "mamba2 is not in this back end",
       "a loss of capped outputs is not in this back end",
       "query_key_norm is not in this back end",
       "a router by sigmoids is not in this back end",

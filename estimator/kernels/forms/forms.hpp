@@ -13,6 +13,7 @@ namespace ddl {
 [[nodiscard]] const KernelForm& convolution_form();
 [[nodiscard]] const KernelForm& direct_convolution_form();
 [[nodiscard]] const KernelForm& fused_attention_form();
+[[nodiscard]] const KernelForm& chunk_scan_form();
 
 /// A maximum without a corner: (aᵖ + bᵖ)^(1/p). Arithmetic and traffic of a kernel overlap, but not fully where both are
 /// long.

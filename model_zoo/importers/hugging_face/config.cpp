@@ -441,6 +441,25 @@ std::int64_t HuggingFaceConfig::windows(std::int64_t layers, std::int64_t fallba
   return count;
 }
 
+std::optional<std::string> HuggingFaceConfig::pattern(Names names, Kinds kinds) {
+  std::string_view key;
+  const Json* const types = find(names, key);
+  if (types == nullptr) return std::nullopt;
+  if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, name_of(*types)));
+  std::string letters;
+  for (const Json& type : *types) {
+    const auto* const kind =
+        std::find_if(kinds.begin(), kinds.end(), [&type](const auto& entry) { return type == entry.first; });
+    if (kind == kinds.end()) {
+      std::vector<std::string_view> known;
+      for (const auto& [name, letter] : kinds) known.push_back(name);
+      fail(key, fmt::format("'{}' has an entry that is none of {}", key, fmt::join(known, ", ")));
+    }
+    letters += kind->second;
+  }
+  return letters;
+}
+
 void HuggingFaceConfig::require_no_windows() {
   std::string_view key;
   const Json* const types = find({"layer_types"}, key);

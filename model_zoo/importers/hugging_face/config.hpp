@@ -64,6 +64,10 @@ class HuggingFaceConfig {
 
   /// Layers with a window before each that has none, as `layer_types` lists them, or `fallback`. Refuses another order.
   [[nodiscard]] std::int64_t windows(std::int64_t layers, std::int64_t fallback);
+  /// The kinds of the layers that a list names, one letter each, as `kinds` has them by name; nothing where there is no
+  /// such list. Refuses any other name.
+  using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
+  [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
   /// Refuses `layer_types` unless all layers see all tokens.
   void require_no_windows();
   /// Experts of which `active_key` says how many see each token.

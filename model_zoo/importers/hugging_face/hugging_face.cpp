@@ -18,10 +18,10 @@ namespace ddl {
 // Each in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_deepseek_v2, read_deepseek_v3, read_falcon, read_gemma, read_gemma2,
     read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_llama, read_mistral, read_mixtral, read_mpt,
-    read_nemotron, read_opt, read_phi, read_phi3, read_qwen2, read_qwen3, read_qwen3_moe, read_t5, read_vit;
+    read_nemotron, read_nemotron_h, read_opt, read_phi, read_phi3, read_qwen2, read_qwen3, read_qwen3_moe, read_t5, read_vit;
 
 std::span<const HuggingFaceFamily> hugging_face_families() {
-  static constexpr std::array<HuggingFaceFamily, 26> families{{
+  static constexpr std::array<HuggingFaceFamily, 27> families{{
       {"bert", read_bert},
       {"bloom", read_bloom},
       {"deepseek_v2", read_deepseek_v2, "4.56"},
@@ -40,6 +40,7 @@ std::span<const HuggingFaceFamily> hugging_face_families() {
       {"mixtral", read_mixtral},
       {"mpt", read_mpt},
       {"nemotron", read_nemotron},
+      {"nemotron_h", read_nemotron_h, "5.0"},
       {"opt", read_opt},
       {"phi", read_phi},
       {"phi3", read_phi3},

@@ -283,4 +283,22 @@ TEST_CASE("a device without a file has the constants of one of its compute capab
   CHECK(print_device_file(file).find("compute_capability: 9\n") != std::string::npos);
 }
 
+TEST_CASE("a scan of chunks takes what was measured on H800") {
+  // tile-ai/tilelang, benchmark/mamba2/README.md: 8 sequences, 80 heads of 64, states of 128, chunks of 256, in fp16. The
+  // kernel reads values, C, the states before each chunk, the products of B and C, steps and their sums, and writes as many
+  // values.
+  constexpr double samples = 8, heads = 80, head_size = 64, state = 128, chunk = 256;
+  const KernelModel model(load_machine("dgx-h100").device, Precision::fp16);
+  for (const auto& [tokens, ms] : std::vector<std::pair<double, double>>{
+           {1024, 0.169}, {2048, 0.329}, {4096, 0.645}, {8192, 1.278}, {16384, 2.531}, {32768, 5.076}}) {
+    const double values = tokens * heads * head_size;
+    const Work work{.flops = values * (chunk + 2 * state),
+                    .activation_items = 2 * values + tokens * state + tokens / chunk * heads * head_size * state +
+                                        tokens * chunk + 2 * tokens * heads,
+                    .kind = KernelKind::chunk_scan};
+    CHECK(model.seconds(work, Pass::forward, samples).value() == Approx(ms * 1e-3).epsilon(0.05));
+    CHECK(model.least(work, Pass::forward, samples).value() < model.seconds(work, Pass::forward, samples).value());
+  }
+}
+
 }  // namespace

@@ -119,6 +119,7 @@ TEST_CASE("imported decoders have the parameters of the published weights") {
                         {"phi-3-mini", 3'821'079'552},
                         {"phi-4-mini", 3'836'021'760},
                         {"minitron-4b", 4'190'509'056},
+                        {"nemotron3-nano", 31'577'937'344},
                         {"gpt-oss-20b", 20'914'757'184},
                         {"grok-1", 315'684'820'992},
                         {"deepseek-v2-lite", 15'706'484'224},
@@ -135,8 +136,8 @@ TEST_CASE("imported decoders have the parameters of the published weights") {
 
 TEST_CASE("imported decoders have the layers of the bundled models") {
   for (const std::string name : {"qwen3-8b", "qwen3-0.6b", "qwen3-30b-a3b", "gemma-2b", "gemma2-9b", "gemma3-1b",
-                                 "phi-3-mini", "minitron-4b", "gpt-oss-20b", "grok-1", "deepseek-v2-lite", "deepseek-v3",
-                                 "kimi-k2", "falcon-7b", "falcon-40b", "mpt-7b", "mixtral-8x22b"}) {
+                                 "phi-3-mini", "minitron-4b", "nemotron3-nano", "gpt-oss-20b", "grok-1", "deepseek-v2-lite",
+                                 "deepseek-v3", "kimi-k2", "falcon-7b", "falcon-40b", "mpt-7b", "mixtral-8x22b"}) {
     const Model theirs = model_of(name);
     // Of attention that the library writes out, everything but that.
     const Model ours = load_model(name + "@fused=" + (has_line(imported(name), "fused: yes") ? "yes" : "no"));
@@ -426,7 +427,7 @@ TEST_CASE("an unknown type is refused by name, with the known ones") {
         "                  ^\n"
         "hint: known: bert, bloom, deepseek_v2, deepseek_v3, falcon, gemma, gemma2, gemma3_text, gpt2, gpt_neox, gpt_oss, "
         "grok-1, kimi_k2, "
-        "llama, mistral, mixtral, mpt, nemotron, opt, phi, phi3, qwen2, qwen3, qwen3_moe, t5, vit");
+        "llama, mistral, mixtral, mpt, nemotron, nemotron_h, opt, phi, phi3, qwen2, qwen3, qwen3_moe, t5, vit");
   CHECK(refusal_of("{}").starts_with("config.json:1:1: the configuration has no 'model_type'\n"));
   CHECK(refusal_of("[]").starts_with("config.json:1:1: expected an object, found a list\n"));
   const std::vector<std::string_view> types = hugging_face_model_types();

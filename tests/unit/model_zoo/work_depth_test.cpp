@@ -91,6 +91,9 @@ const std::vector<Depths> golden{
     {"lstm", sequence, "  - lstm: 8\n", 69, 101, 102},
     // Both directions run beside each other; the input's gradient sums over 2 · 4 · 8 gates.
     {"lstm", sequence, "  - lstm: {features: 8, bidirectional: yes}\n", 69, 102, 102},
+    // A window of 4 tokens, a prefix sum over 16, a state of 5 and a norm of 6 channels: 2 + 4 + 3 + 3. The parameters'
+    // gradients sum over log2 16 + log2 4.
+    {"mamba2", sequence, "  - mamba2: {heads: 2, head_size: 3, state: 5}\n", 12, 12, 6},
     {"multiply", image, "  - multiply:\n    from: [input, input]\n", 1, 1, 0},
     // The gradient of a channel's one value sums over 80 positions: log2 2 + 7.
     {"multiply", image, "  - multiply: {branches: [[], [{pool: {kind: average, global: yes}}]]}\n", 1, 8, 0},

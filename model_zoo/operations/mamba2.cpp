@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// The mixer of Mamba-2 between its projections [Dao and Gu, "Transformers are SSMs", ICML 2024, sections 6 and 7]. Reads,
+/// side by side, a gate z and the values x of every head, the vectors B and C of every group, and a step of each head. A
+/// causal convolution of each channel goes over x, B and C. Each head adds its x, times B, to a state of head_size × state
+/// numbers that fades from token to token, and reads it with C: a recurrence, computed in chunks of tokens by matrix
+/// products inside each chunk and a state from chunk to chunk. A root-mean-square norm of each group, gated by z, ends it.
+///
+/// Kernels, and what backward keeps and computes again, are those of the memory-efficient path of state-spaces/mamba
+/// (mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn), which Megatron-LM trains with
+/// (megatron/core/ssm/mamba_mixer.py): states of chunks and products C·Bᵀ are written in fp32.
+class Mamba2 final : public Operation {
+ public:
+  struct Settings {
+    std::int64_t heads = 1, head_size = 1, state = 1;
+    std::int64_t groups = 1;  ///< of heads that share B and C
+    std::int64_t kernel = 4;  ///< tokens that the convolution sees
+    std::int64_t chunk = 128;
+  };
+  explicit Mamba2(const Settings& settings) : s_(settings) {}
+
+  std::string_view type() const override { return "mamba2"; }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"heads", s_.heads}, {"head_size", s_.head_size}, {"state", s_.state}};
+    if (s_.groups > 1) values.add("groups", s_.groups);
+    values.add("kernel", s_.kernel);
+    values.add("chunk", s_.chunk);
+    return values;
+  }
+  AttributeValues lasting_values() const override {
+    return {{"head_size", s_.head_size}, {"state", s_.state}, {"kernel", s_.kernel}, {"chunk", s_.chunk}};
+  }
+
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (!output.sequence) throw Error(fmt::format("mamba2 needs a sequence, not {}", to_string(output)));
+    const std::int64_t values = s_.heads * s_.head_size;
+    const std::int64_t read = 2 * values + 2 * s_.groups * s_.state + s_.heads;
+    if (output.channels != read) {
+      throw Error(
+          fmt::format(
+              "{} channels are not a gate and values of {} heads of {}, two vectors of {} for each of {} groups, and "
+              "{} steps: {}",
+              output.channels, s_.heads, s_.head_size, s_.state, s_.groups, s_.heads, read),
+          "mamba2 reads what a fully_connected layer of so many features makes");
+    }
+    output.channels = values;
+    static_cast<void>(item_count("the states", {output.extent[0], s_.heads, s_.head_size, s_.state}));
+    return checked(output);
+  }
+
+  /// The convolution's, the norm's scale, and three numbers of each head: how its state fades, the bias of its step, and the
+  /// share of x that goes past the state.
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const std::int64_t convolved = output.channels + 2 * groups_of(output) * s_.state;
+    return (s_.kernel + 1) * convolved + output.channels + 3 * (output.channels / s_.head_size);
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Work sum;
+    for (const Work& kernel : kernels(pass, inputs, output)) {
+      sum.flops += kernel.flops;
+      sum.activation_items += kernel.activation_items;
+      sum.weight_items += kernel.weight_items;
+    }
+    return sum;
+  }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    switch (pass) {
+      case Pass::forward: {
+        std::vector<Work> all = until_states(n);
+        // The products inside the chunk, of which the last tokens see all, and the state before it, read by C.
+        all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
+        all.push_back({.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm});
+        return all;
+      }
+      case Pass::backward_data: {
+        std::vector<Work> all{{.flops = 20 * n.x, .activation_items = 5 * n.x, .kind = KernelKind::layer_norm}};
+        const std::vector<Work> again = until_states(n);
+        all.insert(all.end(), again.begin(), again.end());
+        // Of the states that C reads; of those of the chunks before; of x; of B and C, by way of the states and inside the
+        // chunks; of the steps, whose share inside the chunks takes the products once more.
+        all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
+        all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
+        all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));
+        all.push_back(chunks(n.through, n.x + 3 * n.b + n.states + n.decays));
+        all.push_back(chunks(n.through, n.x + 3 * n.b + n.states + n.decays));
+        all.push_back(chunks(n.inside, 2 * n.x + n.products + n.decays));
+        all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
+        all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
+        all.push_back(chunks(n.inside, 2 * n.x + n.products + 2 * n.decays));
+        all.push_back({.flops = transcendental_flops * n.steps, .activation_items = 8 * n.steps});
+        // The convolution reads its input and the gradient of its output, and makes both gradients.
+        all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
+        return all;
+      }
+      case Pass::backward_weight:
+        // With the kernels of the other gradients; what they leave is summed over blocks of tokens.
+        return {{.flops = n.convolution + 2 * n.x, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
+      case Pass::update:
+        break;
+    }
+    return {};
+  }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    const double tokens = real(output.extent[0]);
+    if (pass == Pass::backward_weight) return reduction_depth({tokens, samples});
+    // The recurrence is a prefix sum over the tokens; C reads the state, and the norm sums over the channels of a group.
+    const double channels = real(output.channels) / real(groups_of(output));
+    const double chain = reduction_depth({real(s_.kernel)}) + reduction_depth({tokens}) + reduction_depth({real(s_.state)});
+    return chain + reduction_depth({channels});
+  }
+
+  Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.groups}; }
+  /// What the projection made and the result before its norm, with an inverse deviation for each token and group.
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return {.input = true, .extra_items = items(output), .statistics = real(output.extent[0]) * real(groups_of(output))};
+  }
+  /// No operator writes more than its kernels do.
+  Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {};
+  }
+  /// The convolution's output, the chunks' states and products; backward their gradients, too.
+  double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    const double forward = n.convolved + 3 * n.states + n.products;
+    if (pass == Pass::forward) return forward;
+    return pass == Pass::backward_data ? 2 * forward : 0;
+  }
+  /// With the heads and groups that the slice has.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Settings settings = s_;
+    settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
+    settings.groups = groups_of(output);
+    return {.operation = std::make_shared<Mamba2>(settings), .inputs = {inputs.begin(), inputs.end()}};
+  }
+  double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    return (n.convolution + n.products_flops + n.inside + 2 * n.through) / 2;
+  }
+
+ private:
+  /// FLOPs, and items at the activations' precision, of one sample.
+  struct Sizes {
+    double x;               ///< items of the values, of the gate, of the result
+    double b;               ///< of B, of C
+    double convolved;       ///< of x, B and C
+    double steps;           ///< one for each head and token
+    double decays;          ///< steps and their sums, in fp32
+    double states;          ///< of the chunks
+    double products;        ///< of C·Bᵀ inside the chunks, in fp32
+    double convolution;     ///< FLOPs
+    double products_flops;  ///< of C·Bᵀ
+    double inside;          ///< of those products, half of which a mask hides, with the values
+    double through;         ///< of the values with B into states, or of C with these
+  };
+  [[nodiscard]] Sizes sizes(const TensorShape& output) const {
+    const double tokens = real(output.extent[0]);
+    const double chunk = std::min(real(s_.chunk), tokens);
+    const double groups = real(groups_of(output));
+    const double x = items(output);
+    const double b = tokens * groups * real(s_.state);
+    const double steps = tokens * real(output.channels) / real(s_.head_size);
+    const double convolved = x + 2 * b;
+    return {.x = x,
+            .b = b,
+            .convolved = convolved,
+            .steps = steps,
+            .decays = 4 * steps,
+            .states = std::ceil(tokens / chunk) * real(output.channels) * real(s_.state),
+            .products = 2 * tokens * chunk * groups,
+            .convolution = 2 * real(s_.kernel) * convolved,
+            .products_flops = 2 * chunk * b,
+            .inside = chunk * x,
+            .through = 2 * real(s_.state) * x};
+  }
+  /// A kernel of products in chunks.
+  [[nodiscard]] static Work chunks(double flops, double items) {
+    return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
+  }
+  /// The convolution, and the states before each chunk: what backward computes again.
+  [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
+    return {{.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
+            {.flops = 2 * transcendental_flops * n.steps, .activation_items = n.steps + n.decays},
+            chunks(n.through, n.x + n.b + n.decays + 2 * n.states),
+            {.flops = 2 * n.states, .activation_items = 3 * n.states},
+            chunks(n.products_flops, 2 * n.b + n.products)};
+  }
+  /// Of so many heads.
+  [[nodiscard]] std::int64_t groups_of(const TensorShape& output) const {
+    return std::max<std::int64_t>(1, s_.groups * (output.channels / s_.head_size) / s_.heads);
+  }
+
+  Settings s_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_mamba2(const Attributes& attributes) {
+  Mamba2::Settings settings;
+  settings.heads = attributes.integer("heads");
+  settings.head_size = attributes.integer("head_size");
+  settings.state = attributes.integer("state");
+  settings.groups = attributes.find_integer("groups").value_or(1);
+  settings.kernel = attributes.find_integer("kernel").value_or(4);
+  settings.chunk = attributes.find_integer("chunk").value_or(128);
+  if (settings.heads % settings.groups != 0) {
+    attributes.fail("groups", fmt::format("{} heads do not divide into {} groups", settings.heads, settings.groups));
+  }
+  return std::make_shared<Mamba2>(settings);
+}
+
+}  // namespace ddl
