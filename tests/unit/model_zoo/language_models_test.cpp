@@ -315,3 +315,33 @@ TEST_CASE("published spellings of language models find them") {
     CHECK(canonical_model_name(spelling) == name);
   }
 }
+
+TEST_CASE("modules that predict further tokens share the embedding and the head") {
+  const Model one = load_model("nemotron3-nano@predicted=1");
+  const Model none = load_model("nemotron3-nano");
+  std::int64_t tied = 0, losses = 0;
+  for (const Layer& layer : one.layers) {
+    tied += layer.tied_to >= 0 ? 1 : 0;
+    losses += layer.operation->type() == "loss" ? 1 : 0;
+  }
+  CHECK(tied == 2);
+  CHECK(losses == 2);
+  // Two norms and one behind, a matrix of 2h to h, and a layer of attention and one of experts, which have a norm each.
+  const double h = 2688;
+  const double attention = h * (32 + 4) * 128 + 32 * 128 * h;
+  const double experts = h * 128 + 2 * 128 * h * 1856 + 2 * h * 3712;
+  CHECK(static_cast<double>(one.parameters() - none.parameters()) == 5 * h + 2 * h * h + attention + experts);
+}
+
+TEST_CASE("DeepSeek-V3's module that predicts a second token is another layer") {
+  // DeepSeek-V3, README_WEIGHTS.md: 11.5 billion parameters of its own. A norm of each input and a matrix of 2h to h, a
+  // layer as those before, and a norm.
+  const Model one = load_model("deepseek-v3@predicted=1");
+  const Model none = load_model("deepseek-v3");
+  CHECK(static_cast<double>(one.parameters() - none.parameters()) == Approx(11.5e9).margin(0.15e9));
+  CHECK(one.layers.back().operation->type() == "identity");
+  CHECK(none.layers.back().operation->type() == "loss");
+  const auto tied =
+      std::count_if(one.layers.begin(), one.layers.end(), [](const Layer& layer) { return layer.tied_to >= 0; });
+  CHECK(tied == 2);
+}
