@@ -11,6 +11,7 @@
 
 #include "calibration/machine_reader.hpp"
 #include "cli/documents/configuration.hpp"
+#include "cli/documents/out_of_core.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -121,6 +122,7 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
   check.longest = longest_sequence(*check.study, plan);
   check.remedies = remedies(estimator, check.checked, check.study->software().admits);
+  check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
 /// Judges a configuration of another tool, with what the options say besides.

@@ -11,6 +11,7 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/out_of_core.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/source_text.hpp"
@@ -173,14 +174,14 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   document.line(fmt::format("fewest {}s: {}", device_noun(study.machine().device), fewest_gpus_text(check)), 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
-  if (check.remedies.empty()) {
+  if (check.remedies.empty() && !check.out_of_core) {
     document.section();
     document.line(fmt::format("No other plan for this batch on {} was found that fits.",
                               count_text(plan.mesh.devices(), device_noun(study.machine().device))),
                   2);
     return;
   }
-  add_changes(document, study, check.checked, check.remedies, WordsOfChange::job_file);
+  add_changes(document, study, check.checked, check.remedies, check.out_of_core, WordsOfChange::job_file);
 }
 
 Json memory_check_to_json(const MemoryCheck& checked, const Study& study) {
@@ -241,6 +242,8 @@ Json check_to_json(const JobCheck& check) {
     change.update(memory_check_to_json(remedy.checked, study));
     return change;
   });
+  json["out_of_core"] =
+      check.out_of_core ? out_of_core_to_json(*check.out_of_core, check.checked.estimate, study) : Json(nullptr);
   json["inputs"] = inputs_to_json(study);
   return json;
 }
@@ -296,16 +299,18 @@ FileVerdict verdict_of(const JobCheck& check) {
 }  // namespace
 
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
-                 WordsOfChange words_of) {
+                 const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of) {
   document.section("Changes that fit", ", the fastest first; those at risk come last");
-  document.add(remedies_table(study, checked, remedies, words_of));
+  if (!remedies.empty()) document.add(remedies_table(study, checked, remedies, words_of));
+  if (out_of_core) document.paragraph(out_of_core_in_short(*out_of_core, checked.estimate), 2, 2);
 }
 
 void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study) {
   const std::optional<MemoryCheck> checked = check_memory(estimator, estimate.plan);
   if (!checked || checked->verdict != Verdict::does_not_fit) return;
   const std::vector<Remedy> found = remedies(estimator, *checked, study.software().admits);
-  if (!found.empty()) add_changes(document, study, *checked, found, WordsOfChange::options);
+  const std::optional<OutOfCore> streamed = fitting_out_of_core(estimator, *checked);
+  if (!found.empty() || streamed) add_changes(document, study, *checked, found, streamed, WordsOfChange::options);
 }
 
 ExitStatus JobCheck::status() const {

@@ -10,6 +10,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/report.hpp"
+#include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/memory_check.hpp"
 
 namespace ddl {
@@ -41,7 +42,8 @@ struct JobCheck {
   /// Tokens of a sample, of the same plan and batch; nothing for a model whose samples have no length to choose.
   std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
-  std::vector<std::string> notes;  ///< what was not read, and what is not modelled, of a configuration
+  std::optional<OutOfCore> out_of_core;  ///< if the plan fits so, and not as it is
+  std::vector<std::string> notes;        ///< what was not read, and what is not modelled, of a configuration
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;
@@ -49,9 +51,10 @@ struct JobCheck {
 
 /// How a change is written: as keys of a job file, or as options.
 enum class WordsOfChange { job_file, options };
-/// A table of what makes a plan fit, with the plan itself as its first row.
+/// A table of what makes a plan fit, with the plan itself as its first row, and a line of the plan out of core, if there is
+/// one.
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
-                 WordsOfChange words_of);
+                 const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of);
 
 /// What to change, as options, of a plan that was asked for and lacks nothing but memory; nothing of another.
 void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study);

@@ -82,6 +82,27 @@ void add_out_of_core(Document& document, const OutOfCore& result, const Estimate
   document.add(std::move(table));
 }
 
+std::optional<OutOfCore> fitting_out_of_core(const Estimator& estimator, const MemoryCheck& checked) {
+  const Plan& plan = checked.estimate.plan;
+  if (checked.verdict == Verdict::fits || !may_be_out_of_core(plan, estimator.job().assumptions)) return std::nullopt;
+  OutOfCore result = out_of_core(estimator.job(), plan, checked.estimate.memory);
+  if (!result.fits()) return std::nullopt;
+  return result;
+}
+
+std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estimate) {
+  const Seconds iteration = estimate.time.iteration();
+  const auto count = [&](auto... choices) {
+    return std::count_if(result.choices.begin(), result.choices.end(),
+                         [&](GroupChoice choice) { return ((choice == choices) || ...); });
+  };
+  return fmt::format(
+      "out of core ('ddl-oracle explain --out-of-core'): {} and at most {}, a step takes {}; activations of "
+      "{} of {} groups of layers go to the host, those of {} are computed again",
+      humanize(result.memory), humanize(result.upper_bound), humanize(iteration + result.longer()),
+      count(GroupChoice::swap, GroupChoice::both), result.choices.size(), count(GroupChoice::recompute, GroupChoice::both));
+}
+
 Json out_of_core_to_json(const OutOfCore& result, const Estimate& estimate, const Study& study) {
   Json json;
   json["fits"] = result.fits();
