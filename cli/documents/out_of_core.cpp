@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/fields.hpp"
@@ -96,11 +98,16 @@ std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estima
     return std::count_if(result.choices.begin(), result.choices.end(),
                          [&](GroupChoice choice) { return ((choice == choices) || ...); });
   };
-  return fmt::format(
-      "out of core ('ddl-oracle explain --out-of-core'): {} and at most {}, a step takes {}; activations of "
-      "{} of {} groups of layers go to the host, those of {} are computed again",
-      humanize(result.memory), humanize(result.upper_bound), humanize(iteration + result.longer()),
-      count(GroupChoice::swap, GroupChoice::both), result.choices.size(), count(GroupChoice::recompute, GroupChoice::both));
+  std::vector<std::string> parts;
+  if (const auto moved = count(GroupChoice::swap, GroupChoice::both); moved > 0)
+    parts.push_back(fmt::format("{} of {} groups of layers move activations to the host", moved, result.choices.size()));
+  if (const auto again = count(GroupChoice::recompute, GroupChoice::both); again > 0)
+    parts.push_back(parts.empty()
+                        ? fmt::format("{} of {} groups of layers compute activations again", again, result.choices.size())
+                        : fmt::format("{} compute them again", again));
+  return fmt::format("out of core ('ddl-oracle explain --out-of-core'): {} and at most {}, a step takes {}; {}",
+                     humanize(result.memory), humanize(result.upper_bound), humanize(iteration + result.longer()),
+                     fmt::join(parts, ", "));
 }
 
 Json out_of_core_to_json(const OutOfCore& result, const Estimate& estimate, const Study& study) {
