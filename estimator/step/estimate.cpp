@@ -622,15 +622,22 @@ void Estimator::add_reserved(Estimate& estimate) const {
   estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
 }
 
-void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
+std::vector<Estimate*> Estimator::by_split(std::vector<Estimate>& estimates) {
   const auto key = [](const Plan& plan) {
     return std::tuple(split_of(plan), plan.placement, MemoryChoices(plan), plan.schedule, plan.virtual_stages);
   };
-  // Plans that share a table of costs one after the other.
+  std::vector<std::pair<decltype(key(Plan())), Estimate*>> keyed;
+  keyed.reserve(estimates.size());
+  for (Estimate& each : estimates) keyed.emplace_back(key(each.plan), &each);
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Estimate*> order;
-  for (Estimate& each : estimates) order.push_back(&each);
-  std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
-  for (Estimate* each : order) add_reserved(*each);
+  order.reserve(keyed.size());
+  for (const auto& [plan, estimate] : keyed) order.push_back(estimate);
+  return order;
+}
+
+void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
+  for (Estimate* each : by_split(estimates)) add_reserved(*each);
 }
 
 }  // namespace ddl
