@@ -150,6 +150,8 @@ Estimator::Split& Estimator::split(const Plan& plan) const {
     split.plan = key;
     split.fullest.clear();
     split.peaks.clear();
+    split.passes.clear();
+    split.residents.clear();
   }
   split.placement = plan.placement;
   split.cuts.reset();
@@ -486,10 +488,16 @@ LayerRange Estimator::foremost_alike(const Plan& plan, int first, int last) cons
 const StagePeaks& Estimator::peaks_of(const Plan& plan, int stage_first, int stage_last, double parts) const {
   const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
   const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
-  auto& peaks = split(plan).peaks;
-  const auto known = peaks.find(key);
-  if (known != peaks.end()) return known->second;
-  return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last, parts)).first->second;
+  Split& own = split(plan);
+  const auto known = own.peaks.find(key);
+  if (known != own.peaks.end()) return known->second;
+  Plan once = plan;
+  once.recompute = Recompute::none;
+  const auto [resident, is_new_resident] = own.residents.try_emplace({first, last, MemoryChoices(once), parts});
+  if (is_new_resident) resident->second = resident_peaks(job_, plan, *own.costs, first, last, parts);
+  const auto [pass, is_new_pass] = own.passes.try_emplace({first, last, PassChoices(plan, job_.assumptions)});
+  if (is_new_pass) pass->second = pass_peaks(job_, plan, *own.costs, first, last);
+  return own.peaks.emplace(key, StagePeaks(resident->second, pass->second)).first->second;
 }
 
 MemoryBreakdown Estimator::memory_of(const Plan& plan, int stage) const {

@@ -199,6 +199,9 @@ class Estimator {
     std::vector<Fullest> fullest;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
+    /// What these are made of.
+    std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
+    std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
   /// The prices of layers under one split and placement with their slopes, and of each kind of layer in detail: what the
