@@ -278,19 +278,53 @@ MemoryState kept_by_micro_batch(const Job& job, const Plan& plan, const LayerCos
   return tally.mark();
 }
 
-StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
+bool shards_gradients(const Plan& plan) { return plan.zero_stage >= 2 && plan.shards() > 1; }
+
+PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
+    : recompute(plan.recompute),
+      recompute_blocks(MemoryChoices(plan).recompute_blocks),
+      gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0) {}
+
+PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
   MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
-  StageRequests requests(job, plan, table, first, last, tally, parts);
-  StagePeaks peaks;
+  StageRequests requests(job, plan, table, first, last, tally);
+  PassPeaks peaks;
   requests.keep(1);
   peaks.earlier = tally.mark();
   tally = MemoryTally(CachingAllocator::granule(job.machine.device.is_processor));
+  requests.pass(1);
+  peaks.largest = tally.peak(false).state;
+  peaks.most = tally.peak(false).most;
+  peaks.left = tally.mark();
+  return peaks;
+}
+
+ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
+                             double parts) {
+  Plan once = plan;
+  once.recompute = Recompute::none;
+  once.recompute_blocks = 0;
+  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
+  StageRequests requests(job, once, table, first, last, tally, parts);
+  ResidentPeaks peaks;
   requests.set_up(true);
-  requests.step(1);
-  peaks.in_backward = tally.peak(false).state;
-  peaks.most_in_backward = tally.peak(false).most;
+  peaks.stays = tally.mark();
+  requests.update();
   peaks.in_update = tally.peak(true).state;
   return peaks;
+}
+
+StagePeaks::StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass)
+    : in_backward(pass.largest),
+      most_in_backward(resident.stays.allocated + pass.most),
+      in_update(resident.in_update),
+      earlier(pass.earlier) {
+  in_backward.add({}, resident.stays, 1);
+  if (in_update.allocated > Bytes{}) in_update.add({}, pass.left, 1);
+}
+
+StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
+  return {resident_peaks(job, plan, table, first, last, parts), pass_peaks(job, plan, table, first, last)};
 }
 
 namespace {

@@ -193,8 +193,42 @@ struct MemoryChoices {
   friend auto operator<=>(const MemoryChoices&, const MemoryChoices&) = default;
 };
 
+/// Returns whether a rank keeps only its shard of a gradient that backward has made.
+[[nodiscard]] bool shards_gradients(const Plan& plan);
+
+/// Of these choices, those that forward and backward depend on, and nothing else that stays in memory.
+struct PassChoices {
+  PassChoices(const Plan& plan, const Assumptions& assumptions);
+  Recompute recompute;
+  std::int64_t recompute_blocks;
+  double gradient_copies;  ///< of shards of the gradients that backward makes; 0: it makes no shards
+  friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
+};
+
+/// What forward and backward of a micro-batch need on a rank of a stage beside what stays in memory, and what they leave.
+struct PassPeaks {
+  MemoryState largest;
+  Bytes most{};  ///< with all that kernels may need
+  MemoryState left;
+  MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
+};
+[[nodiscard]] PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);
+
+/// What stays in the memory of a rank of a stage: parameters, state of the optimizer, buckets, workspaces of libraries. It
+/// does not depend on recomputation.
+struct ResidentPeaks {
+  MemoryState stays;
+  MemoryState
+      in_update;  ///< the largest state in the update, but for what backward has left; nothing where it asks for none
+};
+/// `parts`: the parameters of the rank, as a multiple of the stage's.
+[[nodiscard]] ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
+                                           int last, double parts = 1);
+
 /// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
 struct StagePeaks {
+  StagePeaks() = default;
+  StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
   MemoryState in_backward;   ///< the largest state in forward and backward of a micro-batch
   Bytes most_in_backward{};  ///< with all that kernels may need
   MemoryState in_update;

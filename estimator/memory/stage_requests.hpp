@@ -104,6 +104,12 @@ class StageRequests {
 
   /// `in_flight`: micro-batches whose activations are there at once.
   void step(double in_flight) {
+    pass(in_flight);
+    update();
+  }
+
+  /// Forward and backward of a micro-batch.
+  void pass(double in_flight) {
     sink_.at(StepPhase::forward, first_);
     const Mark before = sink_.mark();
     keep(in_flight - 1);
@@ -117,7 +123,35 @@ class StageRequests {
     sink_.free(crossing);
     sink_.free(kept_output);
     sink_.release(before, earlier);
-    update();
+  }
+
+  /// The update, after which no gradient is left that backward has made.
+  void update() {
+    sink_.at(StepPhase::update, -1);
+    const double more = update_scratch_bytes(plan_, job_.assumptions);
+    const auto each = [&](const auto& take) {
+      each_repetition([&](const Segment& segment) {
+        for (int i = segment.first; i < segment.last; ++i) each_parameter(i, true, [&](double items) { take(i, items); });
+      });
+    };
+    if (!has_state_ && trained_ > 0) {
+      each([&](int i, double items) {
+        const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) : 1.0;
+        (void)sink_.allocate(memory_.optimizer * (share * items / trained_), MemoryItem::optimizer, i);
+      });
+    }
+    has_state_ = true;
+    const Mark before = sink_.mark();
+    constexpr double fp32_gradient = 4;
+    // The part of the gradients that this rank updates, in one tensor of their own precision, and in one of fp32.
+    const double part = flat_gradient_items(plan_, job_.assumptions, trained_ * parts_);
+    Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
+    (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
+    sink_.free(flat);
+    each([&](int i, double items) { (void)sink_.allocate(Bytes(items * more), MemoryItem::workspace, i); });
+    sink_.release(before, sink_.mark());
+    for (Block& block : parameter_gradients_) sink_.free(block);
+    parameter_gradients_.clear();
   }
 
   /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may make blocks of their own
@@ -452,7 +486,7 @@ class StageRequests {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
         sink_.free(block);  // added to what is there
-      } else if (plan_.zero_stage >= 2 && plan_.shards() > 1) {
+      } else if (shards_gradients(plan_)) {
         const Block shard =
             sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
                            MemoryItem::gradients, layer);
@@ -462,34 +496,6 @@ class StageRequests {
         parameter_gradients_.push_back(block);
       }
     });
-  }
-
-  void update() {
-    sink_.at(StepPhase::update, -1);
-    const double more = update_scratch_bytes(plan_, job_.assumptions);
-    const auto each = [&](const auto& take) {
-      each_repetition([&](const Segment& segment) {
-        for (int i = segment.first; i < segment.last; ++i) each_parameter(i, true, [&](double items) { take(i, items); });
-      });
-    };
-    if (!has_state_ && trained_ > 0) {
-      each([&](int i, double items) {
-        const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) : 1.0;
-        (void)sink_.allocate(memory_.optimizer * (share * items / trained_), MemoryItem::optimizer, i);
-      });
-    }
-    has_state_ = true;
-    const Mark before = sink_.mark();
-    constexpr double fp32_gradient = 4;
-    // The part of the gradients that this rank updates, in one tensor of their own precision, and in one of fp32.
-    const double part = flat_gradient_items(plan_, job_.assumptions, trained_ * parts_);
-    Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
-    (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
-    sink_.free(flat);
-    each([&](int i, double items) { (void)sink_.allocate(Bytes(items * more), MemoryItem::workspace, i); });
-    sink_.release(before, sink_.mark());
-    for (Block& block : parameter_gradients_) sink_.free(block);
-    parameter_gradients_.clear();
   }
 
   const Job& job_;

@@ -150,6 +150,8 @@ Estimator::Split& Estimator::split(const Plan& plan) const {
     split.plan = key;
     split.fullest.clear();
     split.peaks.clear();
+    split.passes.clear();
+    split.residents.clear();
   }
   split.placement = plan.placement;
   split.cuts.reset();
@@ -486,10 +488,16 @@ LayerRange Estimator::foremost_alike(const Plan& plan, int first, int last) cons
 const StagePeaks& Estimator::peaks_of(const Plan& plan, int stage_first, int stage_last, double parts) const {
   const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
   const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
-  auto& peaks = split(plan).peaks;
-  const auto known = peaks.find(key);
-  if (known != peaks.end()) return known->second;
-  return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last, parts)).first->second;
+  Split& own = split(plan);
+  const auto known = own.peaks.find(key);
+  if (known != own.peaks.end()) return known->second;
+  Plan once = plan;
+  once.recompute = Recompute::none;
+  const auto [resident, is_new_resident] = own.residents.try_emplace({first, last, MemoryChoices(once), parts});
+  if (is_new_resident) resident->second = resident_peaks(job_, plan, *own.costs, first, last, parts);
+  const auto [pass, is_new_pass] = own.passes.try_emplace({first, last, PassChoices(plan, job_.assumptions)});
+  if (is_new_pass) pass->second = pass_peaks(job_, plan, *own.costs, first, last);
+  return own.peaks.emplace(key, StagePeaks(resident->second, pass->second)).first->second;
 }
 
 MemoryBreakdown Estimator::memory_of(const Plan& plan, int stage) const {
@@ -622,15 +630,22 @@ void Estimator::add_reserved(Estimate& estimate) const {
   estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
 }
 
-void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
+std::vector<Estimate*> Estimator::by_split(std::vector<Estimate>& estimates) {
   const auto key = [](const Plan& plan) {
     return std::tuple(split_of(plan), plan.placement, MemoryChoices(plan), plan.schedule, plan.virtual_stages);
   };
-  // Plans that share a table of costs one after the other.
+  std::vector<std::pair<decltype(key(Plan())), Estimate*>> keyed;
+  keyed.reserve(estimates.size());
+  for (Estimate& each : estimates) keyed.emplace_back(key(each.plan), &each);
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Estimate*> order;
-  for (Estimate& each : estimates) order.push_back(&each);
-  std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
-  for (Estimate* each : order) add_reserved(*each);
+  order.reserve(keyed.size());
+  for (const auto& [plan, estimate] : keyed) order.push_back(estimate);
+  return order;
+}
+
+void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
+  for (Estimate* each : by_split(estimates)) add_reserved(*each);
 }
 
 }  // namespace ddl

@@ -199,8 +199,24 @@ class Estimator {
     std::vector<Fullest> fullest;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
+    /// What these are made of.
+    std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
+    std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
+  /// The prices of layers under one split and placement with their slopes, and of each kind of layer in detail: what the
+  /// sensitivities of plans have in common that differ in their other choices.
+  struct Sloped {
+    Sloped(const Job& job, const Plan& a_split, const Plan& a_plan, const LayerKinds& kinds)
+        : split(a_split), costs(job, a_plan, kinds, true) {}
+    Plan split;
+    std::optional<Placement> placement{};  ///< of which the prices are
+    LayerCostTable costs;
+    std::vector<LayerPrices> prices{};  ///< by kind
+  };
+  [[nodiscard]] const Sloped& sloped(const Plan& plan) const;
+  /// Returns pointers to estimates, of which those that share the prices of their layers follow one another.
+  [[nodiscard]] static std::vector<Estimate*> by_split(std::vector<Estimate>& estimates);
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
   [[nodiscard]] const Updates& updates(const Plan& plan) const;
   /// Returns the numbers of virtual stages that a plan may have, from 1 on.
@@ -287,6 +303,7 @@ class Estimator {
   /// The latest eight: a search goes back and forth between the ways in which plans of a mesh divide layers.
   mutable std::array<Split, 8> splits_;
   mutable std::uint64_t splits_asked_ = 0;
+  mutable std::unique_ptr<Sloped> sloped_;  ///< the latest
   mutable std::map<std::pair<int, bool>, std::vector<int>> stretches_;
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/recomputed_layers.hpp"
 #include "estimator/step/updates.hpp"
@@ -88,6 +89,19 @@ void scale_path(Varied& step, const PathCoefficients& path, double by) {
 
 }  // namespace
 
+const Estimator::Sloped& Estimator::sloped(const Plan& plan) const {
+  const Plan split = split_of(plan);
+  if (!sloped_ || sloped_->split != split)
+    sloped_ = std::make_unique<Sloped>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
+  Sloped& sloped = *sloped_;
+  if (sloped.placement == plan.placement) return sloped;
+  sloped.costs.place(plan.placement);
+  sloped.placement = plan.placement;
+  sloped.prices.clear();
+  for (const int layer : sloped.costs.kinds().representative) sloped.prices.push_back(sloped.costs.prices(layer, false));
+  return sloped;
+}
+
 TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
   TimeSensitivity result;
   const ModelFacts& facts = job_.facts;
@@ -96,7 +110,8 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
                                              : ModelClass::convolutional;
   const std::vector<int>& firsts = stages(plan);
   if (firsts.empty()) return result;
-  const LayerCostTable costs(job_, plan, kinds_of(replicated_layers_of(plan)), true);
+  const Sloped& sloped = this->sloped(plan);
+  const LayerCostTable& costs = sloped.costs;
   Varied usual{step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts), {}};
   usual.step.rank_waiting = staged(plan).step.rank_waiting;
   usual.x = usual.step.origin;
@@ -127,7 +142,7 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
     const int layer = kinds.representative[kind];
-    const LayerPrices prices = costs.prices(layer, false);
+    const LayerPrices& prices = sloped.prices[kind];
     const Operation& operation = *facts.model->layers[static_cast<std::size_t>(layer)].operation;
     for (const PricedKernel& each : prices.kernels) {
       const double count = each.phase == Phase::forward ? forwards[kind] : kinds.count[kind];
@@ -223,7 +238,7 @@ void Estimator::add_intervals(Estimate& estimate, const TimeErrors& errors) cons
 }
 
 void Estimator::add_intervals(std::vector<Estimate>& estimates, const TimeErrors& errors) const {
-  for (Estimate& each : estimates) add_intervals(each, errors);
+  for (Estimate* each : by_split(estimates)) add_intervals(*each, errors);
 }
 
 }  // namespace ddl

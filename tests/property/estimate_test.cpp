@@ -1,8 +1,10 @@
 #include "estimator/step/estimate.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "calibration/uncertainty/time_errors_file.hpp"
 #include "estimator/step/explanation.hpp"
 #include "estimator/step/throughput.hpp"
 #include "model_zoo/packed_sequences.hpp"
@@ -173,6 +175,42 @@ TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or
     faster.device.memory_bandwidth *= 1.9;
     REQUIRE(iteration_of(owned, plan, faster) <= before * rounding);
   });
+}
+
+TEST_CASE("what an estimator was asked before changes no figure of a plan") {
+  int compared = 0;
+  for_random_plans(12, 60, [&](const OwnedJob& owned, const Plan& plan) {
+    const Estimator asked_all(owned.job);
+    std::vector<Estimate> shared;
+    for (int stage = 0; stage <= 3; ++stage) {
+      for (const Recompute recompute : {Recompute::none, Recompute::full, Recompute::selective}) {
+        for (const bool is_turned : {false, true}) {
+          Plan other = plan;
+          other.zero_stage = stage;
+          other.recompute = recompute;
+          if (is_turned) std::rotate(other.placement.begin(), other.placement.begin() + 1, other.placement.end());
+          shared.push_back(asked_all.estimate(other));
+        }
+      }
+    }
+    asked_all.add_intervals(shared, bundled_time_errors());
+    for (const Estimate& known : shared) {
+      INFO(owned.model.name << ": " << text_of(known.plan));
+      const Estimator asked_once(owned.job);
+      Estimate alone = asked_once.estimate(known.plan);
+      asked_once.add_intervals(alone, bundled_time_errors());
+      REQUIRE(known.time.iteration() == alone.time.iteration());
+      for (const MemoryItem item : all_memory_items)
+        REQUIRE(known.memory.of(item).value() == Approx(alone.memory.of(item).value()).epsilon(1e-12).margin(1e-3));
+      REQUIRE(known.memory.upper_bound().value() == Approx(alone.memory.upper_bound().value()).epsilon(1e-12));
+      REQUIRE(known.interval.has_value() == alone.interval.has_value());
+      if (!known.interval) continue;
+      REQUIRE(known.interval->low == alone.interval->low);
+      REQUIRE(known.interval->high == alone.interval->high);
+      ++compared;
+    }
+  });
+  CHECK(compared > 500);
 }
 
 TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
