@@ -105,6 +105,17 @@ TEST_CASE("the recipes that hide All-to-alls of experts are NeMo but for that") 
   CHECK(hiding.launch_overhead == base.launch_overhead);
 }
 
+TEST_CASE("the recipes that leave tokens to the All-to-all dispatcher are NeMo but for that") {
+  const SoftwareFile base = load_software("nemo"), plain = load_software("nemo-alltoall");
+  CHECK(base.facts.routes_tokens_once == true);
+  CHECK(plain.facts.routes_tokens_once == false);
+  CHECK_FALSE(plain.facts.overlaps_expert_exchanges);
+  CHECK(plain.launch_overhead == base.launch_overhead);
+  const SoftwareFile hiding = load_software("nemo-alltoall-overlap");
+  CHECK(hiding.facts.routes_tokens_once == false);
+  CHECK(hiding.facts.overlaps_expert_exchanges == true);
+}
+
 TEST_CASE("a run that does not say how it exchanges contexts exchanges what its software does") {
   const std::string rows =
       "model,strategy,gpus,degrees,global_batch,precision,software,context_exchange,quantity,value\n"
