@@ -116,6 +116,16 @@ TEST_CASE("the recipes that leave tokens to the All-to-all dispatcher are NeMo b
   CHECK(hiding.facts.overlaps_expert_exchanges == true);
 }
 
+TEST_CASE("the host waits for the numbers of tokens of experts but with a capacity, and in graphs of whole iterations") {
+  CHECK(load_software("megatron-core").facts.expert_starts == 0.64);
+  CHECK(load_software("nemo").facts.expert_starts == 0.64);
+  CHECK_FALSE(load_software("megatron").facts.expert_starts);
+  CHECK(load_software("nemo-capacity").facts.expert_starts == 0.0);
+  CHECK(load_software("nemo-capacity").facts.routes_tokens_once == false);
+  CHECK(load_software("nemo-graph").facts.expert_starts == 0.0);
+  CHECK(load_software("nemo-graph").facts.overlaps_expert_exchanges == true);
+}
+
 TEST_CASE("a run that does not say how it exchanges contexts exchanges what its software does") {
   const std::string rows =
       "model,strategy,gpus,degrees,global_batch,precision,software,context_exchange,quantity,value\n"
