@@ -56,6 +56,10 @@ struct Software {
   /// What the start of a kernel of backward takes of one of forward: an engine replays backward, where a program says each
   /// operation of forward. Nothing: as long.
   std::optional<double> backward_starts;
+  /// What the start of one expert's product takes of the start of a kernel, where the host starts the products of forward
+  /// one by one, behind a wait for the device that says how many tokens each expert has. Nothing: they are one start, and
+  /// the host runs ahead of them.
+  std::optional<double> expert_starts;
   /// One process starts the kernels of all devices of data parallelism, forward one device after the other, as with
   /// torch.nn.DataParallel. Nothing: each device has a process.
   std::optional<bool> one_process;
@@ -93,6 +97,7 @@ struct Software {
   take(&Software::equal_stages);
   take(&Software::gradient_algorithm);
   take(&Software::backward_starts);
+  take(&Software::expert_starts);
   take(&Software::one_process);
   take(&Software::serial_forward);
   take(&Software::backward_threads);

@@ -14,6 +14,7 @@ constexpr double largest_rank_waiting = 1;
 constexpr double largest_overlap_slowdown = 10;
 constexpr double largest_backward_threads = 10;
 constexpr double largest_backward_starts = 10;
+constexpr double largest_expert_starts = 10;
 constexpr double largest_tile_copies = 100;
 
 Route read_route(const YamlNode& node) {
@@ -59,6 +60,7 @@ const std::vector<SoftwareKey>& software_keys() {
        [](const YamlNode& v, Software& s) { s.layered_gradients_in_hybrids = v.boolean(); }},
       {"backward_starts", true,
        [](const YamlNode& v, Software& s) { s.backward_starts = v.number(0, largest_backward_starts); }},
+      {"expert_starts", true, [](const YamlNode& v, Software& s) { s.expert_starts = v.number(0, largest_expert_starts); }},
       {"one_process", true, [](const YamlNode& v, Software& s) { s.one_process = v.boolean(); }},
       {"serial_forward", true, [](const YamlNode& v, Software& s) { s.serial_forward = v.number(0, 1); }},
       {"backward_threads", true,

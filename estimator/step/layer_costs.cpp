@@ -11,6 +11,7 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
+#include "estimator/step/estimate.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -120,12 +121,32 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
   return {factor + repeated * more, more};
 }
 
-/// The same kernels as each_priced_kernel has them, with what measured runs make of their prices.
+/// How long the host takes to start what a product of experts in forward is made of: a product for each, and with less than
+/// 16 bits the conversion of its tokens. Nothing where it may run ahead of the device [formulas.md, "Waiting for the host"].
+Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const PricedKernel& kernel) {
+  const double share = job.coefficients.software.expert_starts.value_or(0);
+  if (share <= 0 || kernel.phase != Phase::forward || !kernel.work ||
+      kernel.work->kernel_kind() != KernelKind::matrix_product) {
+    return {};
+  }
+  const std::int64_t experts = context.operation(shard)->experts();
+  if (experts <= 1) return {};
+  const Precision precision = precision_of(context);
+  const bool converts = precision == Precision::fp8 || precision == Precision::nvfp4;
+  return launch_overhead(job) * (share * static_cast<double>(experts) * (converts ? 2 : 1));
+}
+
+/// The same kernels as each_priced_kernel has them, with what measured runs make of their prices, and no shorter than the
+/// host takes to start those that it cannot run ahead of.
 template <class Take>
 void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
   each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
     kernel.time *= learned.factor;
+    // What a whole step takes less than its kernels is a kernel of negative time, which stays as it is.
+    if (const Seconds starts = expert_starts(job, context, shard, kernel); starts > Seconds{}) {
+      kernel.time = max(kernel.time, starts);
+    }
     take(kernel);
   });
 }

@@ -105,6 +105,27 @@ TEST_CASE("the recipes that hide All-to-alls of experts are NeMo but for that") 
   CHECK(hiding.launch_overhead == base.launch_overhead);
 }
 
+TEST_CASE("the recipes that leave tokens to the All-to-all dispatcher are NeMo but for that") {
+  const SoftwareFile base = load_software("nemo"), plain = load_software("nemo-alltoall");
+  CHECK(base.facts.routes_tokens_once == true);
+  CHECK(plain.facts.routes_tokens_once == false);
+  CHECK_FALSE(plain.facts.overlaps_expert_exchanges);
+  CHECK(plain.launch_overhead == base.launch_overhead);
+  const SoftwareFile hiding = load_software("nemo-alltoall-overlap");
+  CHECK(hiding.facts.routes_tokens_once == false);
+  CHECK(hiding.facts.overlaps_expert_exchanges == true);
+}
+
+TEST_CASE("the host waits for the numbers of tokens of experts but with a capacity, and in graphs of whole iterations") {
+  CHECK(load_software("megatron-core").facts.expert_starts == 0.64);
+  CHECK(load_software("nemo").facts.expert_starts == 0.64);
+  CHECK_FALSE(load_software("megatron").facts.expert_starts);
+  CHECK(load_software("nemo-capacity").facts.expert_starts == 0.0);
+  CHECK(load_software("nemo-capacity").facts.routes_tokens_once == false);
+  CHECK(load_software("nemo-graph").facts.expert_starts == 0.0);
+  CHECK(load_software("nemo-graph").facts.overlaps_expert_exchanges == true);
+}
+
 TEST_CASE("a run that does not say how it exchanges contexts exchanges what its software does") {
   const std::string rows =
       "model,strategy,gpus,degrees,global_batch,precision,software,context_exchange,quantity,value\n"

@@ -424,6 +424,35 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
   CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
 }
 
+TEST_CASE("forward products of experts take no less than the host takes to start one for each expert of a rank") {
+  const auto explained = [](double share, int ranks, Precision precision) {
+    Coefficients coefficients;
+    coefficients.software.launch_overhead = Seconds(1000);  // so long that the product itself does not count
+    coefficients.software.expert_starts = share;
+    const OwnedJob owned(load_model("mixtral-8x7b"), nodes_of_four(), without_overlap(), 1000, std::nullopt, precision,
+                         Optimizer::momentum, coefficients);
+    Plan plan = plan_of(8);
+    plan.precision = precision;
+    plan.mesh.set(Axis::expert, ranks);
+    plan.mesh.set(Axis::data, 4 / ranks);
+    return Estimator(owned.job).explain(plan);
+  };
+  const Explanation ahead = explained(0, 4, Precision::fp32), behind = explained(0.5, 4, Precision::fp32);
+  const Explanation all = explained(0.5, 1, Precision::fp32);
+  const Model model = load_model("mixtral-8x7b");
+  for (std::size_t i = 0; i < behind.layers.size(); ++i) {
+    INFO(model.layers[i].name);
+    CHECK(behind.layers[i].costs.backward == ahead.layers[i].costs.backward);
+    if (model.layers[i].operation->experts() == 1) {
+      CHECK(behind.layers[i].costs.forward == ahead.layers[i].costs.forward);
+    } else {
+      // Two of the eight experts are on a rank of four, each half a start of 1,000 s.
+      CHECK(behind.layers[i].costs.forward.value() == Approx(2 * 0.5 * 1000));
+      CHECK(all.layers[i].costs.forward.value() == Approx(8 * 0.5 * 1000));
+    }
+  }
+}
+
 TEST_CASE("exchanges of a tensor split run in pieces beside products inside of a node, and not across nodes") {
   const auto collectives = [](int tensor, bool in_pieces) {
     const Model model = parse_model(
