@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "estimator/module_layers.hpp"
 #include "model_zoo/input_gradient.hpp"
 
 namespace ddl {
@@ -417,6 +418,8 @@ ModelFacts facts_of(const Model& model) {
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
   if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
   facts.again_with_products = again_with_products(model);
+  facts.modules = module_layers(model, facts);
+  for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
                                     [](const Layer& layer) { return layer.operation->is_attention(); });
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/plan/recompute_modules.hpp"
 #include "model_zoo/autocast.hpp"
 #include "model_zoo/model.hpp"
 
@@ -81,6 +82,8 @@ struct ModelFacts {
   /// Blocks, if three in four have like layers; else 0.
   int similar_blocks = 0;
   bool has_attention = false;
+  std::vector<RecomputeModules> modules;  ///< of each layer, those that it is a part of (module_layers)
+  RecomputeModules has_modules;           ///< those that any layer is a part of
   /// Layers that selective recomputation of products computes again: those of a block but attention and the first of each
   /// two matrix products.
   std::vector<bool> again_with_products;

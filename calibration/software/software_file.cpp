@@ -127,6 +127,7 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"reshard_after_forward", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::reshard, s); }},
       {"secondary_shards", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::secondary_shards, s); }},
       {"recompute_blocks", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::recompute_blocks, s); }},
+      {"recompute_modules", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::recompute_modules, s); }},
       {"offloads", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::offload, s); }},
       {"offloads_activations", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::offload_activations, s); }},
       {"whole_experts", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::experts, s); }},

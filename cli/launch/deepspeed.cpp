@@ -39,6 +39,8 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   if (plan.offload != Offload::none && plan.zero_stage == 0) return CannotLaunch{"it offloads what ZeRO shards: --zero 1"};
   if (plan.offload == Offload::weights && plan.zero_stage != 3)
     return CannotLaunch{"it offloads the weights of ZeRO-3 alone: --zero 3"};
+  if (plan.recompute_modules != Plan().recompute_modules)
+    return CannotLaunch{"it checkpoints what the model's own code hands to it, which no configuration names"};
   if (plan.zero_stage == 3 && !plan.reshard) return CannotLaunch{"its ZeRO-3 gathers weights for backward again"};
   const Json optimizer = deepspeed_optimizer(plan.optimizer);
   if (optimizer.is_null()) return CannotLaunch{fmt::format("it has no optimizer {}", to_string(plan.optimizer))};

@@ -90,6 +90,8 @@ void add_plan(Arguments& arguments, const LaunchRequest& request, const Transfor
     arguments.set("recompute-num-layers", std::max(plan.recompute_blocks, 1));
   } else if (plan.recompute == Recompute::selective) {
     arguments.set("recompute-granularity", "selective");
+    if (plan.recompute_modules != Plan().recompute_modules)
+      arguments.set("recompute-modules", to_string(plan.recompute_modules, " "));
   }
   arguments.flag(plan.precision == Precision::fp16 ? "fp16" : "bf16");
   if (plan.precision == Precision::fp8) arguments.set("fp8-format", "hybrid");

@@ -55,6 +55,10 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   if (plan.recompute == Recompute::full)
     text += fmt::format("  activations_checkpoint_method: {}\n  activations_checkpoint_num_layers: {}\n",
                         plan.recompute_blocks > 0 ? "block" : "uniform", std::max(plan.recompute_blocks, 1));
+  // What has the name of a field of Megatron Core's TransformerConfig is handed on [NVIDIA/NeMo, megatron_base_model.py,
+  // build_transformer_config].
+  if (plan.recompute == Recompute::selective && plan.recompute_modules != Plan().recompute_modules)
+    text += fmt::format("  recompute_modules: [{}]\n", to_string(plan.recompute_modules, ", "));
   text += "  megatron_amp_O2: true\n  transformer_engine: true\n";
   text += fmt::format("  fp8: {}\n  fp8_hybrid: {}\n", yes_no(plan.precision == Precision::fp8),
                       yes_no(plan.precision == Precision::fp8));

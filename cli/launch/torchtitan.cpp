@@ -56,6 +56,8 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Model& model = request.study.model();
   const Flavor* const flavor = flavor_of(model);
   if (flavor == nullptr) return CannotLaunch{fmt::format("it has no model {}: it has Llama 3 and Qwen3", model.name)};
+  if (plan.recompute_modules != Plan().recompute_modules)
+    return CannotLaunch{"it recomputes every second product, and no modules: --recompute-modules core_attn"};
   if (plan.recompute_blocks > 0) return CannotLaunch{"it recomputes all blocks, or one in so many: --recompute-blocks 0"};
   if (plan.secondary_shards > 1) return CannotLaunch{"it shards weights once: --secondary-shards 0"};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;

@@ -253,6 +253,7 @@ class JobReader {
               row.first_number ? number(*row.first_number) : chosen(*value, std::string(row.option), parse, row.names()));
     }
     if (plan.recompute_blocks > 0 && !node.find("recompute")) plan.recompute = Recompute::full;
+    if (node.find("recompute-modules") && !node.find("recompute")) plan.recompute = Recompute::selective;
     if (plan.secondary_shards > 1 && !node.find("zero")) plan.zero_stage = 3;
     if (const auto value = node.find("placement")) read_placement(*value);
   }

@@ -287,6 +287,8 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
                          static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");
     case PlanChoice::recompute_blocks:
       return "b recomputed blocks of each stage";
+    case PlanChoice::recompute_modules:
+      return "names of what is computed again";
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
     case PlanChoice::reshard:

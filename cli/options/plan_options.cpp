@@ -276,6 +276,13 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
                             row_of(PlanChoice::recompute).name(*recompute)),
                 "leave one of them out");
   }
+  const std::optional<int>& modules = all[PlanChoice::recompute_modules];
+  if (modules && recompute && *recompute != static_cast<int>(Recompute::selective)) {
+    throw Error(
+        fmt::format("--recompute-modules {} is a part of --recompute selective, not of --recompute {}",
+                    row_of(PlanChoice::recompute_modules).name(*modules), row_of(PlanChoice::recompute).name(*recompute)),
+        "leave one of them out");
+  }
   const int second = all[PlanChoice::secondary_shards].value_or(0);
   const std::optional<int>& zero = all[PlanChoice::zero];
   if (second > 1 && zero && *zero != 3) {

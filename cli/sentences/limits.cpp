@@ -78,6 +78,10 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
     case Limit::Kind::recompute_blocks:
       return fmt::format("recomputes the first {:.0f} blocks, which is a part of full recomputation (recompute: full)",
                          limit.wanted);
+    case Limit::Kind::recompute_modules:
+      if (limit.available > 0) return "the software computes every second product again, and no modules";
+      if (!limit.item.empty()) return fmt::format("{} has no {} to compute again", model, limit.item);
+      return "recomputes modules, which is a part of selective recomputation (recompute: selective)";
     case Limit::Kind::no_host:
       return "the machine's file does not say how devices reach the host's memory (host: bandwidth)";
     case Limit::Kind::host_memory:

@@ -43,7 +43,10 @@ struct PhaseInWords {
     }
     if (kernels.forward_again == Recompute::selective) {
       const bool attention = kernels.selected == SelectiveRecompute::attention;
-      text += attention ? ", forward of attention once more" : ", forward of every second product once more";
+      const bool modules = plan.recompute_modules != Plan().recompute_modules;
+      text += !attention ? ", forward of every second product once more"
+              : modules  ? fmt::format(", forward of {} once more", to_string(plan.recompute_modules, " and "))
+                         : ", forward of attention once more";
     }
     if (kernels.beside.value() > 0) text += fmt::format("; {} beside kernels", humanize(kernels.beside));
     if (kernels.beside.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.beside));

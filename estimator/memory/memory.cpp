@@ -345,6 +345,7 @@ double blocks_between(const Model& model, int first, int last) {
 MemoryChoices::MemoryChoices(const Plan& plan)
     : recompute(plan.recompute),
       recompute_blocks(plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0),
+      recompute_modules(plan.recompute == Recompute::selective ? plan.recompute_modules : RecomputeModules()),
       zero_stage(plan.zero_stage),
       shard_group(plan.shard_group),
       reshard(plan.reshard),

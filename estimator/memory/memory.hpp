@@ -185,6 +185,7 @@ struct MemoryChoices {
   explicit MemoryChoices(const Plan& plan);
   Recompute recompute;
   std::int64_t recompute_blocks;  ///< of a stage
+  RecomputeModules recompute_modules;
   int zero_stage, shard_group;
   bool reshard;
   double second_shards;

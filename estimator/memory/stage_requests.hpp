@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,7 @@ class StageRequests {
     outputs_.resize(slots);
     computed_again_.resize(slots);
     own_.resize(slots);
+    is_back_.assign(slots, false);
     gradients_.assign(slots, -1);
   }
 
@@ -179,6 +181,7 @@ class StageRequests {
   struct Segment {
     int first = 0, last = 0;
     bool again = false;
+    bool drops = false;  ///< its output goes with its forward, and is back before what reads it in backward
   };
   /// Like stretches of layers, one behind the other, each cut into segments at the same places. Slots hold what is kept for
   /// their layers.
@@ -189,26 +192,41 @@ class StageRequests {
     [[nodiscard]] bool folded() const { return Sink::folds && repeats >= 5; }
     [[nodiscard]] Segment segment(std::size_t place, int repetition) const {
       const Segment& own = segments[place];
-      return {own.first + repetition * length, own.last + repetition * length, own.again};
+      return {own.first + repetition * length, own.last + repetition * length, own.again, own.drops};
     }
   };
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  /// `again`: all layers are computed again as a whole. With selective recomputation, each layer of attention is by itself.
+  /// The module with which selective recomputation computes a layer again.
+  [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {
+    if (recompute_ != Recompute::selective) return std::nullopt;
+    return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
+  }
+  /// Whether a layer is computed again together with those before it, from `begin` on, which are of the same module: what is
+  /// attention, or drops its output, is by itself where it reads nothing of them.
+  [[nodiscard]] bool joins(int layer, RecomputeModule module, int begin) const {
+    if (module == RecomputeModule::core_attn) return false;
+    const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
+    return !drops_output(module) ||
+           std::any_of(inputs.begin(), inputs.end(), [&](int input) { return input >= begin && input < layer; });
+  }
+
+  /// `again`: all layers are computed again as a whole. With selective recomputation, each module is by itself.
   void add_run(int first, int length, int repeats, bool again) {
     Run run{first, length, repeats, {}, slots_};
     int begin = first;
-    const auto cut = [&](int end, bool is_again) {
-      if (end > begin) run.segments.push_back({begin, end, is_again});
+    std::optional<RecomputeModule> module;
+    const auto cut = [&](int end) {
+      if (end > begin) run.segments.push_back({begin, end, again || module, module && drops_output(*module)});
       begin = std::max(begin, end);
     };
-    for (int i = first; i < first + length && recompute_ == Recompute::selective; ++i) {
-      if (!facts_.model->layers[index(i)].operation->is_attention()) continue;
-      cut(i, false);
-      cut(i + 1, true);
+    for (int i = first; i < first + length; ++i) {
+      const std::optional<RecomputeModule> own = module_of(i);
+      if (own != module || (own && !joins(i, *own, begin))) cut(i);
+      module = own;
     }
-    cut(first + length, again);
+    cut(first + length);
     runs_.push_back(std::move(run));
     slots_ += length * (runs_.back().folded() ? 4 : repeats);
   }
@@ -301,19 +319,26 @@ class StageRequests {
 
   [[nodiscard]] bool keeps(const TensorReader& reader) const { return casting_ ? reader.keeps_cast : reader.keeps; }
 
+  /// Whether the memory of an output goes with forward, because its module is computed again for what reads it.
+  [[nodiscard]] bool is_dropped(int owner) const {
+    return recompute_ == Recompute::selective && owner >= first_ && segment_of(owner).drops;
+  }
   /// The layer with whose backward the memory of an output may go; −1: with a layer's forward.
-  [[nodiscard]] int keeper_of(int owner) const {
+  [[nodiscard]] int keeper_of(int owner) const { return is_dropped(owner) ? -1 : last_need_of(owner); }
+  /// The layer whose backward is the last one that needs an output, or computes again what does; −1: none.
+  [[nodiscard]] int last_need_of(int owner) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
       const Segment segment = recompute_ != Recompute::none ? segment_of(reader.layer) : Segment{};
       // A block's input is there until it has been computed again and passed backward.
       if (segment.again && owner < segment.first) return segment.first;
-      if (!segment.again && keeps(reader)) return reader.layer;
+      if ((!segment.again || segment.drops) && keeps(reader)) return reader.layer;
     }
     return -1;
   }
   /// Returns the same for a reader inside a segment that is computed again.
   [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
+    if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= segment.last) break;
       if (keeps(reader)) return reader.layer;
@@ -418,17 +443,43 @@ class StageRequests {
     gradient = -1;
   }
 
+  /// Computes again what forward dropped and a layer reads, with what that reads in turn.
+  void bring_back_inputs(int layer) {
+    if (recompute_ != Recompute::selective) return;
+    each_owner(layer, first_, [&](int owner) {
+      const Segment segment = segment_of(owner);
+      if (!segment.drops || (layer >= segment.first && layer < segment.last)) return;
+      const bool needs_it = segment_of(layer).again || reads_backward(owner, layer);
+      if (needs_it && !is_back_[slot(segment.first)]) compute_again(segment);
+    });
+  }
+  [[nodiscard]] bool reads_backward(int owner, int layer) const {
+    const std::vector<TensorReader>& readers = facts_.readers[index(owner)];
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](const TensorReader& reader) { return reader.layer == layer && keeps(reader); });
+  }
+  void compute_again(const Segment& segment) {
+    for (int i = segment.first; i < segment.last; ++i) bring_back_inputs(i);
+    forward(segment, true);
+    is_back_[slot(segment.first)] = true;
+  }
+
   void backward(const Segment& segment) {
-    if (segment.again) forward(segment, true);
-    for (int i = segment.last; i-- > segment.first;) backward(segment, i);
+    if (segment.again && !is_back_[slot(segment.first)]) compute_again(segment);
+    for (int i = segment.last; i-- > segment.first;) {
+      if (!segment.again) bring_back_inputs(i);
+      backward(segment, i);
+    }
     if (!segment.again) return;
+    is_back_[slot(segment.first)] = false;
     for (int i = segment.first; i < segment.last; ++i) {
       sink_.free(computed_again_[slot(i)]);
       each_owner(i, first_, [&](int owner) {
-        if (owner < segment.first && keeper_of(owner) == segment.first) sink_.free(outputs_[slot(owner)]);
+        if (owner < segment.first && last_need_of(owner) == segment.first) free_output(owner);
       });
     }
   }
+  void free_output(int owner) { sink_.free((is_dropped(owner) ? computed_again_ : outputs_)[slot(owner)]); }
 
   void backward(const Segment& segment, int i) {
     const auto& layers = facts_.model->layers;
@@ -475,8 +526,13 @@ class StageRequests {
     sent_.clear();
     for (Block& block : own_[slot(i)]) sink_.free(block);
     each_owner(i, segment.again ? segment.first : first_, [&](int owner) {
-      const int keeper = segment.again ? inner_keeper_of(owner, segment) : keeper_of(owner);
-      if (keeper == i) sink_.free((segment.again ? computed_again_ : outputs_)[slot(owner)]);
+      const int keeper = segment.again ? inner_keeper_of(owner, segment) : last_need_of(owner);
+      if (keeper != i) return;
+      if (segment.again) {
+        sink_.free(computed_again_[slot(owner)]);
+      } else {
+        free_output(owner);
+      }
     });
   }
 
@@ -520,6 +576,7 @@ class StageRequests {
   // By slot.
   std::vector<Block> outputs_, computed_again_;
   std::vector<std::array<Block, 5>> own_;
+  std::vector<bool> is_back_;   ///< of the first layer of a segment: it has been computed again
   std::vector<int> gradients_;  ///< of each output, by its number in the pool; −1: none
   std::vector<Block> parameter_gradients_;
   std::vector<int> sent_;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "estimator/plan/mesh.hpp"
+#include "estimator/plan/recompute_modules.hpp"
 #include "model_zoo/optimizer.hpp"
 #include "model_zoo/precision.hpp"
 
@@ -17,8 +18,8 @@ enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
-/// The activations that backward computes again instead of keeping them: none, those inside of attention [Kort22, section
-/// 5], or all inside of each block.
+/// The activations that backward computes again instead of keeping them: none, those of some modules of each block, or all
+/// inside of each block.
 enum class Recompute { none, selective, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
@@ -60,6 +61,8 @@ struct Plan {
   /// others keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`]; 0: all
   /// blocks.
   int recompute_blocks = 0;
+  /// With selective recomputation, what is computed again.
+  RecomputeModules recompute_modules{RecomputeModule::core_attn};
   Offload offload = Offload::none;
   bool offload_activations = false;  ///< what backward needs of forward waits in the memory of the host
   /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the

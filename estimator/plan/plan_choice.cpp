@@ -34,6 +34,16 @@ const std::vector<std::string>& sizes() {
   return names;
 }
 
+/// The names of all sets of modules, by their numbers.
+std::string_view modules_name(int value) {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (int i = 0; i <= RecomputeModules::last_number; ++i) made.push_back(to_string(RecomputeModules::numbered(i)));
+    return made;
+  }();
+  return names[static_cast<std::size_t>(value)];
+}
+
 std::string_view size_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
 std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
 std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
@@ -227,6 +237,32 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .counts = [](const Plan& plan) { return plan.recompute == Recompute::full; },
        .get = [](const Plan& plan) { return plan.recompute_blocks; },
        .set = [](Plan& plan, int value) { plan.recompute_blocks = value; }},
+      {.choice = PlanChoice::recompute_modules,
+       .key = "recompute_modules",
+       .option = "recompute-modules",
+       .meaning = "what selective recomputation computes again",
+       .noun = "set of modules",
+       .last = RecomputeModules::last_number,
+       .first_number = std::nullopt,
+       .is_searched = false,
+       .parts = recompute_module_names,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "recomputation",
+       .separator = " of ",
+       .name = modules_name,
+       .words = [](int value) { return value == 0 ? std::string() : to_string(RecomputeModules::numbered(value), " and "); },
+       .sign = [](int value) { return value == 0 ? std::string() : std::string(modules_name(value)); },
+       .matters = [](const Mesh&) { return true; },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             return value == 0 || (plan.recompute == Recompute::selective &&
+                                   RecomputeModules::numbered(value).without(facts.has_modules).is_empty());
+           },
+       .counts = [](const Plan& plan) { return plan.recompute == Recompute::selective; },
+       .get = [](const Plan& plan) { return plan.recompute_modules.number(); },
+       .set = [](Plan& plan, int value) { plan.recompute_modules = RecomputeModules::numbered(value); }},
       {.choice = PlanChoice::offload,
        .key = "offload",
        .option = "offload",
@@ -340,6 +376,11 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
 }  // namespace
 
 std::optional<int> PlanChoiceRow::parse(std::string_view text) const {
+  if (!parts.empty()) {
+    // In any order.
+    const std::optional<RecomputeModules> modules = parse_recompute_modules(text);
+    return modules ? std::optional(modules->number()) : std::nullopt;
+  }
   for (int value = 0; value <= last; ++value) {
     if (name(value) == text) return value;
   }
@@ -347,19 +388,20 @@ std::optional<int> PlanChoiceRow::parse(std::string_view text) const {
 }
 
 std::vector<std::string_view> PlanChoiceRow::names() const {
-  std::vector<std::string_view> all;
-  for (int value = 0; value <= last; ++value) all.push_back(name(value));
+  std::vector<std::string_view> all(parts.begin(), parts.end());
+  for (int value = 0; parts.empty() && value <= last; ++value) all.push_back(name(value));
   return all;
 }
 
 std::string PlanChoiceRow::values_text() const {
   if (first_number) return std::string(name(0)) + " to " + std::string(name(last));
   std::string text;
-  for (int value = 0; value <= last; ++value) {
-    if (value > 0) text += value == last ? " or " : ", ";
-    text += name(value);
+  const std::vector<std::string_view> all = names();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
+    text += all[i];
   }
-  return text;
+  return parts.empty() ? text : text + ", or several with + between";
 }
 
 std::span<const PlanChoiceRow, plan_choice_count> plan_choices() { return table(); }
@@ -374,6 +416,7 @@ void ChosenOfPlan::apply(Plan& plan) const {
 void choose_what_follows(ChosenOfPlan& chosen) {
   std::optional<int>& recompute = chosen[PlanChoice::recompute];
   if (chosen[PlanChoice::recompute_blocks].value_or(0) > 0 && !recompute) recompute = static_cast<int>(Recompute::full);
+  if (chosen[PlanChoice::recompute_modules] && !recompute) recompute = static_cast<int>(Recompute::selective);
   std::optional<int>& zero = chosen[PlanChoice::zero];
   if (chosen[PlanChoice::secondary_shards].value_or(0) > 1 && !zero) zero = 3;
 }

@@ -22,13 +22,14 @@ enum class PlanChoice {
   secondary_shards,
   recompute,
   recompute_blocks,
+  recompute_modules,
   offload,
   offload_activations,
   sequence_parallel,
   context_exchange,
   experts
 };
-inline constexpr std::size_t plan_choice_count = 13;
+inline constexpr std::size_t plan_choice_count = 14;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
 
@@ -64,7 +65,9 @@ struct PlanChoiceRow {
   std::optional<int> first_number;
   bool needs_host = false;  ///< values above 0 use the memory of the host: a search tries them where nothing fits without
   bool is_searched = true;  ///< a search tries its values; else whoever wants one asks for it
-  bool divides_layers;      ///< layers are divided among ranks in another way, and cost something else
+  /// Values are sets of these names, `core_attn+mlp`; empty: they are not.
+  std::span<const std::string_view> parts{};
+  bool divides_layers;  ///< layers are divided among ranks in another way, or cost something else
   Trade trade;
   std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
   std::string_view
@@ -86,7 +89,7 @@ struct PlanChoiceRow {
   void (*set)(Plan& plan, int value);
 
   [[nodiscard]] std::optional<int> parse(std::string_view text) const;
-  /// Returns the names of all values.
+  /// Returns the names of all values, or of what they are sets of.
   [[nodiscard]] std::vector<std::string_view> names() const;
   /// Returns the values as text: `none or full`, `0 to 3`.
   [[nodiscard]] std::string values_text() const;
@@ -112,7 +115,7 @@ class ChosenOfPlan {
 };
 
 /// Makes what follows from choices that were made: whoever says how many blocks are computed again, computes blocks again,
-/// and whoever shards a second copy of weights has ZeRO-3.
+/// whoever says which modules has selective recomputation, and whoever shards a second copy of weights has ZeRO-3.
 void choose_what_follows(ChosenOfPlan& chosen);
 
 /// Sets open choices that the closed forms of ParaDL do not have to their first value.

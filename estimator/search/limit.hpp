@@ -29,20 +29,22 @@ struct Limit {
     shard_group,      ///< a shard group whose size does not divide data's degree
     whole_experts,    ///< whole experts dealt to the ranks of a tensor split without sequence parallelism, or without equal
                       ///< parts
-    secondary_shards,  ///< a second copy of weights without ZeRO-3 that gathers twice, or in groups that do not divide data
-    recompute_blocks,  ///< blocks to compute again, in a plan that computes no blocks again
-    no_host,           ///< something lies in the memory of a host of which the machine says nothing
-    host_memory,       ///< more than the memory of a host
-    devices,           ///< more devices than the machine has
-    not_finite,        ///< a time or an amount of memory that a double cannot hold
-    memory,            ///< more memory than the device has
+    secondary_shards,   ///< a second copy of weights without ZeRO-3 that gathers twice, or in groups that do not divide data
+    recompute_blocks,   ///< blocks to compute again, in a plan that computes no blocks again
+    recompute_modules,  ///< modules to compute again, in a plan without selective recomputation, of a model without them, or
+                        ///< with a software that keeps the results of some operators
+    no_host,            ///< something lies in the memory of a host of which the machine says nothing
+    host_memory,        ///< more than the memory of a host
+    devices,            ///< more devices than the machine has
+    not_finite,         ///< a time or an amount of memory that a double cannot hold
+    memory,             ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that sets the limit, where one does
   /// For a limit of memory, the name of the largest item, and its bytes. For one of a schedule, its name, and the number
-  /// that has to divide stages and micro-batches.
+  /// that has to divide stages and micro-batches. For one of modules that the model lacks, the name of one.
   std::string_view item{};
   double item_bytes = 0;
 

@@ -22,8 +22,10 @@ double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
 bool hides_expert_exchanges(const Software& software, const Plan& plan) {
   const bool alternates =
       plan.mesh[Axis::pipeline] == 1 || (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
-  return software.overlaps_expert_exchanges.value_or(false) && plan.micro_batches > 1 && alternates &&
-         plan.recompute != Recompute::full;
+  // What dispatches tokens again waits for it.
+  const bool again = plan.recompute == Recompute::full ||
+                     (plan.recompute == Recompute::selective && plan.recompute_modules.contains(RecomputeModule::moe));
+  return software.overlaps_expert_exchanges.value_or(false) && plan.micro_batches > 1 && alternates && !again;
 }
 
 double hidden_share(const Job& job, const Plan& plan, const LayerCosts& costs, int stage) {

@@ -222,6 +222,7 @@ struct Variant {
   std::vector<bool> reads_wide;          ///< by input
   std::vector<bool> reads_replicated;    ///< by input, behind replicated layers
   std::vector<bool> takes_tile;          ///< by input
+  RecomputeModules modules;
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -231,10 +232,10 @@ struct Variant {
 
 }  // namespace
 
-bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, int layer) {
+bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer) {
   const auto index = static_cast<std::size_t>(layer);
   if (assumptions.selective == SelectiveRecompute::products) return facts.again_with_products[index];
-  return facts.model->layers[index].operation->is_attention();
+  return !facts.modules[index].in_common(plan.recompute_modules).is_empty();
 }
 
 void LayerCosts::add(const LayerCosts& o, double times) {
@@ -355,6 +356,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           reads_wide,
                           reads_replicated,
                           takes_tile,
+                          facts.modules[i],
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
@@ -398,7 +400,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
-    if (is_selected(facts, job.assumptions, context.layer)) {
+    if (is_selected(facts, job.assumptions, plan_, context.layer)) {
       costs.selected_forward = costs.forward;
       costs.selected_kernels = costs.forward_kernels;
       costs.slopes.repeated_selected = costs.slopes.repeated_forward;
@@ -546,9 +548,11 @@ void LayerCostTable::place(const Placement& placement) {
              : (halo ? slopes.halo_backward : slopes.exchange_backward)) += startups;
     if (of_experts) (forward ? slopes.experts_forward : slopes.experts_backward) += startups;
   }
-  for (LayerCosts& costs : costs_) {
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
     // What the products gather is gathered for backward in any case, and what they sum up is kept.
-    if (costs.selected_kernels == 0 || job_.assumptions.selective == SelectiveRecompute::products) continue;
+    if (job_.assumptions.selective == SelectiveRecompute::products) break;
+    if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
+    LayerCosts& costs = costs_[kind];
     costs.selected_exchange = costs.exchange_forward;
     costs.slopes.exchange_selected = costs.slopes.exchange_forward;
   }

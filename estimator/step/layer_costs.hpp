@@ -30,7 +30,7 @@ namespace ddl {
 inline constexpr std::size_t most_gradient_groups = 3;
 
 /// Returns whether selective recomputation computes a layer again (SelectiveRecompute).
-[[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, int layer);
+[[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer);
 
 /// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {

@@ -94,7 +94,7 @@ std::vector<bool> runs_again(const Plan& plan, const ModelFacts& facts, const As
                              const LayerKinds& kinds, const std::vector<int>& firsts) {
   std::vector<bool> again(facts.model->layers.size());
   for (std::size_t layer = 0; layer < again.size() && plan.recompute == Recompute::selective; ++layer)
-    again[layer] = is_selected(facts, assumptions, static_cast<int>(layer));
+    again[layer] = is_selected(facts, assumptions, plan, static_cast<int>(layer));
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1]))
       std::fill(again.begin() + range.first, again.begin() + range.last, true);

@@ -15,12 +15,18 @@ std::optional<double> share_of(FlopRate rate, const std::optional<FlopRate>& pea
 
 }  // namespace
 
-double SampleFlops::hardware(Recompute recompute, double recomputed_share) const {
-  switch (recompute) {
+double SampleFlops::of(RecomputeModules modules) const {
+  double sum = 0;
+  for (const auto& [own, flops] : in_modules) sum += own.in_common(modules).is_empty() ? 0.0 : flops;
+  return sum;
+}
+
+double SampleFlops::hardware(const Plan& plan, double recomputed_share) const {
+  switch (plan.recompute) {
     case Recompute::none:
       break;
     case Recompute::selective:
-      return model() + attention;
+      return model() + of(plan.recompute_modules);
     case Recompute::full:
       return model() + blocks * recomputed_share;
   }
@@ -43,7 +49,12 @@ SampleFlops sample_flops(const ModelFacts& facts) {
     if (facts.needs_input_gradient[i]) flops.backward += products * (is_weighted ? 1 + trained : 2);
     if (!facts.needs_input_gradient[i] && is_weighted) flops.backward += products * trained;
     if (layer.block >= 0) flops.blocks += products;
-    if (layer.operation->is_attention()) flops.attention += products;
+    const RecomputeModules modules = facts.modules[i];
+    if (modules.is_empty()) continue;
+    const auto is_of_same = [&](const auto& known) { return known.first == modules; };
+    auto own = std::find_if(flops.in_modules.begin(), flops.in_modules.end(), is_of_same);
+    if (own == flops.in_modules.end()) own = flops.in_modules.insert(own, {modules, 0.0});
+    own->second += products;
   }
   return flops;
 }
@@ -57,7 +68,7 @@ std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops
   if (tokens_per_sample(job) > 0) throughput.tokens = throughput.samples * tokens_per_sample(job);
   const double samples_per_device = throughput.samples / static_cast<double>(plan.mesh.devices());
   throughput.model = FlopRate(flops.model() * samples_per_device);
-  throughput.hardware = FlopRate(flops.hardware(plan.recompute, estimate.recomputed_share) * samples_per_device);
+  throughput.hardware = FlopRate(flops.hardware(plan, estimate.recomputed_share) * samples_per_device);
   const std::optional<FlopRate> peak = job.machine.device.peak_at(plan.precision);
   throughput.model_share = share_of(throughput.model, peak);
   throughput.hardware_share = share_of(throughput.hardware, peak);

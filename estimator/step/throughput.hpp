@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/quantity.hpp"
 #include "estimator/job.hpp"
@@ -12,12 +14,15 @@ namespace ddl {
 /// two. Attention counts each query with all keys, those behind a causal mask too [Chow22, appendix B].
 struct SampleFlops {
   double forward = 0, backward = 0;
-  double blocks = 0;     ///< of forward, those in blocks: what full recomputation computes again
-  double attention = 0;  ///< of forward, those of attention: what selective recomputation computes again
+  double blocks = 0;  ///< of forward, those in blocks: what full recomputation computes again
+  /// Of forward, those of layers that are a part of the same modules.
+  std::vector<std::pair<RecomputeModules, double>> in_modules{};
 
   [[nodiscard]] double model() const { return forward + backward; }
+  /// Returns those of forward that selective recomputation of these modules computes again.
+  [[nodiscard]] double of(RecomputeModules modules) const;
   /// Returns those that devices compute: with what the plan computes a second time. `recomputed_share`: of the blocks.
-  [[nodiscard]] double hardware(Recompute recompute, double recomputed_share = 1) const;
+  [[nodiscard]] double hardware(const Plan& plan, double recomputed_share = 1) const;
 };
 [[nodiscard]] SampleFlops sample_flops(const ModelFacts& facts);
 

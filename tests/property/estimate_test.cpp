@@ -349,7 +349,7 @@ TEST_CASE("the more blocks are computed again, the more time and the less memory
       const Estimate some = estimator.estimate(plan);
       REQUIRE(some.time.iteration() * rounding >= before.time.iteration());
       REQUIRE(some.memory.total() <= before.memory.total() * rounding + gradient);
-      const double own = flops.hardware(plan.recompute, some.recomputed_share);
+      const double own = flops.hardware(plan, some.recomputed_share);
       REQUIRE(own * rounding >= flops_before);
       flops_before = own;
       before = some;
@@ -357,7 +357,7 @@ TEST_CASE("the more blocks are computed again, the more time and the less memory
     // As many as there are, and one more, are all of them.
     REQUIRE(before.time.iteration().value() == Approx(all.time.iteration().value()).epsilon(1e-9));
     REQUIRE(before.memory.total() == all.memory.total());
-    REQUIRE(flops_before == Approx(flops.hardware(plan.recompute)));
+    REQUIRE(flops_before == Approx(flops.hardware(plan)));
   });
 }
 

@@ -66,6 +66,8 @@ std::optional<std::string> meaning_in(Said field, const Plan& plan, const Config
       return plan.recompute_blocks > 0 ? "block" : "uniform";
     case Said::recompute_blocks:
       return plan.recompute != Recompute::full ? "" : text(std::max(plan.recompute_blocks, 1));
+    case Said::recompute_modules:
+      return plan.recompute != Recompute::selective ? "" : to_string(plan.recompute_modules, " ");
     case Said::sequence_parallel:
       return flag(plan.sequence_parallel && mesh[Axis::tensor] > 1);
     case Said::virtual_stages:
@@ -127,7 +129,7 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
   }
 }
 
-constexpr std::array<Said, 24> fields_of_plans{Said::tensor,           Said::pipeline,
+constexpr std::array<Said, 25> fields_of_plans{Said::tensor,           Said::pipeline,
                                                Said::context,          Said::expert,
                                                Said::data_replicate,   Said::data_shard,
                                                Said::micro_batch,      Said::pipeline_batch,
@@ -138,9 +140,10 @@ constexpr std::array<Said, 24> fields_of_plans{Said::tensor,           Said::pip
                                                Said::context_exchange, Said::reshards,
                                                Said::offload,          Said::offload_activations,
                                                Said::expert_tensor,    Said::recompute_method,
-                                               Said::recompute_blocks, Said::secondary_shards};
+                                               Said::recompute_blocks, Said::secondary_shards,
+                                               Said::recompute_modules};
 
-constexpr std::array<std::string_view, 24> field_names{"tensor",
+constexpr std::array<std::string_view, 25> field_names{"tensor",
                                                        "pipeline",
                                                        "context",
                                                        "expert",
@@ -163,7 +166,8 @@ constexpr std::array<std::string_view, 24> field_names{"tensor",
                                                        "tensor degree of experts",
                                                        "method of recomputation",
                                                        "recomputed blocks",
-                                                       "secondary shards"};
+                                                       "secondary shards",
+                                                       "recomputed modules"};
 
 bool counts(const Configuration& configuration, const ArgumentRow& row) {
   return row.only_with.empty() || row.only_with == configuration.word(Said::distributed_type);
@@ -226,6 +230,7 @@ ConfigurationChanges changes_of(const Configuration& configuration, const Plan& 
       continue;
     }
     // What says recomputation in more detail stays unsaid where the file does not say it.
+    if (field == Said::recompute_modules && !is_written && other.recompute_modules == Plan().recompute_modules) continue;
     if ((field == Said::recompute_method || field == Said::recompute_blocks) && !is_written) continue;
     if (field == Said::reshards && is_kept_by(configuration, Said::zero)) continue;
     // What follows from the tensor degree is not said.

@@ -68,6 +68,7 @@ enum class Said {
   recompute,
   recompute_method,     ///< block, or uniform
   recompute_blocks,     ///< of the method
+  recompute_modules,    ///< of selective recomputation
   offload,              ///< none, optimizer or weights
   offload_weights,      ///< yes or no, where nothing else says it
   offload_activations,  ///< yes or no

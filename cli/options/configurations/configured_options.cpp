@@ -2,6 +2,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
@@ -355,11 +356,24 @@ class Options {
   /// Of blocks that are recomputed in groups (`uniform`), each is taken to be a group of its own.
   void choose_recompute() {
     const std::string recompute = read_.word(Said::recompute);
+    if (recompute == "selective") choose_modules();
     const auto blocks = read_.number(Said::recompute_blocks, 0, most_configured);
     if (recompute != "full" || read_.word(Said::recompute_method) != "block" || !blocks)
       return choose(PlanChoice::recompute, recompute);
     choose(PlanChoice::recompute, *blocks == 0 ? "none" : "full");
     choose(PlanChoice::recompute_blocks, fmt::format("{}", std::min<std::int64_t>(*blocks, most_recompute_blocks)));
+  }
+
+  /// Modules that an empty list names are none.
+  void choose_modules() {
+    std::string modules = read_.word(Said::recompute_modules);
+    std::replace(modules.begin(), modules.end(), ' ', '+');
+    if (modules.empty()) return;
+    if (!parse_recompute_modules(modules)) {
+      read_.fail({Said::recompute_modules}, fmt::format("{} are not all modules that can be computed again", quote(modules)),
+                 fmt::format("known: {}", fmt::join(recompute_module_names, ", ")));
+    }
+    choose(PlanChoice::recompute_modules, modules);
   }
 
   void choose_rest() {

@@ -45,6 +45,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--recompute-granularity", Said::recompute, "", granularities},
     {"--recompute-method", Said::recompute_method, "", recompute_methods},
     {"--recompute-num-layers", Said::recompute_blocks},
+    {"--recompute-modules", Said::recompute_modules},
     {"--recompute-activations", Said::recompute, "selective"},
     {"--checkpoint-activations", Said::recompute, "full"},
     {"--cp-comm-type", Said::context_exchange, "", exchanges},
@@ -109,8 +110,7 @@ constexpr auto usual = std::to_array<UsualValue>({{Said::precision, "fp32"},
                                                   {Said::attention_dropout, "0.1"},
                                                   {Said::vocabulary_multiple, "128"}});
 
-constexpr auto not_modelled = std::to_array<std::string_view>({"--recompute-modules",
-                                                               "--distribute-saved-activations",
+constexpr auto not_modelled = std::to_array<std::string_view>({"--distribute-saved-activations",
                                                                "--cpu-offloading-num-layers",
                                                                "--optimizer-offload-fraction",
                                                                "--use-precision-aware-optimizer",

@@ -78,6 +78,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.recompute_method", Said::recompute_method, "", recompute_methods},
     {"model.activations_checkpoint_num_layers", Said::recompute_blocks},
     {"model.recompute_num_layers", Said::recompute_blocks},
+    {"model.recompute_modules", Said::recompute_modules},
     {"model.cp_comm_type", Said::context_exchange, "", exchanges},
     {"ddp.use_distributed_optimizer", Said::zero, "", distributed},
     {"optimizer.use_distributed_optimizer", Said::zero, "", distributed},
@@ -136,26 +137,13 @@ constexpr auto usual = std::to_array<UsualValue>({{Said::norm, "layer"},
                                                   {Said::attention_dropout, "0.1"},
                                                   {Said::vocabulary_multiple, "128"}});
 
-constexpr auto not_modelled = std::to_array<std::string_view>({"model.recompute_modules",
-                                                               "model.ub_tp_comm_overlap",
-                                                               "model.tp_comm_overlap",
-                                                               "model.megatron_amp_O2",
-                                                               "model.fp8_params",
-                                                               "model.grad_allreduce_chunk_size_mb",
-                                                               "model.moe_layer_freq",
-                                                               "model.moe_shared_expert_intermediate_size",
-                                                               "model.moe_token_dispatcher_type",
-                                                               "model.window_size",
-                                                               "model.mtp_num_layers",
-                                                               "model.cuda_graph_impl",
-                                                               "model.enable_cuda_graph",
-                                                               "model.pipeline_model_parallel_layout",
-                                                               "model.rampup_batch_size",
-                                                               "ddp.grad_reduce_in_fp32",
-                                                               "optimizer.use_precision_aware_optimizer",
-                                                               "model.peft.lora_tuning.target_modules",
-                                                               "peft.target_modules",
-                                                               "comm_overlap.tp_comm_overlap"});
+constexpr auto not_modelled = std::to_array<std::string_view>(
+    {"model.ub_tp_comm_overlap", "model.tp_comm_overlap", "model.megatron_amp_O2", "model.fp8_params",
+     "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
+     "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
+     "model.enable_cuda_graph", "model.pipeline_model_parallel_layout", "model.rampup_batch_size", "ddp.grad_reduce_in_fp32",
+     "optimizer.use_precision_aware_optimizer", "model.peft.lora_tuning.target_modules", "peft.target_modules",
+     "comm_overlap.tp_comm_overlap"});
 
 }  // namespace nemo_tables
 

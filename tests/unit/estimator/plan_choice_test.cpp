@@ -39,6 +39,10 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
   CHECK(row_of(PlanChoice::shard_group).values_text() == "0 to 1024");
   CHECK(row_of(PlanChoice::secondary_shards).values_text() == "0 to 1024");
   CHECK(row_of(PlanChoice::recompute_blocks).values_text() == "0 to 1024");
+  CHECK(row_of(PlanChoice::recompute_modules).values_text() ==
+        "core_attn, moe_act, layernorm, mla_up_proj, mlp, shared_experts or moe, or several with + between");
+  CHECK(row_of(PlanChoice::recompute_modules).parse("mlp+core_attn") ==
+        row_of(PlanChoice::recompute_modules).parse("core_attn+mlp"));
 }
 
 TEST_CASE("a choice matters where it changes what ranks do") {
@@ -79,6 +83,16 @@ TEST_CASE("whoever says how many blocks are computed again computes blocks again
   chosen[PlanChoice::recompute_blocks] = 3;
   choose_what_follows(chosen);
   CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::full));
+  chosen[PlanChoice::recompute] = static_cast<int>(Recompute::none);
+  choose_what_follows(chosen);
+  CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::none));
+}
+
+TEST_CASE("whoever says which modules are computed again has selective recomputation") {
+  ChosenOfPlan chosen;
+  chosen[PlanChoice::recompute_modules] = 0;
+  choose_what_follows(chosen);
+  CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::selective));
   chosen[PlanChoice::recompute] = static_cast<int>(Recompute::none);
   choose_what_follows(chosen);
   CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::none));

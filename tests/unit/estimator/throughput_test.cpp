@@ -16,6 +16,12 @@ Model model_of(const std::string& input, const std::string& layers) {
   return parse_model("format: 1\nmodel: m\ninput: " + input + "\nlayers:\n" + layers, "m.yaml");
 }
 
+Plan plan_of(Recompute recompute) {
+  Plan plan;
+  plan.recompute = recompute;
+  return plan;
+}
+
 /// Of one sample of GPT-3: 96 layers of hidden size 12,288, sequences of 2,048, a vocabulary of 51,200.
 struct Gpt3 {
   static constexpr double l = 96, h = 12288, s = 2048, v = 51200;
@@ -27,7 +33,7 @@ TEST_CASE("full recomputation of GPT-3 takes the FLOPs of equation 3 of Narayana
   // 96 B s l h² (1 + s/6h + V/16lh), of one sample.
   const double published =
       96 * Gpt3::s * Gpt3::l * Gpt3::h * Gpt3::h * (1 + Gpt3::s / (6 * Gpt3::h) + Gpt3::v / (16 * Gpt3::l * Gpt3::h));
-  CHECK(gpt3.flops.hardware(Recompute::full) == Approx(published).epsilon(1e-9));
+  CHECK(gpt3.flops.hardware(plan_of(Recompute::full)) == Approx(published).epsilon(1e-9));
   // Three of four passes are the model's; of the head, which is not computed again, all three.
   const double head = 6 * Gpt3::s * Gpt3::h * Gpt3::v;
   CHECK(gpt3.flops.model() == Approx(0.75 * (published - head) + head).epsilon(1e-9));
@@ -45,18 +51,18 @@ TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, but for what is no ma
 
 TEST_CASE("selective recomputation computes forward of attention again: two products of s × s × h in each layer") {
   const Gpt3 gpt3;
-  CHECK(gpt3.flops.hardware(Recompute::selective) - gpt3.flops.model() ==
+  CHECK(gpt3.flops.hardware(plan_of(Recompute::selective)) - gpt3.flops.model() ==
         Approx(4 * Gpt3::s * Gpt3::s * Gpt3::h * Gpt3::l).epsilon(1e-6));
-  CHECK(gpt3.flops.hardware(Recompute::none) == gpt3.flops.model());
+  CHECK(gpt3.flops.hardware(plan_of(Recompute::none)) == gpt3.flops.model());
 }
 
 TEST_CASE("pairs behind a causal mask count, whether or not the kernel leaves them out") {
   const SampleFlops fused = flops_of(load_model("gpt2"));
   const SampleFlops written = flops_of(load_model("gpt2@fused=no"));
   CHECK(fused.model() == written.model());
-  CHECK(fused.attention == written.attention);
+  CHECK(fused.of({RecomputeModule::core_attn}) == written.of({RecomputeModule::core_attn}));
   // Two products of 12 layers, 1,024 × 1,024 × 768 each.
-  CHECK(fused.attention == 12 * 2 * 2.0 * 1024 * 1024 * 768);
+  CHECK(fused.of({RecomputeModule::core_attn}) == 12 * 2 * 2.0 * 1024 * 1024 * 768);
 }
 
 TEST_CASE("a window has as many pairs for each query as it is wide") {
@@ -66,7 +72,7 @@ TEST_CASE("a window has as many pairs for each query as it is wide") {
                              "  - fully_connected: {features: 72}\n"
                              "  - attention: {heads: 3, causal: yes" +
                                  more + "}\n"))
-        .attention;
+        .of({RecomputeModule::core_attn});
   };
   CHECK(attention("") == 2 * 2.0 * 64 * 64 * 24);
   CHECK(attention(", window: 16, fused: yes") == 2 * 2.0 * 64 * 16 * 24);
@@ -84,8 +90,8 @@ TEST_CASE("the first convolution has no gradient of its input, and nothing but p
   CHECK(flops.forward == convolution + matrix);
   CHECK(flops.backward == convolution + 2 * matrix);
   // No blocks, no attention: nothing that is computed again.
-  CHECK(flops.hardware(Recompute::full) == flops.model());
-  CHECK(flops.hardware(Recompute::selective) == flops.model());
+  CHECK(flops.hardware(plan_of(Recompute::full)) == flops.model());
+  CHECK(flops.hardware(plan_of(Recompute::selective)) == flops.model());
 }
 
 /// A step of 8 samples on 4 devices in 2 s.
@@ -104,7 +110,7 @@ struct OnNodesOfFour : OwnedJob {
 
 TEST_CASE("a device's share of the FLOPs is held against its peak in the plan's precision") {
   const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
-  const SampleFlops flops{.forward = 1e11, .backward = 2e11, .blocks = 1e11, .attention = 5e10};
+  const SampleFlops flops{.forward = 1e11, .backward = 2e11, .blocks = 1e11};
   Estimate estimate = estimate_of(Precision::fp32);
   estimate.plan.recompute = Recompute::full;
   const auto throughput = throughput_of(features.job, flops, estimate);

@@ -1,0 +1,233 @@
+#include "estimator/plan/recompute_modules.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "estimator/memory/memory.hpp"
+#include "estimator/module_layers.hpp"
+#include "estimator/step/estimate.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// The names of the layers of the block `block` that are a part of a module, without the block's own.
+std::vector<std::string> layers_of(const Model& model, RecomputeModule module, const std::string& block) {
+  const ModelFacts facts = facts_of(model);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const std::string& name = model.layers[i].name;
+    if (facts.modules[i].contains(module) && name.starts_with(block + ".")) names.push_back(name.substr(block.size() + 1));
+  }
+  return names;
+}
+
+/// Two layers of multi-head latent attention, the first with a perceptron, the second with 4 experts, 2 of each token, and
+/// one of all.
+Model small_mixture() {
+  return load_model(
+      "deepseek@layers=2@dense_layers=1@hidden=64@heads=4@query_rank=24@kv_rank=16@key_size=16@rotary_size=8@value_size=16"
+      "@dense_feed_forward=96@feed_forward=32@experts=4@active=2@shared=1@vocabulary=100@tokens=32");
+}
+
+Model small_llama() {
+  return load_model("llama@layers=3@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32");
+}
+
+Plan again(RecomputeModules modules) {
+  Plan plan;
+  plan.global_batch = 4;
+  plan.precision = Precision::bf16;
+  plan.recompute = Recompute::selective;
+  plan.recompute_modules = modules;
+  return plan;
+}
+
+struct OnNodes : OwnedJob {
+  explicit OnNodes(Model a_model) : OwnedJob(std::move(a_model), exact(), Assumptions{}, 1000) {}
+  /// Sizes of requests are not rounded up.
+  static Machine exact() {
+    Machine machine = nodes_of_four();
+    machine.device.is_processor = true;
+    return machine;
+  }
+};
+
+double kept_by(const OwnedJob& owned, const Plan& plan) {
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
+  const LayerCostTable table(owned.job, plan, kinds);
+  const auto count = static_cast<int>(owned.model.layers.size());
+  return kept_by_micro_batch(owned.job, plan, table, 0, count).requested().value();
+}
+
+TEST_CASE("sets of modules are read in any order and written in one") {
+  CHECK(to_string(*parse_recompute_modules("moe_act+core_attn")) == "core_attn+moe_act");
+  CHECK(to_string(*parse_recompute_modules("mlp+mlp"), " and ") == "mlp");
+  for (const std::string_view text : {"", "+", "mlp+", "+mlp", "mlp,moe", "mlp moe", "MLP"})
+    CHECK_FALSE(parse_recompute_modules(text));
+  for (int number = 0; number <= RecomputeModules::last_number; ++number) {
+    const RecomputeModules modules = RecomputeModules::numbered(number);
+    CHECK(modules.number() == number);
+    CHECK(parse_recompute_modules(to_string(modules)) == modules);
+  }
+  CHECK(RecomputeModules::numbered(0) == RecomputeModules{RecomputeModule::core_attn});
+}
+
+TEST_CASE("modules of a block are found by what its branches hold") {
+  using enum RecomputeModule;
+  using Names = std::vector<std::string>;
+  const Model mixture = small_mixture();
+  CHECK(layers_of(mixture, core_attn, "layer0") == Names{"attention.attention1"});
+  CHECK(layers_of(mixture, layernorm, "layer0") == Names{"attention.normed", "normed"});
+  CHECK(layers_of(mixture, mla_up_proj, "layer0") ==
+        Names{"attention.keys_and_values", "attention.queries.up", "attention.queries.rotary1"});
+  CHECK(layers_of(mixture, mlp, "layer0").empty());
+  const Names shared = layers_of(mixture, shared_experts, "layer0");
+  CHECK(shared.size() == 5);
+  CHECK(std::all_of(shared.begin(), shared.end(), [](const auto& name) { return name.starts_with("mixture.shared."); }));
+  // The activation and the product of both halves.
+  CHECK(layers_of(mixture, moe_act, "layer0").size() == 2);
+  const Names experts = layers_of(mixture, moe, "layer0");
+  CHECK(experts.front() == "mixture.routed.router");
+  // Router, dispatch, five layers of each perceptron, combine and their sum.
+  CHECK(experts.size() == 14);
+  CHECK(layers_of(mixture, mlp, "dense_layer0").size() == 5);
+  CHECK(layers_of(mixture, moe, "dense_layer0").empty());
+  // Without compressed queries the product makes them of the norm's output.
+  const Names direct = layers_of(load_model("deepseek-v2-lite"), mla_up_proj, "layer0");
+  CHECK(direct == Names{"attention.keys_and_values", "attention.queries.up", "attention.queries.rotary1"});
+  // Dropout behind the perceptron is not in it.
+  CHECK(layers_of(load_model("gpt2"), mlp, "layer0").size() == 3);
+  CHECK(layers_of(load_model("gpt2"), layernorm, "layer0").size() == 2);
+  // Attention and the perceptron beside it, of two norms of the same tensor.
+  CHECK(layers_of(load_model("gpt-neox-20b"), mlp, "layer0").size() == 3);
+  CHECK(layers_of(load_model("gpt-neox-20b"), layernorm, "layer0").size() == 2);
+  CHECK(facts_of(load_model("resnet50")).has_modules.is_empty());
+  CHECK(facts_of(load_model("llama3-8b")).has_modules == RecomputeModules{core_attn, layernorm, mlp});
+}
+
+TEST_CASE("what modules compute again is not kept") {
+  using enum RecomputeModule;
+  const OnNodes owned(small_llama());
+  Plan none = again({core_attn});
+  none.recompute = Recompute::none;
+  const double all = kept_by(owned, none);
+  // Of each of 3 layers, 32 tokens of 4 samples: two norms' outputs of 64 items of 2 bytes, and their statistics of 4 bytes,
+  // one number a token for RMS norm.
+  const double tokens = 32 * 4;
+  CHECK(all - kept_by(owned, again({layernorm})) == Approx(3 * 2 * tokens * (64 * 2 + 4)));
+  // The outputs of gate, up, the activation and the product of both, of 128 items each.
+  CHECK(all - kept_by(owned, again({mlp})) == Approx(3 * tokens * 4 * 128 * 2));
+  // The input of the perceptron is the norm's output: dropped with it, it is computed again before it.
+  CHECK(all - kept_by(owned, again({layernorm, mlp})) == Approx(3 * tokens * (2 * (64 * 2 + 4) + 4 * 128 * 2)));
+
+  const OnNodes mixture(small_mixture());
+  Plan whole = none;
+  const double kept = kept_by(mixture, whole);
+  // Queries of 4 heads of 16 and 8 channels, keys and values of 4 heads with 16 each and 8 shared channels. The queries
+  // before they are turned are written over. In both layers.
+  const auto up = kept - kept_by(mixture, again({mla_up_proj}));
+  double written = 0;
+  for (std::size_t i = 0; i < mixture.model.layers.size(); ++i) {
+    const bool is_up = mixture.facts.modules[i].contains(mla_up_proj);
+    if (is_up && mixture.facts.output_kept[i])
+      written += static_cast<double>(mixture.model.layers[i].output_shape.items()) * 4 * 2;
+  }
+  CHECK(up == Approx(written));
+  CHECK(written > 0);
+  // Half of the tokens' 2 copies, activation and product of 32 items: 2 · 32 tokens · 4 samples.
+  CHECK(kept - kept_by(mixture, again({moe_act})) == Approx(2 * tokens * 2 * 32 * 2));
+}
+
+TEST_CASE("backward takes as much longer as forward of the modules takes") {
+  using enum RecomputeModule;
+  const OnNodes owned(small_mixture());
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
+  Plan plan = again({core_attn});
+  plan.recompute = Recompute::none;
+  plan.global_batch = 64;
+  const Estimator estimator(owned.job);
+  const double without = estimator.estimate(plan).time.backward.value();
+  plan.recompute = Recompute::selective;
+  for (const RecomputeModule module : {core_attn, moe_act, layernorm, mla_up_proj, mlp, shared_experts, moe}) {
+    plan.recompute_modules = {module};
+    const LayerCostTable table(owned.job, plan, kinds);
+    double forward = 0;
+    for (std::size_t i = 0; i < owned.model.layers.size(); ++i) {
+      if (owned.facts.modules[i].contains(module)) forward += table.at(static_cast<int>(i)).forward.value();
+    }
+    INFO(recompute_module_names[static_cast<std::size_t>(module)]);
+    CHECK(forward > 0);
+    CHECK(estimator.estimate(plan).time.backward.value() - without == Approx(forward));
+  }
+}
+
+TEST_CASE("experts that are computed again get their tokens again") {
+  using enum RecomputeModule;
+  const OnNodes owned(small_mixture());
+  const Estimator estimator(owned.job);
+  Plan plan = again({moe_act});
+  plan.mesh.set(Axis::expert, 4);
+  plan.global_batch = 16;
+  const double twice = estimator.estimate(plan).time.layer_collectives.value();
+  CHECK(twice > 0);
+  plan.recompute_modules = {moe};
+  // Dispatch and combine, forward and backward: three times in place of two.
+  CHECK(estimator.estimate(plan).time.layer_collectives.value() == Approx(1.5 * twice));
+}
+
+TEST_CASE("one module more takes no less time and keeps no more") {
+  const OnNodes owned(small_mixture());
+  const Estimator estimator(owned.job);
+  for (int number = 0; number <= RecomputeModules::last_number; ++number) {
+    const RecomputeModules modules = RecomputeModules::numbered(number);
+    const Plan plan = again(modules);
+    const double time = estimator.estimate(plan).time.iteration().value();
+    const double kept = kept_by(owned, plan);
+    for (std::size_t i = 0; i < recompute_module_count; ++i) {
+      RecomputeModules more = modules;
+      more.add(static_cast<RecomputeModule>(i));
+      INFO(to_string(more));
+      CHECK(estimator.estimate(again(more)).time.iteration().value() >= time * (1 - 1e-12));
+      CHECK(kept_by(owned, again(more)) <= kept * (1 + 1e-12));
+    }
+  }
+  // All of them keep more than the inputs of blocks.
+  Plan full = again({RecomputeModule::core_attn});
+  full.recompute = Recompute::full;
+  CHECK(kept_by(owned, again(RecomputeModules::numbered(RecomputeModules::last_number))) > kept_by(owned, full));
+}
+
+TEST_CASE("all that a step requests goes again, whatever is computed again in which order") {
+  // With many like layers, those in the middle are counted and not gone through, with the same result.
+  const OnNodes owned(load_model("llama@layers=9@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
+  const OnNodes short_one(
+      load_model("llama@layers=8@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
+  const OnNodes shorter(load_model("llama@layers=7@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
+  using enum RecomputeModule;
+  for (const RecomputeModules modules :
+       {RecomputeModules{layernorm}, RecomputeModules{mlp, layernorm}, RecomputeModules{core_attn, layernorm, mlp}}) {
+    const auto peak = [&](const OnNodes& each) { return Estimator(each.job).memory(again(modules)).activations.value(); };
+    CHECK(peak(owned) - peak(short_one) == Approx(peak(short_one) - peak(shorter)));
+  }
+}
+
+TEST_CASE("modules that a model lacks, or that nothing computes again, are a limit") {
+  using enum RecomputeModule;
+  const OnNodes owned(small_llama());
+  const Estimator estimator(owned.job);
+  const auto limit = [&](const Plan& plan) { return estimator.limits(plan); };
+  CHECK(limit(again({mlp, layernorm})).empty());
+  REQUIRE(limit(again({mlp, mla_up_proj})).size() == 1);
+  CHECK(limit(again({mlp, mla_up_proj})).begin()->item == "mla_up_proj");
+  Plan plan = again({mlp});
+  plan.recompute = Recompute::full;
+  REQUIRE(limit(plan).size() == 1);
+  CHECK(limit(plan).begin()->kind == Limit::Kind::recompute_modules);
+}
+
+}  // namespace
