@@ -34,7 +34,7 @@ class FileOfText {
 /// Whether reports of this input are looked at: of one in 32 while a fuzzer looks for inputs, since a command with the
 /// sanitizers takes a hundred times as long as a reader, and of each input that is kept. The same for the same input.
 inline bool is_reported(const std::string& text) {
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+#ifdef DDL_FUZZES
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return (hash >> 16) % 32 == 0;
