@@ -19,9 +19,12 @@ function(ddl_add_module target)
   # Its own copy of what it says it was built from, which nothing in it calls.
   target_link_options(${target} PRIVATE LINKER:-u,ddl_module_build)
   ddl_for_modules(${target})
-  # Libraries outside the folders that the system searches are found where they were when it was built.
+  # Libraries outside the folders that the system searches are found where they were when it was built. The path is that of the
+  # installed file from the start: CMake would fill up another one with colons, and the loader takes an empty entry for the current
+  # folder.
   set_target_properties(${target} PROPERTIES
-    PREFIX "" OUTPUT_NAME "${arg_NAME}" LIBRARY_OUTPUT_DIRECTORY "${DDL_MODULE_BUILD_FOLDER}" INSTALL_RPATH_USE_LINK_PATH ON)
+    PREFIX "" OUTPUT_NAME "${arg_NAME}" LIBRARY_OUTPUT_DIRECTORY "${DDL_MODULE_BUILD_FOLDER}"
+    INSTALL_RPATH_USE_LINK_PATH ON BUILD_WITH_INSTALL_RPATH ON)
   if(NOT arg_FOR_TESTS)
     install(TARGETS ${target} LIBRARY DESTINATION "${DDL_MODULE_INSTALL_FOLDER}")
     set_property(GLOBAL APPEND PROPERTY DDL_MODULES ${target})

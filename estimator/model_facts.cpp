@@ -248,13 +248,12 @@ std::vector<bool> again_with_products(const Model& model) {
 }
 
 /// What backward needs of a layer's forward. The gradient of the input of a frozen matrix needs the matrix alone, and what
-/// lies before everything that is trained has no backward.
-Kept kept_of(const ModelFacts& facts, std::size_t index) {
+/// lies before everything that is trained has no backward. `is_part_frozen`: whether any layer is.
+Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   const Layer& layer = facts.model->layers[index];
   Kept kept = layer.operation->kept(layer.input_shapes, layer.output_shape);
   if (facts.frozen[index] && facts.divisible[index].matrix) kept.input = false;
   const bool has_none = !facts.needs_input_gradient[index] && (facts.frozen[index] || layer.trained() == 0);
-  const bool is_part_frozen = std::find(facts.frozen.begin(), facts.frozen.end(), true) != facts.frozen.end();
   return has_none && is_part_frozen ? Kept{} : kept;
 }
 
@@ -311,6 +310,7 @@ ModelFacts facts_of(const Model& model) {
   facts.fusion = fusions(model, consumers);
   std::map<int, int> last_readers;  // so far, of an owner's weights
   for (const Layer& layer : model.layers) facts.frozen.push_back(is_frozen(model, layer));
+  const bool is_part_frozen = std::find(facts.frozen.begin(), facts.frozen.end(), true) != facts.frozen.end();
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());
   for (std::size_t i = 0; i < count; ++i) {
@@ -320,7 +320,7 @@ ModelFacts facts_of(const Model& model) {
     facts.divisible.push_back(layer.operation->divisible());
     if (facts.pooled_branch[i]) facts.divisible.back().matrix = false;
     facts.window.push_back(layer.operation->window());
-    facts.kept.push_back(kept_of(facts, i));
+    facts.kept.push_back(kept_of(facts, is_part_frozen, i));
     const Kept& kept = facts.kept.back();
     // Of an input that is to be written over and kept, frameworks make a copy.
     const bool shares =

@@ -98,9 +98,9 @@ ProfileHead merged_head(std::span<const Part> parts) {
   head.source = fmt::format("{} of {} shards", parts.size(), parts.front().shard().count);
   for (auto& [key, value] : head.details) {
     if (!is_passing(key)) continue;
-    value = listed(parts, [&key = key](const Part& part) {
+    value = listed(parts, [&wanted = key](const Part& part) {
       for (const auto& [name, its] : part.head().details) {
-        if (name == key) return its;
+        if (name == wanted) return its;
       }
       return std::string();
     });

@@ -84,7 +84,8 @@ std::string example_degrees(Family family, std::int64_t gpus) {
       while (taken < factors.size()) value *= factors[taken++];
     }
     const std::string part = fmt::format("{}={}", to_string(axis), value);
-    text = axis == Axis::data ? part + (text.empty() ? "" : "," + text) : text + (text.empty() ? "" : ",") + part;
+    if (!text.empty()) text.insert(axis == Axis::data ? 0 : text.size(), ",");
+    text.insert(axis == Axis::data ? 0 : text.size(), part);
   }
   return text;
 }

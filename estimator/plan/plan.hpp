@@ -81,7 +81,8 @@ struct Plan {
   /// Returns the number of groups of replicas that each have all shards.
   [[nodiscard]] double shard_copies() const {
     const int data = mesh[Axis::data];
-    return zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1.0 : data / shard_group;
+    const int copies = zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1 : data / shard_group;
+    return copies;
   }
   /// Returns the number of ranks among which ZeRO shards parameters that all replicas hold.
   [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }

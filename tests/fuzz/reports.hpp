@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -10,6 +10,7 @@
 
 #include "cli/formats/format.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+#include "tests/fuzz/not_finite.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
 namespace ddl {
@@ -30,17 +31,29 @@ class FileOfText {
   std::string path_;
 };
 
+/// Whether reports of this input are looked at: of one in 32 while a fuzzer looks for inputs, since a command with the
+/// sanitizers takes a hundred times as long as a reader, and of each input that is kept. The same for the same input.
+inline bool is_reported(const std::string& text) {
+#ifdef DDL_FUZZES
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return (hash >> 16) % 32 == 0;
+#else
+  return !text.empty();
+#endif
+}
+
 /// Runs a command line and looks at what it prints in each of the formats: no figure is missing or not finite, and no byte
 /// is one that a terminal obeys. `prose`: what the input says itself may hold such words, and is not looked for them.
 inline void look_at_reports(const std::vector<std::string>& words, const std::vector<std::string>& formats,
                             const std::string& prose) {
-  static const std::regex not_finite(R"((^|[^A-Za-z0-9_.'"-])[-+]?(nan|inf|infinite)([^A-Za-z0-9_'".-]|$))");
+  if (!is_reported(prose)) return;
   const auto report = result_of([&] { return run_command(words); });
   if (!report) return;
-  const bool says_it_itself = std::regex_search(prose, not_finite);
+  const bool says_it_itself = has_figure_not_finite(prose);
   for (const std::string& format : formats) {
     const std::string text = format_named(format).write(*report, Style(false));
-    require(says_it_itself || !std::regex_search(text, not_finite), "a report has a figure that is no number");
+    require(says_it_itself || !has_figure_not_finite(text), "a report has a figure that is no number");
     for (const char c : text)
       require(c == '\n' || c == '\t' || (c != 0x7F && !(c >= 0 && c < 0x20)), "a report has a control character");
   }

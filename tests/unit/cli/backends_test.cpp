@@ -41,7 +41,8 @@ TEST_CASE("backends in text and CSV have the same rows as in JSON") {
   const std::string text = text_of(report.document, Style(false));
   const std::string csv = csv_of(report.rows());
   CHECK(csv.starts_with("name,available,device,details,problem,hint\n"));
-  for (const auto& row : report.json().at("backends")) {
+  const auto json = report.json();  // outlives the loop
+  for (const auto& row : json.at("backends")) {
     const std::string name = row.at("name");
     INFO(text);
     CHECK(text.find("\n" + name + " ") != std::string::npos);

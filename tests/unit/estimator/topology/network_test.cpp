@@ -174,7 +174,8 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   const SharedLink counted = share_of_levels(machine, group, {Pattern::ring}, true, {});
   CHECK(counted.bottleneck.level == "spine");
   CHECK(counted.bottleneck.phi == Approx(3));
-  const NetworkShare laid = fat_tree_network(machine)->share(group, {Pattern::ring});
+  const auto network = fat_tree_network(machine);  // whose words the share names
+  const NetworkShare laid = network->share(group, {Pattern::ring});
   CHECK(laid.phi == Approx(3));
   CHECK(laid.where == "spine");
   // One ring through all leaves leaves each once.
