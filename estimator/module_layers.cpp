@@ -1,7 +1,11 @@
 #include "estimator/module_layers.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string_view>
+#include <vector>
 
 namespace ddl {
 namespace {
@@ -13,6 +17,9 @@ class BlockModules {
       : model_(model), facts_(facts), first_(first), last_(last), modules_(modules) {}
 
   void find() {
+    for (int layer = first_; layer < last_; ++layer) {
+      if (is_norm(layer)) norms_.emplace(at(layer).inputs.front(), layer);
+    }
     for (int layer = first_; layer < last_; ++layer) {
       if (at(layer).operation->is_attention()) add(layer, RecomputeModule::core_attn);
       if (is_in_experts(layer) && !is_matrix(layer)) add(layer, RecomputeModule::moe_act);
@@ -31,39 +38,44 @@ class BlockModules {
   }
   void add(int layer, RecomputeModule module) { modules_[static_cast<std::size_t>(layer)].add(module); }
 
-  /// The layers of the block that a tensor is made of, in order; none of a tensor of another block.
-  [[nodiscard]] std::vector<int> makers_of(int tensor) const {
-    std::vector<int> makers;
-    std::vector<bool> seen(static_cast<std::size_t>(last_ - first_));
-    std::vector<int> next{tensor};
-    while (!next.empty()) {
-      const int layer = next.back();
-      next.pop_back();
-      if (layer < first_ || seen[static_cast<std::size_t>(layer - first_)]) continue;
-      seen[static_cast<std::size_t>(layer - first_)] = true;
-      makers.push_back(layer);
-      next.insert(next.end(), at(layer).inputs.begin(), at(layer).inputs.end());
+  /// The layers of the block that each of the terms of a sum alone is made of, in order. None of the term that the others
+  /// are made of, too: the residual. Nothing where there are more than a part of a transformer's block has.
+  [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
+    constexpr std::size_t most_layers = 300;
+    constexpr int several = -1;
+    std::map<int, int, std::greater<>> term_of;  // of those to be looked at: the term that reads it, or several
+    int alone = 0;
+    const auto reach = [&](int layer, int term) {
+      if (layer < first_) return;
+      const auto [entry, is_new] = term_of.try_emplace(layer, term);
+      if (is_new) {
+        alone += term == several ? 0 : 1;
+      } else if (entry->second != term && entry->second != several) {
+        entry->second = several;
+        --alone;
+      }
+    };
+    for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
+    std::vector<std::vector<int>> branches(terms.size());
+    // Readers come before what they read. Behind a layer that several terms are made of, all are.
+    for (std::size_t seen = 0; alone > 0; ++seen) {
+      if (seen == most_layers) return {};
+      const auto [layer, term] = *term_of.begin();
+      term_of.erase(term_of.begin());
+      if (term != several) {
+        --alone;
+        branches[static_cast<std::size_t>(term)].push_back(layer);
+      }
+      for (const int input : at(layer).inputs) reach(input, term);
     }
-    std::sort(makers.begin(), makers.end());
-    return makers;
-  }
-
-  /// The layers that one of the terms of a sum alone is made of. None of the term that the others are made of, too: the
-  /// residual.
-  [[nodiscard]] std::vector<int> branch_of(const std::vector<int>& terms, std::size_t term) const {
-    std::vector<int> branch = makers_of(terms[term]);
-    for (std::size_t other = 0; other < terms.size(); ++other) {
-      if (other == term) continue;
-      const std::vector<int> shared = makers_of(terms[other]);
-      std::erase_if(branch, [&](int layer) { return std::binary_search(shared.begin(), shared.end(), layer); });
-    }
-    return branch;
+    for (std::vector<int>& branch : branches) std::reverse(branch.begin(), branch.end());
+    return branches;
   }
 
   /// What a sum adds up: the residual and a part of the block, or the experts of some tokens and those of all.
   void find_branches(const std::vector<int>& terms) {
-    std::vector<std::vector<int>> branches;
-    for (std::size_t term = 0; term < terms.size(); ++term) branches.push_back(branch_of(terms, term));
+    const std::vector<std::vector<int>> branches = branches_of(terms);
+    if (branches.empty()) return;
     const auto is_empty = [](const std::vector<int>& branch) { return branch.empty(); };
     const bool is_residual = std::any_of(branches.begin(), branches.end(), is_empty);
     const auto is_routed = [&](const std::vector<int>& branch) { return has(branch, "combine"); };
@@ -111,9 +123,8 @@ class BlockModules {
 
   /// The norms of what a residual connection passes on.
   void find_norms(int residual) {
-    for (int layer = first_; layer < last_; ++layer) {
-      if (is_norm(layer) && at(layer).inputs.front() == residual) add(layer, RecomputeModule::layernorm);
-    }
+    const auto [from, to] = norms_.equal_range(residual);
+    for (auto norm = from; norm != to; ++norm) add(norm->second, RecomputeModule::layernorm);
   }
 
   /// Keys and values, and the queries that attention reads beside them, back to the product that makes them.
@@ -134,6 +145,7 @@ class BlockModules {
   const Model& model_;
   const ModelFacts& facts_;
   int first_, last_;
+  std::multimap<int, int> norms_;  ///< by the tensor that they read
   std::vector<RecomputeModules>& modules_;
 };
 

@@ -77,6 +77,35 @@ TEST_CASE("sets of modules are read in any order and written in one") {
   CHECK(RecomputeModules::numbered(0) == RecomputeModules{RecomputeModule::core_attn});
 }
 
+TEST_CASE("a long block is looked through branch by branch, and endless branches are no modules") {
+  const auto model = [](const std::string& layers) {
+    return parse_model(
+        "format: 1\nmodel: m\ninput: {tokens: 4}\nblocks:\n  all:\n    checkpoint: yes\n    layers:\n"
+        "      - fully_connected: 12\n      - attention: 1\n        name: stem\n" +
+            layers + "layers:\n  - embedding: {vocabulary: 9, features: 4}\n  - block: all\n",
+        "m.yaml");
+  };
+  // Looking through the whole block for each sum took a minute.
+  const std::string part = "- norm: rms\n                - fully_connected: 4\n                - activation: relu\n";
+  const Model chain =
+      model("      - repeat:\n          times: 9000\n          layers:\n            - residual:\n                " + part);
+  const ModelFacts facts = facts_of(chain);
+  const auto count = [&facts](RecomputeModule module) {
+    return std::count_if(facts.modules.begin(), facts.modules.end(),
+                         [module](RecomputeModules own) { return own.contains(module); });
+  };
+  CHECK(count(RecomputeModule::mlp) == 2 * 9000);
+  CHECK(count(RecomputeModule::layernorm) == 9000);
+  CHECK(count(RecomputeModule::core_attn) == 1);
+  // Each sum is of a chain that goes back to the first layer.
+  const Model far = model(
+      "      - repeat:\n          times: 2000\n          layers:\n            - fully_connected: 4\n"
+      "              name: made\n            - add:\n              from: [made, stem]\n        name: round\n");
+  const ModelFacts far_facts = facts_of(far);
+  CHECK(std::count_if(far_facts.modules.begin(), far_facts.modules.end(),
+                      [](RecomputeModules own) { return own.contains(RecomputeModule::mlp); }) < 300);
+}
+
 TEST_CASE("modules of a block are found by what its branches hold") {
   using enum RecomputeModule;
   using Names = std::vector<std::string>;
