@@ -116,6 +116,11 @@ TEST_CASE("Mamba-2 refuses what does not fit") {
   CHECK(error("{heads: 8, head_size: 4, state: 3, groups: 3}\n").find("8 heads do not divide into 3 groups") !=
         std::string::npos);
   CHECK(error("{heads: 8, head_size: 4}\n").find("state") != std::string::npos);
+  for (const std::string huge : {"{heads: 2147483648, head_size: 2147483648, state: 1}\n",
+                                 "{heads: 2147483648, head_size: 4, state: 2147483648, groups: 2147483648}\n",
+                                 "{heads: 8, head_size: 4, state: 3, groups: 2, kernel: 2147483648}\n"}) {
+    CHECK_FALSE(error(huge).empty());
+  }
   CHECK(error_of([] {
           static_cast<void>(model_of("{features: 84}", "  - mamba2: {heads: 8, head_size: 4, state: 3, groups: 2}\n"));
         }).find("mamba2 needs a sequence") != std::string::npos);
