@@ -388,7 +388,8 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   most = max(most, peak.allocated);
   for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
   // The allocator's sizes.
-  memory.activations += peak.allocated - peak.requested();
+  // Of sizes near the limits, the rounding of sums may exceed what granules add.
+  memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
   memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated);
