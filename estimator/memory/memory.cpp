@@ -283,6 +283,7 @@ bool shards_gradients(const Plan& plan) { return plan.zero_stage >= 2 && plan.sh
 PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
     : recompute(plan.recompute),
       recompute_blocks(MemoryChoices(plan).recompute_blocks),
+      recompute_modules(MemoryChoices(plan).recompute_modules),
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0) {}
 
 PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {

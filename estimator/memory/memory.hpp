@@ -202,6 +202,7 @@ struct PassChoices {
   PassChoices(const Plan& plan, const Assumptions& assumptions);
   Recompute recompute;
   std::int64_t recompute_blocks;
+  RecomputeModules recompute_modules;
   double gradient_copies;  ///< of shards of the gradients that backward makes; 0: it makes no shards
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
@@ -219,8 +220,7 @@ struct PassPeaks {
 /// does not depend on recomputation.
 struct ResidentPeaks {
   MemoryState stays;
-  MemoryState
-      in_update;  ///< the largest state in the update, but for what backward has left; nothing where it asks for none
+  MemoryState in_update;  ///< the largest in the update, but for what backward has left; nothing where it asks for none
 };
 /// `parts`: the parameters of the rank, as a multiple of the stage's.
 [[nodiscard]] ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first,

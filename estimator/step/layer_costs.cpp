@@ -131,9 +131,7 @@ Seconds expert_starts(const Job& job, const ShardContext& context, const LayerSh
   }
   const std::int64_t experts = context.operation(shard)->experts();
   if (experts <= 1) return {};
-  const Precision precision = precision_of(context);
-  const bool converts = precision == Precision::fp8 || precision == Precision::nvfp4;
-  return launch_overhead(job) * (share * static_cast<double>(experts) * (converts ? 2 : 1));
+  return launch_overhead(job) * (share * static_cast<double>(experts) * (is_narrow(precision_of(context)) ? 2 : 1));
 }
 
 /// The same kernels as each_priced_kernel has them, with what measured runs make of their prices, and no shorter than the
