@@ -188,6 +188,8 @@ TEST_CASE("what an estimator was asked before changes no figure of a plan") {
           Plan other = plan;
           other.zero_stage = stage;
           other.recompute = recompute;
+          if (recompute == Recompute::selective && is_turned) other.recompute_modules = owned.facts.has_modules;
+          if (other.recompute_modules.is_empty()) other.recompute_modules = Plan().recompute_modules;
           if (is_turned) std::rotate(other.placement.begin(), other.placement.begin() + 1, other.placement.end());
           shared.push_back(asked_all.estimate(other));
         }
