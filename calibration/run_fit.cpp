@@ -448,11 +448,13 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
 
 RunFit RunFitter::fit() { return fit(std::vector<bool>(rows_.size(), true)); }
 
-Validation RunFitter::leave_one_out() {
+Validation RunFitter::leave_one_out(const BeforeRun& before_run) {
   Validation validation;
   validation.warnings = predictor_.profile_warnings();
   std::map<std::string, Coefficients> without;
-  for (const Row& row : rows_) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (before_run) before_run(i, rows_.size());
+    const Row& row = rows_[i];
     if (!without.contains(row.configuration)) {
       std::vector<bool> used;
       for (const Row& other : rows_) used.push_back(other.configuration != row.configuration);

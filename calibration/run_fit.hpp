@@ -89,7 +89,7 @@ class RunFitter {
   [[nodiscard]] RunFit fit();
   /// Each configuration (model, strategy, number of GPUs and degrees, with all its repeats) predicted from a fit to all
   /// others.
-  [[nodiscard]] Validation leave_one_out();
+  [[nodiscard]] Validation leave_one_out(const BeforeRun& before_run = {});
   /// Runs on more devices predicted from a fit to those on so many or fewer. Throws Error when either are none.
   [[nodiscard]] Validation fit_up_to(int gpus);
 

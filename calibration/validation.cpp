@@ -105,7 +105,8 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
 }
 
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
-                    const ProfileChoice& profiles, const std::string& software, const std::string& by) {
+                    const ProfileChoice& profiles, const std::string& software, const std::string& by,
+                    const BeforeRun& before_run) {
   Validation validation;
   std::map<std::string, std::unique_ptr<RunPredictor>> predictors;
   const auto predictor_on = [&](const std::string& name, const std::string& named_coefficients) -> RunPredictor& {
@@ -116,7 +117,9 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
   // Coefficients that are named belong to the machine that is named.
   const std::string others = coefficients == "none" ? coefficients : "";
   validation.warnings = predictor_on(machine, coefficients).profile_warnings();
-  for (const MeasuredRun& run : runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (before_run) before_run(i, runs.size());
+    const MeasuredRun& run = runs[i];
     const bool is_here = run.machine.empty() || name_key(run.machine) == name_key(machine);
     try {
       RunPredictor& predictor = is_here ? predictor_on(machine, coefficients) : predictor_on(run.machine, others);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -59,13 +61,17 @@ struct Validation {
   std::vector<std::string> warnings;  ///< of profiles that are not used
 };
 
+/// Is told before each run how many of all runs are done.
+using BeforeRun = std::function<void(std::size_t done, std::size_t all)>;
+
 /// Predicts every run on its machine, or on `machine` where it does not say one, with the closed forms and with everything
 /// known. Runs are taken to be in fp32, with adam for models of sequences and SGD with momentum for all others; input counts
 /// where the run includes it. A model that cannot be read is the reason of its own cases; an Error of the machine, the
 /// coefficients or a profile ends the validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients, const ProfileChoice& profiles = {},
-                                  const std::string& software = {}, const std::string& by = "strategy");
+                                  const std::string& software = {}, const std::string& by = "strategy",
+                                  const BeforeRun& before_run = {});
 
 /// One run beside its predictions with these coefficients and by the closed forms. `run`: in seconds.
 [[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);

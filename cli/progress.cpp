@@ -59,4 +59,16 @@ void Progress::show(std::size_t done, std::size_t skipped, std::string_view what
   std::fflush(stderr);
 }
 
+void LateProgress::show(std::size_t done, std::size_t items) {
+  const Clock::time_point now = Clock::now();
+  if (now - start_ <= std::chrono::seconds(1) || now - shown_ <= std::chrono::milliseconds(100)) return;
+  if (!progress_ || items != items_) {
+    progress_.emplace(items);
+    items_ = items;
+    done_before_ = done;
+  }
+  progress_->show(done, done_before_, what_);
+  shown_ = now;
+}
+
 }  // namespace ddl

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,22 @@ class Progress {
   std::size_t items_;
   bool on_terminal_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// The same of a question that is mostly over in a moment: nothing within its first second, then ten times a second.
+class LateProgress {
+ public:
+  explicit LateProgress(std::string_view what) : what_(what) {}
+
+  /// `done` of `items` are done. `items` may change: the time that is left counts anew from there.
+  void show(std::size_t done, std::size_t items);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  Clock::time_point start_ = Clock::now(), shown_ = start_;
+  std::optional<Progress> progress_;
+  std::size_t items_ = 0, done_before_ = 0;  ///< of the bar, and those that were done when it appeared
 };
 
 /// One line of it, no wider than `columns`: `[#####-----]  50 %  120/240  1 min 5 s left  convolution filters=…`.

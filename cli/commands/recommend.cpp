@@ -83,19 +83,10 @@ void search_into(RecommendAnswer& answer) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  std::optional<Progress> progress;
-  std::int64_t last_all = -1;
-  auto shown = start;
+  std::optional<LateProgress> progress(std::in_place, "plans");
   const Interrupt interrupt;
   search_options.go_on = [&](std::int64_t done, std::int64_t all) {
-    const auto now = std::chrono::steady_clock::now();
-    // What is over in a moment shows nothing.
-    if (now - shown > std::chrono::milliseconds(100) && now - start > std::chrono::seconds(1)) {
-      if (all != last_all) progress.emplace(static_cast<std::size_t>(all));
-      last_all = all;
-      progress->show(static_cast<std::size_t>(done), 0, "plans");
-      shown = now;
-    }
+    progress->show(static_cast<std::size_t>(done), static_cast<std::size_t>(all));
     return !Interrupt::asked();
   };
   answer.result = search(*answer.estimator, search_options);

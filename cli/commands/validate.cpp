@@ -17,6 +17,7 @@
 #include "cli/documents/intervals.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -195,12 +196,14 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
 
 Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const ValidateOptions& options) {
   const ProfileChoice profiles{options.profiles, options.any_device};
+  LateProgress progress("runs");
+  const BeforeRun before_run = [&](std::size_t done, std::size_t all) { progress.show(done, all); };
   if (!options.leave_one_out && !options.fit_up_to) {
-    return validate(runs, options.machine, options.coefficients, profiles, options.software, options.by);
+    return validate(runs, options.machine, options.coefficients, profiles, options.software, options.by, before_run);
   }
   RunFitter fitter(runs, options.machine, options.coefficients, profiles, options.software);
   Validation validation =
-      options.leave_one_out ? fitter.leave_one_out() : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
+      options.leave_one_out ? fitter.leave_one_out(before_run) : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
   validation.summary = summarize(validation.cases, options.by);
   return validation;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -143,6 +144,22 @@ TEST_CASE("a configuration is left out with all its repeats") {
     CHECK(before.cases[repeat].predicted->value() == Approx(one_repeat.cases[repeat].predicted->value()));
   }
   CHECK(before.cases[0].predicted->value() != Approx(one_repeat.cases[0].predicted->value()));
+}
+
+TEST_CASE("who waits for predictions hears of every run") {
+  const std::vector<MeasuredRun> runs = some_runs();
+  std::vector<std::size_t> heard;
+  const BeforeRun listen = [&](std::size_t done, std::size_t all) {
+    CHECK(all == runs.size());
+    heard.push_back(done);
+  };
+  std::vector<std::size_t> every(runs.size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  static_cast<void>(validate(runs, "abci", "", {}, {}, "strategy", listen));
+  CHECK(heard == every);
+  heard.clear();
+  static_cast<void>(RunFitter(runs, "abci", "").leave_one_out(listen));
+  CHECK(heard == every);
 }
 
 TEST_CASE("runs on few devices predict those on more") {
