@@ -19,26 +19,8 @@ if(NOT time)
   set(time 315532800)  # the first that zip files know
 endif()
 
-# The licences of the libraries in the program, as their packages have them.
-set(licenses "${tree}/share/doc/ddl-oracle/licenses")
-file(MAKE_DIRECTORY "${licenses}")
-execute_process(COMMAND "${tree}/bin/ddl-oracle" --licenses OUTPUT_FILE "${licenses}/libraries.txt" COMMAND_ERROR_IS_FATAL ANY)
-foreach(package IN ITEMS libcli11-dev libeigen3-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev libstdc++6 libc6)
-  foreach(file IN ITEMS "/usr/share/doc/${package}/copyright")
-    if(EXISTS "${file}")
-      file(READ "${file}" text)
-      file(WRITE "${licenses}/${package}.txt" "${text}")
-    else()
-      message(STATUS "no licence of ${package} on this system: the packages name it without its text")
-    endif()
-  endforeach()
-endforeach()
-foreach(licence IN ITEMS LGPL-2.1 GPL-3)
-  if(EXISTS "/usr/share/common-licenses/${licence}")
-    file(READ "/usr/share/common-licenses/${licence}" text)
-    file(WRITE "${licenses}/${licence}.txt" "${text}")
-  endif()
-endforeach()
+include("${CMAKE_CURRENT_LIST_DIR}/Licenses.cmake")
+write_licenses("${tree}/bin/ddl-oracle" "${tree}/share/doc/ddl-oracle/licenses")
 
 execute_process(
   COMMAND "${PYTHON}" "${SOURCE}/packaging/make_packages.py" --tree "${tree}" --module "${SOURCE}/packaging/ddl_oracle"

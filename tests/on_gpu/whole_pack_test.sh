@@ -18,8 +18,14 @@ mkdir -p "$scratch/stubs"
 mv "$scratch/packed" "$scratch/elsewhere"
 pack=$scratch/elsewhere
 for file in run.sh check.sh step_time.py step_memory.py bin/ddl-oracle bin/contract_cuda programs/ddl-oracle lib/ddl-oracle/backend-cuda.so \
-  models/resnet50.json models/swin_t.json models/convnext_tiny.json models/gpt2.json models/cosmoflow-128.json; do
+  models/resnet50.json models/swin_t.json models/convnext_tiny.json models/gpt2.json models/cosmoflow-128.json licenses/ddl-oracle.txt licenses/libraries.txt; do
   [ -s "$pack/$file" ] || fail "the pack lacks $file"
+done
+# What a library in the pack is licensed under goes with it, where its package says so.
+for library in fmt yaml-cpp stdc++; do
+  for text in /usr/share/doc/lib"$library"[0-9]*/copyright /usr/share/doc/lib"$library"-dev/copyright /usr/share/doc/lib"$library"[0-9]-dev/copyright; do
+    [ ! -e "$text" ] || cat "$pack"/licenses/lib"$library"*.txt >/dev/null 2>&1 || fail "the pack lacks the licence of lib$library"
+  done
 done
 grep -q '^cuda 1[2-9]\.[0-9.]*$' "$pack/pack.txt" || fail "pack.txt: $(cat "$pack/pack.txt")"
 grep -q '^architectures .*90' "$pack/pack.txt" || fail "pack.txt: $(cat "$pack/pack.txt")"

@@ -1,0 +1,29 @@
+# What goes with binaries of the program, wherever they are handed on: the licences of the libraries in them. As a script:
+# cmake -DPROGRAM= -DTO= -P Licenses.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# Writes into `folder` what `program` says of its libraries, and their texts as their packages on this system have them.
+function(write_licenses program folder)
+  file(MAKE_DIRECTORY "${folder}")
+  execute_process(COMMAND "${program}" --licenses OUTPUT_FILE "${folder}/libraries.txt" COMMAND_ERROR_IS_FATAL ANY)
+  foreach(package IN ITEMS libcli11-dev libeigen3-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev libevent-dev
+      libtomlplusplus-dev libstdc++6 libc6)
+    set(file "/usr/share/doc/${package}/copyright")
+    if(EXISTS "${file}")
+      file(READ "${file}" text)
+      file(WRITE "${folder}/${package}.txt" "${text}")
+    else()
+      message(STATUS "no licence of ${package} on this system: ${folder} names it without its text")
+    endif()
+  endforeach()
+  foreach(licence IN ITEMS LGPL-2.1 GPL-3)
+    if(EXISTS "/usr/share/common-licenses/${licence}")
+      file(READ "/usr/share/common-licenses/${licence}" text)
+      file(WRITE "${folder}/${licence}.txt" "${text}")
+    endif()
+  endforeach()
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  write_licenses("${PROGRAM}" "${TO}")
+endif()
