@@ -276,6 +276,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
+  if (!answer->shown.empty()) report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan));
   if (answer->result.stopped) {
     report.warnings.push_back(fmt::format("interrupted: {} plans were looked at, better ones may be among the others",
                                           with_thousands(answer->result.considered)));

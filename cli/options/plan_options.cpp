@@ -293,6 +293,19 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   return all;
 }
 
+std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan) {
+  std::vector<std::string> without_effect;
+  const ChosenOfPlan chosen = chosen_of(options);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::optional<int> value = chosen[row.choice];
+    if (value.value_or(0) == 0) continue;
+    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));
+    if (counts && row.get(plan) == value) continue;
+    without_effect.push_back(fmt::format("--{} {} has no effect on {}", row.option, row.name(*value), plan_word(plan)));
+  }
+  return without_effect;
+}
+
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
   if (model.usual_batch) return *model.usual_batch;

@@ -49,6 +49,8 @@ void settle_lists(PlanOptions& options);
 
 /// Throws Error on a name that is none; nothing where the option is not given.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
+/// Returns a warning for each choice that the options fix, but with "none", and that `plan` has no use for.
+[[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan);
 /// What is asked for, else usual_batch_per_gpu on each, halved until the data set has as many samples.
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);
 
