@@ -57,7 +57,8 @@ endfunction()
 # ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>... [LANGUAGE <language>]), in tests/fuzz
 # The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs; it changes
 # what inputs in a LANGUAGE of tests/fuzz/structure say, and not their bytes alone. Among
-# the tests it is fuzz.<name>, which replays the inputs in corpus/<name>: examples, and each one that once went wrong.
+# the tests it is fuzz.<name>, which replays the inputs in corpus/<name>: examples, and each one that once went wrong;
+# fuzz.<name>.found replays those in found/<name>.tar.xz, which `./dev fuzz --keep` wrote.
 function(ddl_add_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
@@ -75,6 +76,12 @@ function(ddl_add_fuzzer name)
     target_link_libraries(${name} PRIVATE ddl_fuzz_replay ddl_quick_to_compile)
     add_test(NAME "fuzz.${name}" COMMAND ${name} "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}")
     set_tests_properties("fuzz.${name}" PROPERTIES TIMEOUT 120 LABELS fuzz)
+    set(found "${CMAKE_CURRENT_SOURCE_DIR}/found/${name}.tar.xz")
+    if(EXISTS "${found}")
+      add_test(NAME "fuzz.${name}.found" COMMAND "${CMAKE_COMMAND}" "-DARCHIVE=${found}" "-DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/found/${name}"
+        "-DREPLAY=$<TARGET_FILE:${name}>" -P "${CMAKE_CURRENT_SOURCE_DIR}/replay_found.cmake")
+      set_tests_properties("fuzz.${name}.found" PROPERTIES TIMEOUT 300 LABELS fuzz)
+    endif()
   endif()
 endfunction()
 

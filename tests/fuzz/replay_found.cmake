@@ -1,0 +1,10 @@
+# Replays the inputs of an archive: cmake -DARCHIVE= -DFOLDER= -DREPLAY= -P replay_found.cmake
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${FOLDER}")
+file(ARCHIVE_EXTRACT INPUT "${ARCHIVE}" DESTINATION "${FOLDER}")
+execute_process(COMMAND "${REPLAY}" "${FOLDER}" RESULT_VARIABLE ended OUTPUT_VARIABLE inputs ERROR_VARIABLE errors)
+if(NOT ended EQUAL 0)
+  string(REGEX MATCH "[^\n]*\n$" last "${inputs}")
+  message(FATAL_ERROR "ended with ${ended} at ${last}${errors}")
+endif()
+file(REMOVE_RECURSE "${FOLDER}")
