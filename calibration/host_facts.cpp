@@ -93,7 +93,7 @@ std::optional<DetectedGpus> detect_gpus(const HostPlaces& places) {
     if (known != kinds.end()) {
       ++known->count;
     } else {
-      kinds.push_back({name, 1, number_at_start<long>(trimmed(std::string_view(line).substr(comma + 1)))});
+      kinds.push_back({name, 1, number_at_start<std::int64_t>(trimmed(std::string_view(line).substr(comma + 1)))});
     }
   }
   if (kinds.empty()) return std::nullopt;
@@ -157,7 +157,7 @@ std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
     std::error_code problem;
     // Bridges, tunnels and the like have no device.
     if (!fs::exists(port / "device", problem) || first_line(port / "operstate") != "up") continue;
-    const auto megabits = number_at_start<long>(first_line(port / "speed"));
+    const auto megabits = number_at_start<std::int64_t>(first_line(port / "speed"));
     if (megabits && *megabits > 0)
       ports.push_back({static_cast<double>(*megabits) / 1000, fmt::format("{} Mb/s", *megabits)});
   }

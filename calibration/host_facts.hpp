@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct HostPlaces {
 struct DetectedGpus {
   std::string name;  ///< as the driver calls them
   int count = 0;
-  std::optional<long> memory_mib;
+  std::optional<std::int64_t> memory_mib;
   std::string others{};  ///< devices of the host that are not counted, in words
 };
 

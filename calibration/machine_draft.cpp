@@ -96,7 +96,7 @@ class Drafter {
   }
 
   /// Another device than that of the other machine: all its numbers are still to be found.
-  std::string other_device(const std::string& name, std::optional<long> memory_mib, const std::string& source) {
+  std::string other_device(const std::string& name, std::optional<std::int64_t> memory_mib, const std::string& source) {
     std::string text = fmt::format("device:\n  name: {0}\n  profile_names: [{0}]\n", yaml_scalar(one_line(name)));
     if (memory_mib) {
       const SourcedNumber memory = own_number("device.memory", fmt::format("{} MiB", *memory_mib), source, "detected-gpus");
@@ -143,7 +143,6 @@ class Drafter {
     if (like_.machine.levels.size() < 2) return found(fmt::format("Network: {} has none.", like_.machine.name));
     if (!request_.host.ports) return found(fmt::format("Network: not detected, as in {}.", like_.machine.name));
     const DetectedPorts& ports = *request_.host.ports;
-    const std::string active = fmt::format("{} active port{}", ports.count, ports.count == 1 ? "" : "s");
     ports_ = own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
                         fmt::format("detected: {} active ports in {}", ports.count, ports.from), "detected-ports");
     return found(fmt::format("Network: {} active ports of {:g} Gb/s in {}. Remove those that only reach storage.",
@@ -187,7 +186,8 @@ class Drafter {
     }
     if (nodes_) change("units", std::to_string(units), *nodes_);
     if (!ports_) return changed;
-    if (level == 1) change("rails", std::to_string(request_.host.ports->count), *ports_);
+    if (const auto& detected = request_.host.ports; detected && level == 1)
+      change("rails", std::to_string(detected->count), *ports_);
     // Outer levels have the links of the first one, or others that nothing is known about.
     const auto bandwidth = [&](const std::string& name) -> const SourcedNumber* {
       return find_number(like_, fmt::format("levels.{}.bandwidth", name));

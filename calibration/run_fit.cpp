@@ -1,6 +1,7 @@
 #include "calibration/run_fit.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -28,14 +29,21 @@ double huber(double residual) {
   return size <= outlier ? size * size / 2 : outlier * (size - outlier / 2);
 }
 
+/// Of a coefficient that runs are asked about.
+const Prior& prior_of(Coefficient what) {
+  const std::optional<Prior>& prior = row_of(what).prior;
+  assert(prior);
+  return *prior;
+}
+
 /// A coefficient from its place in units of the prior's width, 0 being the prior's best, and by how much it grows there.
 double value_at(Coefficient what, double place) {
-  const double width = row_of(what).prior->width;
+  const double width = prior_of(what).width;
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
 }
 
 double derivative_at(Coefficient what, double place) {
-  const double width = row_of(what).prior->width;
+  const double width = prior_of(what).width;
   return row_of(what).is_factor() ? width * value_at(what, place) : width;
 }
 
@@ -69,7 +77,7 @@ class Posterior {
   }
   [[nodiscard]] double least(Eigen::Index i) const { return row_of(at_place(i)).is_factor() ? -widest : 0.0; }
   [[nodiscard]] double most(Eigen::Index i) const {
-    const Prior prior = *row_of(at_place(i)).prior;
+    const Prior& prior = prior_of(at_place(i));
     return prior.most > 0 ? prior.most / prior.width : widest;
   }
   [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
@@ -310,7 +318,7 @@ std::vector<RunFitter::Choices> RunFitter::all_choices() const {
 std::vector<RunFitter::FamilyRows> RunFitter::rows_by_family(const std::vector<bool>& used) {
   std::map<Family, std::vector<std::size_t>> rows;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (used[i] && rows_[i].family) rows[*rows_[i].family].push_back(i);
+    if (const std::optional<Family>& family = rows_[i].family; used[i] && family) rows[*family].push_back(i);
   }
   std::vector<FamilyRows> families;
   for (auto& [family, own] : rows) {

@@ -203,7 +203,7 @@ std::string default_dataset(const Model& model) {
   }
   if (!nearest.empty()) return nearest;
   if (model.input.rank == 3) return "cosmoflow";
-  return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
+  return model.input.positions() <= std::int64_t{64} * 64 ? "cifar10" : "imagenet";
 }
 
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
@@ -212,7 +212,7 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   // Runs that were measured had a software of their own: where that is a bundled one, what they did not show is as its file
   // says; else a host of the usual one is all that is assumed.
   const std::string& measured = coefficients.software.name;
-  const SoftwareFile usual = load_software(std::string(usual_software));
+  SoftwareFile usual = load_software(std::string(usual_software));
   if (measured.empty() || measured == unnamed_software) return usual;
   std::string nearest;
   for (const std::string& name : software_names()) {
@@ -374,7 +374,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
     break;
   }
   if (measured.layout == "both" && has_layout(model_)) {
-    warnings_.push_back(
+    warnings_.emplace_back(
         "kernels of images were measured in channels-last and in channels-first: prices are of both; name the profiles of "
         "one layout with --profile");
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace ddl {
 namespace {
 
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<long long>(std::ceil(seconds));
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
   if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} s", whole);

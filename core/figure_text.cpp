@@ -17,10 +17,10 @@ constexpr std::string_view blanks = " \t\r\n";
 template <class Number>
 Number read_number(const SourceText& source, const FigureText::Figure& figure, Number most, std::string_view range) {
   Number number{};
-  const char* const end = figure.value.data() + figure.value.size();
-  const auto [stop, problem] = std::from_chars(figure.value.data(), end, number);
+  const std::string_view text = figure.value;
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   // Written so that what is no number at all fails, too.
-  if (problem != std::errc() || stop != end || !(number >= 0 && number <= most)) {
+  if (problem != std::errc() || stop != text.data() + text.size() || !(number >= 0 && number <= most)) {
     throw source.error(figure.value_offset, fmt::format("{} is no {}", quote(figure.value), figure.key),
                        fmt::format("{}", range));
   }

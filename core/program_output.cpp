@@ -20,7 +20,7 @@ constexpr std::size_t max_program_output = std::size_t{64} << 20U;
 std::optional<std::string> find_program(const std::string& name, std::string_view search_path) {
   while (!search_path.empty()) {
     const std::size_t end = std::min(search_path.find(':'), search_path.size());
-    const std::string file = std::string(search_path.substr(0, end)) + "/" + name;
+    std::string file = std::string(search_path.substr(0, end)) + "/" + name;
     if (end > 0 && access(file.c_str(), X_OK) == 0) return file;
     search_path.remove_prefix(std::min(end + 1, search_path.size()));
   }

@@ -20,7 +20,7 @@ std::span<const EmbeddedFile> bundled_convergence();
 
 namespace {
 
-constexpr double largest_count = 1'000'000'000'000'000'000;
+constexpr double largest_count = 1'000'000'000'000'000'000.0;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr std::int64_t most_runs = 1'000'000;
 

@@ -33,7 +33,7 @@ TensorShape read_sample_shape(const YamlNode& node, const Parameters& parameters
     shape.extent[0] = *tokens;
     shape.rank = 1;
     shape.sequence = true;
-  } else {
+  } else if (size) {
     static_cast<void>(node.at("channels"));
     const std::string text = evaluate_at(*size, parameters, std::nullopt).text;
     const auto extents = parse_extents(text);

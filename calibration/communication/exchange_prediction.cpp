@@ -56,7 +56,7 @@ bool has_curve_on(const MeasuredExchanges& measured, bool inside) {
 
 /// What the library ran in the measurements that a prediction rests on; empty where they do not say it, or differ.
 std::string algorithm_of(const MeasuredExchanges::Prediction& prediction, Bytes message) {
-  const std::string ran = prediction.curves.front()->algorithm_at(message);
+  std::string ran = prediction.curves.front()->algorithm_at(message);
   for (const MeasuredCurve* curve : prediction.curves) {
     if (curve->algorithm_at(message) != ran) return {};
   }
@@ -125,8 +125,9 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
                               .bus_bandwidth = message * bus_factor(operation, ranks) / priced.time,
                               .algorithm = std::string(priced.algorithm)};
   const bool inside = nodes == 1;
-  if (priced.algorithm == measured_exchange) {
-    const auto prediction = coefficients_.exchanges.predict(operation, message, ranks, nodes);
+  if (const auto prediction = priced.algorithm == measured_exchange
+                                  ? coefficients_.exchanges.predict(operation, message, ranks, nodes)
+                                  : std::nullopt) {
     const std::string ran = prediction->beyond_counts ? "" : algorithm_of(*prediction, message);
     if (!ran.empty()) predicted.algorithm = ran;
     predicted.low = prediction->low;

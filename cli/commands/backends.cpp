@@ -32,7 +32,7 @@ Backends find_backends() {
   try {
     backends.chosen = default_backend();
   } catch (const Error&) {
-    // Each row says why.
+    backends.chosen.reset();  // each row says why
   }
   return backends;
 }

@@ -11,6 +11,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"

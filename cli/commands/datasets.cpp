@@ -32,7 +32,7 @@ Report report_of(const std::vector<Dataset>& datasets, bool one) {
     }
   }
   report.document.apart(std::move(table));
-  const Json rows = json_list(datasets, dataset_json);
+  Json rows = json_list(datasets, dataset_json);
   report.rows = [rows] { return rows; };
   report.json = [rows, one] {
     Json json{{"schema", 1}};

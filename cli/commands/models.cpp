@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "calibration/machine_reader.hpp"
 #include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
@@ -33,7 +34,7 @@ Report list_models() {
   Table table({essential(words("model")), figures("parameters"), if_asked(figures("multiply-adds")),
                figures("FLOPs forward"), figures("layers"), words("input")},
               0);
-  const Json models = json_list(model_names(), [&](const std::string& name) -> Json {
+  Json models = json_list(model_names(), [&](const std::string& name) -> Json {
     const Model model = load_model(name);
     table.add({name, with_thousands(model.parameters()), whole_text(model.macs()), humanize(Flops(model.flops_forward())),
                std::to_string(model.layers.size()), to_string(model.input)});

@@ -64,7 +64,7 @@ Table table_of(const std::vector<PredictedKernel>& kernels) {
   Table table({essential(figures("time")), figures("95 % interval"), words("rests on"), essential(prose("problem"))}, 0);
   for (const PredictedKernel& kernel : kernels) {
     table.add({humanize(kernel.time),
-               kernel.low ? fmt::format("{} to {}", humanize(*kernel.low), humanize(*kernel.high)) : "-",
+               kernel.low && kernel.high ? fmt::format("{} to {}", humanize(*kernel.low), humanize(*kernel.high)) : "-",
                std::string(to_string(kernel.source)), kernel.line});
   }
   return table;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -63,8 +64,9 @@ void search_into(RecommendAnswer& answer) {
   search_options.optimizer = answer.study->optimizer();
   search_options.objective = answer.objective;
   search_options.all = options.all;
+  const std::int64_t rows = options.top.value_or(0);
   // A folder is given every family, shown or not.
-  search_options.top = options.save_dir.empty() || options.all ? *options.top : 0;
+  search_options.top = options.save_dir.empty() || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error of their own
   search_options.errors = &bundled_time_errors();
@@ -83,7 +85,7 @@ void search_into(RecommendAnswer& answer) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  std::optional<LateProgress> progress(std::in_place, "plans");
+  auto progress = std::make_unique<LateProgress>("plans");
   const Interrupt interrupt;
   search_options.go_on = [&](std::int64_t done, std::int64_t all) {
     progress->show(static_cast<std::size_t>(done), static_cast<std::size_t>(all));
@@ -103,7 +105,7 @@ void search_into(RecommendAnswer& answer) {
     answer.without_plans.push_back(family);
   }
 
-  const auto top = static_cast<std::size_t>(*options.top);
+  const auto top = static_cast<std::size_t>(rows);
   if (options.all) {
     answer.shown = answer.result.first;
   } else {
@@ -322,6 +324,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
     answer->result.considered = answer->result.priced = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;
   } else {
+    assert(options.plan.gpus);
     answer->gpus = *options.plan.gpus;
     answer->global_batch = global_batch_of(options.plan, answer->gpus, *answer->study);
     refuse_unpublished_batch(answer->options.training, answer->global_batch);
@@ -409,7 +412,9 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   RecommendOptions sought = options;
   sought.study = asked.study;
   sought.plan = asked.sought;
-  const Plan own = *plan_study(asked.study, asked.own).plan;
+  const PlanStudy own_study = plan_study(asked.study, asked.own);
+  assert(own_study.plan);
+  const Plan& own = *own_study.plan;
   const std::shared_ptr<RecommendAnswer> answer = answer_of(sought, command);
   configured.estimate = answer->estimator->estimate(own);
   add_intervals(configured.estimate, *answer->study, *answer->estimator);
@@ -442,7 +447,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
   }
   if (!options.missing.empty()) write_missing(*answer, output);
   Report report = answer_report(answer);
-  if (answer->configured) report.warn(answer->configured->configuration.warnings);
+  if (const auto& configured = answer->configured) report.warn(configured->configuration.warnings);
   if (!options.save_job.empty()) write_job(*answer, output, report);
   if (!options.save_dir.empty()) write_directory(*answer, report);
   return report;

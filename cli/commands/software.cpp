@@ -36,7 +36,7 @@ Report list_software() {
         {each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"), value_of(each, "mixed_precision")});
   }
   report.document.apart(std::move(table));
-  const Json rows = json_list(all, software_json);
+  Json rows = json_list(all, software_json);
   report.rows = [rows] { return rows; };
   report.json = [rows] { return Json{{"schema", 1}, {"software", rows}}; };
   return report;

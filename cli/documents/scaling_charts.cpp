@@ -23,7 +23,7 @@ using Points = std::vector<StudyOutcome>;
 
 /// Samples in a second, or tokens of sequences.
 double speed_of(const StudyOutcome& point) {
-  const double samples = static_cast<double>(point.global_batch) / point.best->time.iteration().value();
+  const double samples = static_cast<double>(point.global_batch) / point.best_estimate().time.iteration().value();
   const auto tokens = static_cast<double>(point.study->model().sequence_length);
   return tokens > 0 ? samples * tokens : samples;
 }
@@ -118,7 +118,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
     for (const StudyOutcome* point : curve) {
       const PlotPoint at{static_cast<double>(point->gpus), speed_of(*point),
                          fmt::format("{}: {} {}, {}", count_text(point->gpus, device_noun(point->study->machine().device)),
-                                     rate_text(speed_of(*point)), unit, plan_word(point->best->plan))};
+                                     rate_text(speed_of(*point)), unit, plan_word(point->best_estimate().plan))};
       line.points.push_back(at);
       dots.points.push_back(at);
     }
@@ -149,8 +149,8 @@ std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const StudyOutcome& point = points[i];
     if (!has_plan(point)) continue;
-    const std::optional<double> cost = cost_of(*point.best, *point.study, point.training);
-    const Seconds time = time_of(*point.best, *point.study, point.training);
+    const std::optional<double> cost = cost_of(point.best_estimate(), *point.study, point.training);
+    const Seconds time = time_of(point.best_estimate(), *point.study, point.training);
     if (!cost || *cost <= 0 || time <= Seconds{}) continue;
     least_time = least_time > 0 ? std::min(least_time, time.value()) : time.value();
     most_time = std::max(most_time, time.value());

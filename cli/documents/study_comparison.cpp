@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,12 +31,12 @@ bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }
 
 std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
-  return throughput_of(job, sample_flops(job.facts), *outcome.best);
+  return throughput_of(job, sample_flops(job.facts), outcome.best_estimate());
 }
 /// What is compared: an epoch, or as many tokens as are trained.
-Seconds time_of(const StudyOutcome& outcome) { return time_of(*outcome.best, *outcome.study, outcome.training); }
+Seconds time_of(const StudyOutcome& outcome) { return time_of(outcome.best_estimate(), *outcome.study, outcome.training); }
 std::optional<double> cost_of(const StudyOutcome& outcome) {
-  return cost_of(*outcome.best, *outcome.study, outcome.training);
+  return cost_of(outcome.best_estimate(), *outcome.study, outcome.training);
 }
 double epochs_per_day(const Estimate& estimate) { return 86400.0 / estimate.epoch.value(); }
 
@@ -61,12 +62,13 @@ class Labels {
 /// What the objective ranks by.
 double figure_of(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
-  return outcome.objective == Objective::memory ? outcome.best->memory.total().value() : time_of(outcome).value();
+  return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
 }
 
 std::string figure_text(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::memory)
-    return fmt::format("{} per {}", humanize(outcome.best->memory.total()), device_noun(outcome.study->machine().device));
+    return fmt::format("{} per {}", humanize(outcome.best_estimate().memory.total()),
+                       device_noun(outcome.study->machine().device));
   const std::string of = " " + purpose_of(outcome.training);
   if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
   return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
@@ -213,7 +215,7 @@ Document others_of(const Outcomes& outcomes, const Labels& labels) {
   for (std::size_t i = 1; i < order.size(); ++i) {
     // An epoch of other samples is longer for no reason of the plan's.
     if (order[i]->study->dataset().name != best.study->dataset().name) continue;
-    Estimate first_plan = *best.best, other_plan = *order[i]->best;
+    Estimate first_plan = best.best_estimate(), other_plan = order[i]->best_estimate();
     first_plan.epoch = time_of(best);
     other_plan.epoch = time_of(*order[i]);
     const Compared first{labels.of(best), first_plan, best.study->model()};
@@ -243,10 +245,10 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.empty()) return;
   const StudyOutcome& best = *order.front();
-  document.section("The plan in detail", fmt::format(" ({}: {})", labels.of(best), plan_word(best.best->plan)));
+  document.section("The plan in detail", fmt::format(" ({}: {})", labels.of(best), plan_word(best.best_estimate().plan)));
   document.line(
       "What follows is of this plan alone. The pages of the others are those of questions about one model and machine.");
-  add_plan_figures(document, Estimator(best.study->job()), best.best->plan, *best.study);
+  add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
 /// `drawn`: with the drawings and sections that a page has besides.
@@ -301,13 +303,19 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   Fields<Row> fields;
   // Null where the condition is not met.
   const auto value_if = [](auto met, auto value) {
-    return [met, value](const Row& each) { return met(each) ? Json(value(each)) : Json(nullptr); };
+    return [met = std::move(met), value = std::move(value)](const Row& each) {
+      return met(each) ? Json(value(each)) : Json(nullptr);
+    };
   };
-  const auto add_if = [&](std::string name, auto met, auto value) { fields.add(std::move(name), value_if(met, value)); };
+  const auto add_if = [&](std::string name, auto met, auto value) {
+    fields.add(std::move(name), value_if(std::move(met), std::move(value)));
+  };
   const auto json_if = [&](std::string name, auto met, auto value) {
-    fields.add_json(std::move(name), value_if(met, value));
+    fields.add_json(std::move(name), value_if(std::move(met), std::move(value)));
   };
-  const auto csv_if = [&](std::string name, auto met, auto value) { fields.add_csv(std::move(name), value_if(met, value)); };
+  const auto csv_if = [&](std::string name, auto met, auto value) {
+    fields.add_csv(std::move(name), value_if(std::move(met), std::move(value)));
+  };
   const auto studied = [](const Row& each) { return each.study != nullptr; };
   const auto planned = [](const Row& each) { return each.best.has_value(); };
   const auto timed = [](const Row& each) { return each.best && each.best->time.iteration().value() > 0; };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,12 @@ struct StudyOutcome {
   std::int64_t gpus = 1, global_batch = 1;
   Objective objective = Objective::time;
   Training training;
+
+  /// `best`, of one that has it.
+  [[nodiscard]] const Estimate& best_estimate() const {
+    assert(best);
+    return *best;
+  }
 };
 
 /// Whether it has a plan that fits.

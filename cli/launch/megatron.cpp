@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 
 #include <fmt/format.h>
 
@@ -111,7 +112,9 @@ void add_plan(Arguments& arguments, const LaunchRequest& request, const Transfor
 
 LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> refused = megatron_refuses(request)) return *refused;
-  const Transformer model = *transformer_of(request.study.model());
+  const std::optional<Transformer> known = transformer_of(request.study.model());
+  assert(known);  // all others are refused
+  const Transformer& model = *known;
   if (model.window > 0) return CannotLaunch{"its arguments have no window of attention"};
   const Plan& plan = request.plan();
   const bool offloads = plan.offload == Offload::optimizer;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 
 #include <fmt/format.h>
 
@@ -15,7 +16,9 @@ std::string yes_no(bool value) { return value ? "true" : "false"; }
 LaunchOutcome launch_nemo(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> refused = megatron_refuses(request)) return *refused;
   const Plan& plan = request.plan();
-  const Transformer model = *transformer_of(request.study.model());
+  const std::optional<Transformer> known = transformer_of(request.study.model());
+  assert(known);  // all others are refused
+  const Transformer& model = *known;
   if (model.experts > 1) return CannotLaunch{"this form of its configuration has no experts: use Megatron-LM's arguments"};
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
   if (plan.precision == Precision::nvfp4)

@@ -1,3 +1,5 @@
+#include <ranges>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -42,8 +44,8 @@ Json row_of(const LaunchRequest& request) {
   std::string name = study.spec().model;
   if (!is_path(name)) {
     name = study.model().name;  // with all its parameters
-  } else if (study.spec().sequence) {
-    name += fmt::format("@tokens={}", *study.spec().sequence);
+  } else if (const auto& sequence = study.spec().sequence) {
+    name += fmt::format("@tokens={}", *sequence);
   }
   Json row{
       {"model", name},
@@ -83,8 +85,8 @@ std::string calibrate_command(const LaunchRequest& request) {
 
 /// What the last layer with weights tells apart: behind it there are a softmax and a loss at most.
 std::int64_t classes_of(const Model& model) {
-  for (auto layer = model.layers.rbegin(); layer != model.layers.rend(); ++layer) {
-    if (layer->weights > 0 && !layer->auxiliary) return layer->output_shape.channels;
+  for (const Layer& layer : std::views::reverse(model.layers)) {
+    if (layer.weights > 0 && !layer.auxiliary) return layer.output_shape.channels;
   }
   return 1;
 }
@@ -199,7 +201,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
     return CannotLaunch{"its script has no ZeRO-1 beside tensor parallelism: Megatron-LM has it"};
   if (is_tensor && family_number(study.model(), "kv_heads") % plan.mesh[Axis::tensor] != 0)
     return CannotLaunch{"the key and value heads do not divide among the ranks of tensor"};
-  if (is_tensor && placement_text(plan).find("data") == 0)
+  if (is_tensor && placement_text(plan).starts_with("data"))
     return CannotLaunch{"ranks of tensor are neighbours in its script, in the plan those of data are"};
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
@@ -215,7 +217,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   if (!is_tensor && !is_sharded && is_mixed(plan.precision) &&
       study.assumptions().mixed_precision != MixedPrecision::autocast) {
-    launch.notes.push_back("the script keeps weights in fp32 under autocast: --mixed-precision autocast prices that");
+    launch.notes.emplace_back("the script keeps weights in fp32 under autocast: --mixed-precision autocast prices that");
   }
   return launch;
 }

@@ -16,10 +16,9 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
     return std::nullopt;
   };
   Money money;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, money.amount);
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), money.amount);
   if (error != std::errc{}) return refuse(fmt::format("{} is no amount of money", quote(text)));
-  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
   const auto skip_blanks = [&] {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
   };

@@ -36,7 +36,7 @@ void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_
       request.meshes.push_back(Mesh{{axis, degree}});
       continue;
     }
-    for (const Tiles& tiles : tilings(facts, degree)) request.meshes.push_back(Mesh(tiles));
+    for (const Tiles& tiles : tilings(facts, degree)) request.meshes.emplace_back(tiles);
   }
 }
 

@@ -25,9 +25,8 @@ constexpr const char* count_hint = "write for example 300B, 1T or 250000";
 
 std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem) {
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   double factor = unit.empty() ? 1 : 0;
   for (const CountUnit& known : count_units) {

@@ -27,7 +27,7 @@ struct Training {
 inline constexpr std::int64_t most_epochs = 1'000'000;
 
 /// What --train-tokens takes.
-inline constexpr double most_train_tokens = 1'000'000'000'000'000'000;
+inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 
 /// `300B`, `1T`, `1.5e12` or `250000`: a number with k, M, B or T behind it, or with none. Nothing, with the problem set,
 /// where it is none or not from 1 to most_train_tokens.

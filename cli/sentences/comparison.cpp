@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -87,7 +88,7 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
 Behind behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
   const double longer = behind.time.iteration() / first.time.iteration() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
-  const long percents = std::max(1L, std::lround(std::abs(longer) * 100.0));
+  const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
   if (longer > 0) return {fmt::format("{} %", percents), std::string(doing_phrase(grown_most(first.time, behind.time)))};
   const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
   return {fmt::format("-{} %", percents), behind.verdict > first.verdict ? "may not fit"

@@ -9,18 +9,19 @@ namespace ddl {
 LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes)
     : machine_(std::move(machine)), coefficients_(coefficients) {
   assert(nodes > 0 && ranks % nodes == 0);
+  const int ranks_per_node = ranks / nodes;
   plan_.mesh.set(Axis::data, ranks);
   plan_.global_batch = ranks;
   if (machine_.levels.empty()) return;
   double held = 1;
   for (std::size_t level = 1; level < machine_.levels.size(); ++level) held *= machine_.levels[level].units;
-  if (machine_.levels[0].units == ranks / nodes && held >= nodes) return;
+  if (machine_.levels[0].units == ranks_per_node && held >= nodes) return;
   if (nodes > 1 && machine_.levels.size() > 1) {
     // Each rank has the rails next to its device, and those of devices that take no part are idle.
     double& rails = machine_.levels[1].rails;
-    rails = std::min(rails, std::max(1.0, rails / machine_.levels[0].units) * (ranks / nodes));
+    rails = std::min(rails, std::max(1.0, rails / machine_.levels[0].units) * ranks_per_node);
   }
-  machine_.levels[0].units = ranks / nodes;
+  machine_.levels[0].units = ranks_per_node;
   machine_.network = nullptr;
   // As many nodes as are asked for, even where the sheet has fewer.
   while (held < nodes && machine_.levels.size() > 1) {

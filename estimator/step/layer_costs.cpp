@@ -38,11 +38,11 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   const Layer& layer = context.at();
   const Operation& operation = *context.operation(shard);
   const Precision precision = precision_of(context);
-  const auto measured = [&](const std::optional<UndividedFraction>& split, double parts) {
-    return parts > 1 && split && split->is_about(operation.type(), precision);
+  const auto measured = [&](const std::optional<UndividedFraction>& split, double parts) -> const UndividedFraction* {
+    return parts > 1 && split && split->is_about(operation.type(), precision) ? &*split : nullptr;
   };
-  const bool filters_measured = measured(kernels.filter_undivided(), shard.filter_parts);
-  const bool channels_measured = measured(kernels.channel_undivided(), shard.channel_parts);
+  const UndividedFraction* const filters_measured = measured(kernels.filter_undivided(), shard.filter_parts);
+  const UndividedFraction* const channels_measured = measured(kernels.channel_undivided(), shard.channel_parts);
   const auto left = [](const UndividedFraction& split, double parts) {
     return split.fraction + (1.0 - split.fraction) / parts;
   };
@@ -50,20 +50,20 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   const std::vector<TensorShape>* inputs = &shard.inputs;
   TensorShape output = shard.output;
   double factor = 1;
-  if (filters_measured) {
+  if (filters_measured != nullptr) {
     output.channels = layer.output_shape.channels;
-    factor *= left(*kernels.filter_undivided(), shard.filter_parts);
+    factor *= left(*filters_measured, shard.filter_parts);
   }
-  if (channels_measured) {
+  if (channels_measured != nullptr) {
     whole_inputs = shard.inputs;
     whole_inputs.front().channels = layer.input_shapes.front().channels;
     inputs = &whole_inputs;
-    factor *= left(*kernels.channel_undivided(), shard.channel_parts);
+    factor *= left(*channels_measured, shard.channel_parts);
   }
   // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
-  const bool split_measured = filters_measured || channels_measured;
+  const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
   const auto price = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {

@@ -82,12 +82,12 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   for (std::size_t d = 0; d < 3; ++d) {
     const std::int64_t extent =
         static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
+    const std::int64_t rows_of_tile = layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d];  // of the smallest
     if (plan.mesh.tiles()[d] > extent) {
       limits.add(
           {Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent), facts.first_matrix});
-    } else if (plan.mesh.tiles()[d] > 1 && layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d] < halo[d]) {
-      limits.add({Limit::Kind::halo, static_cast<double>(halo[d]),
-                  static_cast<double>(layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d]), facts.first_matrix});
+    } else if (plan.mesh.tiles()[d] > 1 && rows_of_tile < halo[d]) {
+      limits.add({Limit::Kind::halo, static_cast<double>(halo[d]), static_cast<double>(rows_of_tile), facts.first_matrix});
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "tests/cli/transcript.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cctype>
 #include <cstddef>
 #include <optional>
@@ -329,6 +330,7 @@ std::string output_difference(std::span<const LinePattern> expected, std::string
       difference += "  ...\n";
       continue;
     }
+    assert(pattern != nullptr || line != nullptr);
     if (pattern == nullptr || line == nullptr) differs = true;
     const std::string_view mark = line == nullptr ? "- " : pattern == nullptr ? "+ " : "  ";
     difference.append(mark).append(line == nullptr ? pattern->text : *line).append("\n");

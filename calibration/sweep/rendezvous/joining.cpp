@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <chrono>
 #include <fstream>
@@ -119,15 +120,15 @@ class Host {
   /// One that came may be gone before all have come.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
-      auto& connection = members_[rank].connection;
-      if (!connection) continue;
+      auto& [comer, connection] = members_[rank];
+      if (!comer || !connection) continue;
       connection->read();
       if (const auto frame = connection->take_frame(); frame && frame->kind == FrameKind::end) {
         const std::vector<std::string> words = unpack(frame->text).value_or(std::vector<std::string>{});
         refuse(words.empty() ? "a rank ended" : words[0], words.size() < 2 ? "" : words[1]);
       }
       if (connection->is_closed()) {
-        refuse(fmt::format("rank {} of {} on {} ended before all had come", rank, self_.ranks, members_[rank].comer->name),
+        refuse(fmt::format("rank {} of {} on {} ended before all had come", rank, self_.ranks, comer->name),
                "look at what that rank says");
       }
     }
@@ -219,6 +220,7 @@ class Host {
     std::vector<std::string> known;
     std::string numbers;
     for (const Member& member : members_) {
+      assert(member.comer);  // all have come
       const auto found = std::find(known.begin(), known.end(), member.comer->node);
       joined.nodes.push_back(static_cast<int>(found - known.begin()));
       if (found == known.end()) {

@@ -120,7 +120,7 @@ void resolve_references(Settings& settings) {
           folder = folder.substr(0, folder.rfind('.') == std::string::npos ? 0 : folder.rfind('.'));
           path.erase(0, 1);
         }
-        path = folder.empty() ? path : folder + "." + path;
+        if (!folder.empty()) path.insert(0, folder + ".");
       }
       const Setting* other = path.empty() || path == setting.key ? nullptr : value_of(path);
       if (other == nullptr) {
@@ -413,7 +413,7 @@ bool Configuration::writes(Said field) const {
 
 void Configuration::override_by(const Configuration& other) {
   for (std::size_t i = 0; i < said_count; ++i) {
-    if (other.facts_[i] && (other.facts_[i]->from || !facts_[i])) facts_[i] = other.facts_[i];
+    if (const auto& theirs = other.facts_[i]; theirs && (theirs->from || !facts_[i])) facts_[i] = theirs;
   }
   sections.insert(other.sections.begin(), other.sections.end());
   not_modelled.insert(not_modelled.end(), other.not_modelled.begin(), other.not_modelled.end());

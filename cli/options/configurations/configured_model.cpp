@@ -264,7 +264,7 @@ std::optional<std::string> bundled_model_named(std::string_view name) {
   if (plain.starts_with("llama-3.1-")) spellings.push_back("llama3-" + plain.substr(10));
   if (plain.starts_with("llama3.1-")) spellings.push_back("llama3-" + plain.substr(9));
   for (const std::string& spelling : spellings) {
-    const std::string known = canonical_model_name(spelling);
+    std::string known = canonical_model_name(spelling);
     if (is_bundled(known)) return known;
   }
   return std::nullopt;

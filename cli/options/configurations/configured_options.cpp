@@ -153,11 +153,11 @@ class Options {
   void use_device(const std::string& device) {
     try {
       static_cast<void>(load_machine(device));
-      all_.study.machine = device;
-      say("--machine");
     } catch (const Error&) {
-      // A cluster's own word for its GPUs.
+      return;  // a cluster's own word for its GPUs
     }
+    all_.study.machine = device;
+    say("--machine");
   }
 
   /// The GPUs, where degrees and batch say them.

@@ -15,7 +15,8 @@ FamilyModel read_gpt_neox(HuggingFaceConfig& config) {
   model.set("tokens", config.tokens({"max_position_embeddings"}, 2048));
   // The library drops the fraction; channels turn in pairs.
   const double share = config.fraction({"rotary_pct", "partial_rotary_factor"}, 0.25);
-  const auto turned = static_cast<std::int64_t>(static_cast<double>(hidden / heads) * share);
+  const std::int64_t width = hidden / heads;
+  const auto turned = static_cast<std::int64_t>(static_cast<double>(width) * share);
   model.set("turned", turned / 2 * 2);
   model.set_flag("parallel", config.boolean("use_parallel_residual", true));
   model.set("activation", config.activation({"hidden_act"}, "gelu"));

@@ -125,13 +125,13 @@ std::optional<Value> gather(const Translation& translation, const onnx::NodeProt
   return rearranged(data, std::move(shape), std::move(numbers));
 }
 
-Value turned(const Value& data, const std::vector<std::int64_t>& order) {
+Value turned(const Value& data, const std::vector<std::int64_t>& whole, const std::vector<std::int64_t>& order) {
   std::vector<std::int64_t> shape;
   std::vector<std::size_t> strides(order.size(), 1);
   for (std::size_t d = 0; d < order.size(); ++d) {
     const auto from = static_cast<std::size_t>(order[d]);
-    shape.push_back((*data.shape)[from]);
-    for (std::size_t i = from + 1; i < order.size(); ++i) strides[d] *= static_cast<std::size_t>((*data.shape)[i]);
+    shape.push_back(whole[from]);
+    for (std::size_t i = from + 1; i < order.size(); ++i) strides[d] *= static_cast<std::size_t>(whole[i]);
   }
   std::optional<Numbers> numbers;
   const auto count = small_count(shape);
@@ -168,8 +168,9 @@ std::optional<Value> chosen(const Translation& translation, const onnx::NodeProt
   return of_numbers(std::move(*result));
 }
 
-std::optional<Value> slice(const Translation& translation, const onnx::NodeProto& node, const Value& data) {
-  const auto ranges = ranges_of(translation, node, *data.shape);
+std::optional<Value> slice(const Translation& translation, const onnx::NodeProto& node, const Value& data,
+                           const std::vector<std::int64_t>& whole) {
+  const auto ranges = ranges_of(translation, node, whole);
   if (!ranges) return std::nullopt;
   std::vector<std::int64_t> shape;
   for (const Range& range : *ranges) shape.push_back(range.count);
@@ -183,7 +184,7 @@ std::optional<Value> slice(const Translation& translation, const onnx::NodeProto
         const Range& range = (*ranges)[i - 1];
         const auto extent = static_cast<std::size_t>(range.count);
         at += stride * static_cast<std::size_t>(range.start + range.step * static_cast<std::int64_t>(index % extent));
-        stride *= static_cast<std::size_t>((*data.shape)[i - 1]);
+        stride *= static_cast<std::size_t>(whole[i - 1]);
         index /= extent;
       }
       return at;
@@ -306,7 +307,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   }
   if (kind == "Transpose") {
     const std::vector<std::int64_t> order = order_of(translation, node, data->shape->size());
-    return turned(*data, order);
+    return turned(*data, *data->shape, order);
   }
   if (kind == "Squeeze" || kind == "Unsqueeze") {
     const Value* const axes = translation.find_input(node, 1);
@@ -321,7 +322,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
     if (!sizes) return std::nullopt;
     return with_shape(*data, std::move(*sizes));
   }
-  if (kind == "Slice") return slice(translation, node, *data);
+  if (kind == "Slice") return slice(translation, node, *data, *data->shape);
   if (kind == "Gather") return gather(translation, node, *data, *second);
   if (data->numbers && second->numbers && node.input_size() == 2) {
     if (auto numbers = joined(kind, *data->numbers, *second->numbers)) return of_numbers(std::move(*numbers));

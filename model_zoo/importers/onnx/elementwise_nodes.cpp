@@ -2,6 +2,7 @@
 // attention on their way to the softmax.
 
 #include <algorithm>
+#include <cassert>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,12 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   Value value{.kind = Value::Kind::network, .view = base.view, .function = std::move(function), .maker = &node};
   value.operators = operators + 1;
   translation.set_output(node, std::move(value));
+}
+
+/// Of an operator that makes a function: the others are translated elsewhere.
+Function made(std::optional<Function> function) {
+  assert(function);
+  return std::move(*function);
 }
 
 /// The one number in a value; no function where it has one that is not known. A tensor of equal numbers is none: it may be
@@ -234,7 +241,7 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
 
 void translate_function(Translation& translation, const onnx::NodeProto& node) {
   const Value base = function_input(translation, node, translation.input(node, 0));
-  set_function(translation, node, base, *applied(node, base.function), base.operators);
+  set_function(translation, node, base, made(applied(node, base.function)), base.operators);
 }
 
 void translate_clip(Translation& translation, const onnx::NodeProto& node) {
@@ -246,7 +253,7 @@ void translate_clip(Translation& translation, const onnx::NodeProto& node) {
     if (bound->numbers) bounds[i - 1] = uniform(*bound->numbers);
     if (!bounds[i - 1]) translation.graph().fail(node, "its bounds are not known");
   }
-  set_function(translation, node, base, *applied(node, base.function, bounds[0], bounds[1]), base.operators);
+  set_function(translation, node, base, made(applied(node, base.function, bounds[0], bounds[1])), base.operators);
 }
 
 void translate_joined(Translation& translation, const onnx::NodeProto& node) {
@@ -265,7 +272,7 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
     const Value a = function_input(translation, node, first);
     const Value b = function_input(translation, node, second);
     if (same_view(a.view, b.view)) {
-      set_function(translation, node, a, *joined(kind, a.function, b.function), a.operators + b.operators);
+      set_function(translation, node, a, made(joined(kind, a.function, b.function)), a.operators + b.operators);
     } else {
       join_tensors(translation, node, first, second);
     }
@@ -278,8 +285,8 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
     const Value base = function_input(translation, node, tensor);
     // A trained number scales or shifts, which costs nothing; known ones may make an activation.
     const Function function = !*number   ? base.function
-                              : in_order ? *joined(kind, base.function, *number)
-                                         : *joined(kind, *number, base.function);
+                              : in_order ? made(joined(kind, base.function, *number))
+                                         : made(joined(kind, *number, base.function));
     set_function(translation, node, base, function, base.operators);
     return;
   }

@@ -1,6 +1,7 @@
 // Normalizations: as one operator, or spelled out in means, squares and roots.
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -41,11 +42,14 @@ void without_weights(NetworkLayer& layer) {
 
 bool is_part(const Value& value, Part part) { return value.is_network() && value.moment && value.moment->part == part; }
 
+bool is_centred(const Value& value) { return value.moment && value.moment->centres; }
+
 bool is_small_number(const Value& value) { return item_count(value) == 1; }
 
 Value advanced(const Value& value, Part part) {
   Value result = value;
   result.function = nullptr;
+  assert(result.moment);
   result.moment->part = part;
   return result;
 }
@@ -97,15 +101,15 @@ std::optional<Value> joined_part(Translation& translation, const onnx::NodeProto
   if (kind == "Div" && is_part(b, Part::deviation)) {
     if (!a.is_network() && constant_in(a) == 1.0) return advanced(b, Part::inverse);
     const bool fits =
-        b.moment->centres ? is_part(a, Part::centred) && same_view(a.view, b.view) : is_of(translation, node, a, b);
+        is_centred(b) ? is_part(a, Part::centred) && same_view(a.view, b.view) : is_of(translation, node, a, b);
     if (fits) return advanced(b, Part::normalized);
   }
   if (kind == "Mul") {
     // Either may come first, here and where the scale is.
     for (const auto& [x, y] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
       if (is_part(*y, Part::inverse)) {
-        const bool fits = y->moment->centres ? is_part(*x, Part::centred) && same_view(x->view, y->view)
-                                             : is_of(translation, node, *x, *y);
+        const bool fits =
+            is_centred(*y) ? is_part(*x, Part::centred) && same_view(x->view, y->view) : is_of(translation, node, *x, *y);
         if (fits) return advanced(*y, Part::normalized);
       }
       if (is_part(*x, Part::normalized) && has_scale(translation, *x, *y)) {
@@ -150,8 +154,10 @@ bool continues_norm(Translation& translation, const onnx::NodeProto& node) {
     if (!a.moment && !b.moment) return false;
     for (const auto& [x, y] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
       if (kind != "Add" || !is_part(*x, Part::scaled) || !has_scale(translation, *x, *y)) continue;
-      translation.set_view(node, *finished_norm(translation, node, *x, true));
-      return true;
+      if (const auto view = finished_norm(translation, node, *x, true)) {
+        translation.set_view(node, *view);
+        return true;
+      }
     }
     result = joined_part(translation, node, a, b);
   }
@@ -161,6 +167,7 @@ bool continues_norm(Translation& translation, const onnx::NodeProto& node) {
 }
 
 std::optional<View> finished_norm(Translation& translation, const onnx::NodeProto& node, const Value& value, bool bias) {
+  if (!value.moment) return std::nullopt;
   const Moment& moment = *value.moment;
   const bool scaled = moment.part == Part::scaled;
   if (!scaled && moment.part != Part::normalized) return std::nullopt;

@@ -17,7 +17,7 @@ namespace {
 
 /// The first input, as something whose view may change: what is done to each item stays as it is.
 Value movable_input(Translation& translation, const onnx::NodeProto& node, bool scores_too = false) {
-  const Value value = translation.input(node, 0);
+  Value value = translation.input(node, 0);
   const bool norm_done =
       !value.moment || value.moment->part == Moment::Part::normalized || value.moment->part == Moment::Part::scaled;
   if (value.is_network() && value.pads.empty() && (!value.scores || scores_too) && norm_done) return value;
@@ -26,7 +26,7 @@ Value movable_input(Translation& translation, const onnx::NodeProto& node, bool 
 
 /// The first input, as something to take a part of: what is done to all of its items is done before.
 Value whole_input(Translation& translation, const onnx::NodeProto& node) {
-  const Value value = movable_input(translation, node);
+  Value value = movable_input(translation, node);
   if (!value.moment && is_linear(value.function)) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
@@ -202,7 +202,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
 }
 
 void translate_concat(Translation& translation, const onnx::NodeProto& node) {
-  std::optional<View> all;
+  View all;
   std::vector<int> tensors;
   std::int64_t joined = 0;
   std::size_t axis = 0;
@@ -213,7 +213,7 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
     }
     View view = translation.gathered(node, translation.plain_input(node, i));
     const TensorShape shape = translation.network().shape(view.tensor);
-    if (!all) {
+    if (tensors.empty()) {
       axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), view.dimensions.size());
       all = view;
     }
@@ -223,18 +223,18 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
     }
     joined += shape.channels;
     tensors.push_back(view.tensor);
-    view.dimensions[axis] = all->dimensions[axis];
-    if (view.dimensions != all->dimensions || joined > (std::int64_t{1} << 31U)) {
+    view.dimensions[axis] = all.dimensions[axis];
+    if (view.dimensions != all.dimensions || joined > (std::int64_t{1} << 31U)) {
       translation.graph().fail(node, "it joins tensors whose positions are not the same");
     }
   }
   if (tensors.size() > 1) {
-    TensorShape shape = translation.network().shape(all->tensor);
+    TensorShape shape = translation.network().shape(all.tensor);
     shape.channels = joined;
-    all->dimensions[axis] = whole(channels, joined);
-    all->tensor = translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "concat");
+    all.dimensions[axis] = whole(channels, joined);
+    all.tensor = translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "concat");
   }
-  translation.set_view(node, std::move(*all));
+  translation.set_view(node, std::move(all));
 }
 
 void translate_expand(Translation& translation, const onnx::NodeProto& node) {

@@ -1,5 +1,8 @@
 // Matrix products with weights: fully connected layers.
 
+#include <array>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "model_zoo/importers/onnx/translation.hpp"
@@ -37,9 +40,12 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   translation.set_view(node, std::move(view));
 }
 
-bool is_matrix(const Value& value) {
-  return value.kind == Value::Kind::stored && value.shape && value.shape->size() == 2 && value.shape->at(0) > 0 &&
-         value.shape->at(1) > 0;
+/// Rows and columns of a stored matrix; nothing of anything else.
+std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
+  if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() != 2) return std::nullopt;
+  const std::array<std::int64_t, 2> sizes{value.shape->front(), value.shape->back()};
+  if (sizes[0] <= 0 || sizes[1] <= 0) return std::nullopt;
+  return sizes;
 }
 
 }  // namespace
@@ -51,25 +57,27 @@ void translate_product(Translation& translation, const onnx::NodeProto& node) {
     translate_attention(translation, node);
     return;
   }
-  if (!left.is_network() || !is_matrix(right)) {
+  const auto sizes = matrix_sizes(right);
+  if (!left.is_network() || !sizes) {
     translation.not_understood(node, "a product with anything but a stored matrix on the right is not understood");
     return;
   }
   const View rows = translation.as_rows(node, translation.plain(node, left));
-  add_fully_connected(translation, node, rows, right, right.shape->at(0), right.shape->at(1), false);
+  add_fully_connected(translation, node, rows, right, (*sizes)[0], (*sizes)[1], false);
 }
 
 void translate_gemm(Translation& translation, const onnx::NodeProto& node) {
   const Value left = translation.input(node, 0);
   const Value right = translation.input(node, 1);
   const bool is_transposed = integer_attribute(node, "transB", 0) != 0;
-  if (!left.is_network() || !is_matrix(right) || integer_attribute(node, "transA", 0) != 0) {
+  const auto sizes = matrix_sizes(right);
+  if (!left.is_network() || !sizes || integer_attribute(node, "transA", 0) != 0) {
     translation.not_understood(node, "a product with anything but a stored matrix on the right is not understood");
     return;
   }
   const View rows = translation.as_rows(node, translation.plain(node, left));
-  add_fully_connected(translation, node, rows, right, right.shape->at(is_transposed ? 1 : 0),
-                      right.shape->at(is_transposed ? 0 : 1), translation.find_input(node, 2) != nullptr);
+  add_fully_connected(translation, node, rows, right, (*sizes)[is_transposed ? 1 : 0], (*sizes)[is_transposed ? 0 : 1],
+                      translation.find_input(node, 2) != nullptr);
 }
 
 }  // namespace ddl::onnx_import

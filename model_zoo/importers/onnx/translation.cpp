@@ -188,7 +188,8 @@ void Translation::set_view(const onnx::NodeProto& node, View view) {
 }
 
 View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
-  const Value value = asked;  // which may be replaced on the way
+  // A copy: the one that is asked about may be replaced on the way, which the check does not see.
+  const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
     graph_.fail(node, "it reads weights or another input of the graph where a layer reads the network's own tensors",
                 "a model has one input, and its weights stand where layers have them");
@@ -411,7 +412,7 @@ NetworkLayer* Translation::sole_maker(const onnx::NodeProto& node, int index) {
 }
 
 void Translation::not_understood(const onnx::NodeProto& node, std::string_view why) {
-  std::optional<View> view;
+  View view;
   std::vector<int> tensors;
   std::vector<KnownInput> known;
   for (int i = 0; i < node.input_size(); ++i) {
@@ -422,25 +423,27 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
   }
   constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference looks into graphs of their own
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
-  if (options_.allow_unknown && !has_graphs) {
-    for (int i = 0; i < node.input_size(); ++i) {
-      const Value* const value = find_input(node, i);
-      if (value == nullptr || !value->is_network()) continue;
-      const View part = gathered(node, plain(node, Value(*value)));
-      if (!view) view = part;
-      if (network_.shape(part.tensor) == network_.shape(view->tensor)) tensors.push_back(part.tensor);
-    }
+  const bool may_stay = options_.allow_unknown && !has_graphs;
+  for (int i = 0; may_stay && i < node.input_size(); ++i) {
+    const Value* const value = find_input(node, i);
+    if (value == nullptr || !value->is_network()) continue;
+    const View part = gathered(node, plain(node, Value(*value)));
+    if (tensors.empty()) view = part;
+    if (network_.shape(part.tensor) == network_.shape(view.tensor)) tensors.push_back(part.tensor);
+  }
+  // Tokens that are still to be looked up are no tensor that a layer could write.
+  if (!tensors.empty()) {
     const auto sizes = node.domain().empty() ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
-    if (sizes && *sizes != sizes_of(*view)) {
+    if (sizes && *sizes != sizes_of(view)) {
       graph_.fail(node, fmt::format("{}, and it changes the shape of what it reads", why),
                   "only what keeps the shape can be kept as an unknown layer; take the node out before the export");
     }
-    const int layer = add_layer(node, {.operation = "elementwise", .inputs = tensors, .shape = network_.shape(view->tensor)},
+    const int layer = add_layer(node, {.operation = "elementwise", .inputs = tensors, .shape = network_.shape(view.tensor)},
                                 "elementwise");
-    view->tensor = layer;
+    view.tensor = layer;
     network_.warnings.push_back(
         fmt::format("{}: {}; kept as an elementwise layer that reads and writes its items", description_of(node), why));
-    set_view(node, *view);
+    set_view(node, std::move(view));
     for (int i = 1; i < node.output_size(); ++i) set_output(node, {.kind = Value::Kind::side}, i);
     return;
   }

@@ -1,6 +1,7 @@
 // What moves a window over positions: convolutions and pooling.
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <string>
 
@@ -201,6 +202,7 @@ void translate_convolution(Translation& translation, const onnx::NodeProto& node
   const View image = padded_image(translation, node, waiting);
   const Sizes sizes = sizes_of(image);
   const Value& weight = weight_of(translation, node, sizes.size());
+  assert(weight.shape);
   const Sizes& shape = *weight.shape;
   const Sizes extents(sizes.begin() + 2, sizes.end());
   const Sizes kernel(shape.begin() + 2, shape.end());
@@ -224,6 +226,7 @@ void translate_transposed_convolution(Translation& translation, const onnx::Node
   const View image = padded_image(translation, node, waiting);
   const Sizes sizes = sizes_of(image);
   const Value& weight = weight_of(translation, node, sizes.size());
+  assert(weight.shape);
   const Sizes& shape = *weight.shape;
   const std::size_t rank = sizes.size() - 2;
   const Sizes extents(sizes.begin() + 2, sizes.end());

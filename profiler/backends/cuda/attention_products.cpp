@@ -1,3 +1,4 @@
+#include <cassert>
 #include <optional>
 
 #include "profiler/backends/cuda/attention_parts.hpp"
@@ -137,6 +138,8 @@ class Products {
 
   void run_backward(const void* probabilities, const std::uint8_t* mask, const void* output_gradient, void* to_queries,
                     void* to_keys, float* to_table) {
+    assert(by_rows_);  // made for what runs backwards
+    ProductRunner& by_rows = *by_rows_;
     started(device::split_heads(launch(), output_heads(), output_gradient, result_.data()));
     // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may use the room of the values.
     by_features_.run(device_, result_.data(), values_.data(), scores_.data());
@@ -147,7 +150,7 @@ class Products {
       started(device::mask(launch(), scores_.data(), mask, scores_.data(), score_items(), keeps));
       dropped = score_gradients_.data();
     }
-    by_rows_->run(device_, dropped, result_.data(), values_.data());
+    by_rows.run(device_, dropped, result_.data(), values_.data());
     started(device::join_heads(launch(), key_heads(1), values_.data(), to_keys));
     // What is hidden has a probability of zero, and so no gradient.
     started(device::softmax_backward(launch(), scores(is_plain() && s_.causal), probabilities, scores_.data(),
@@ -161,7 +164,7 @@ class Products {
     }
     by_keys_.run(device_, score_gradients_.data(), keys_.data(), result_.data());
     started(device::join_heads(launch(), query_heads(), result_.data(), to_queries));
-    by_rows_->run(device_, score_gradients_.data(), queries_.data(), keys_.data());
+    by_rows.run(device_, score_gradients_.data(), queries_.data(), keys_.data());
     started(device::join_heads(launch(), key_heads(0), keys_.data(), to_keys));
   }
 

@@ -51,7 +51,7 @@ struct Management::Library {
 namespace {
 
 struct Reason {
-  unsigned long long bit;
+  std::uint64_t bit;
   std::string_view name;
 };
 constexpr std::array<Reason, 9> reasons{{
@@ -68,7 +68,7 @@ constexpr std::array<Reason, 9> reasons{{
 
 }  // namespace
 
-std::string slowdown_names(unsigned long long bits) {
+std::string slowdown_names(std::uint64_t bits) {
   std::string names;
   for (const Reason& reason : reasons) {
     if ((bits & reason.bit) != 0) names += fmt::format("{}{}", names.empty() ? "" : ", ", reason.name);

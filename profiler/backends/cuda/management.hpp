@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +35,6 @@ class Management {
 };
 
 /// The names of the bits that NVML gives as reasons for lower clocks, `none` for 0. Bits without a name are left out.
-[[nodiscard]] std::string slowdown_names(unsigned long long bits);
+[[nodiscard]] std::string slowdown_names(std::uint64_t bits);
 
 }  // namespace ddl::cuda

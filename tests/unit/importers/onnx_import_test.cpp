@@ -293,6 +293,12 @@ TEST_CASE("an unknown operator is kept as a layer only where the user allows it 
   CHECK(read_back(kept).name == "mine");
   REQUIRE(kept.warnings.size() == 2);
   CHECK(kept.warnings.front().find("kept as an elementwise layer") != std::string::npos);
+  // Tokens are no tensor of the network yet: nothing is there that a layer could keep.
+  const std::string strange = bytes_of(
+      "g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { e = com.x.Gather(t, x) y = MatMul(e, w) }");
+  CHECK(error_of([&] {
+          static_cast<void>(import_onnx(strange, "net.onnx", {.allow_unknown = true, .name = "mine"}));
+        }).find("operators of 'com.x' are not understood") != std::string::npos);
 }
 
 TEST_CASE("names of layers are those of modules, and are unique") {

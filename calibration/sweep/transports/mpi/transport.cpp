@@ -78,14 +78,12 @@ class MpiTransport final : public Transport {
     std::vector<double> all(processes_.nodes().size());
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Iallgather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, MPI_COMM_WORLD, &request), "gathering times");
-    if (!idle) {
-      check(MPI_Wait(&request, MPI_STATUS_IGNORE), "gathering times");
-      return all;
-    }
-    for (int done = 0; done == 0;) {
+    for (int done = idle ? 0 : 1; done == 0;) {
       check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "gathering times");
       if (done == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
+    // Returns at once where a test has found it done.
+    check(MPI_Wait(&request, MPI_STATUS_IGNORE), "gathering times");
     return all;
   }
 
