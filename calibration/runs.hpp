@@ -36,6 +36,7 @@ struct MeasuredRun {
   std::optional<double> samples_averaged;
   std::string source_file, notes, includes_io, quality;
   std::string origin;  ///< `runs.csv:17`
+  friend auto operator<=>(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
 /// Names of the bundled tables of runs, sorted.

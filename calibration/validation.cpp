@@ -104,6 +104,18 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
   return summary;
 }
 
+namespace {
+
+/// A run without what no prediction depends on: repeats of a run are alike.
+MeasuredRun to_predict(MeasuredRun run) {
+  run.value = 0;
+  run.samples_averaged.reset();
+  for (std::string* said : {&run.set, &run.source_file, &run.notes, &run.quality, &run.origin}) said->clear();
+  return run;
+}
+
+}  // namespace
+
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
                     const ProfileChoice& profiles, const std::string& software, const std::string& by,
                     const BeforeRun& before_run) {
@@ -117,9 +129,17 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
   // Coefficients that are named belong to the machine that is named.
   const std::string others = coefficients == "none" ? coefficients : "";
   validation.warnings = predictor_on(machine, coefficients).profile_warnings();
+  std::map<MeasuredRun, std::size_t> known;  // cases of runs that are alike
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (before_run) before_run(i, runs.size());
     const MeasuredRun& run = runs[i];
+    const auto [alike, is_new] = known.try_emplace(to_predict(in_seconds(run)), validation.cases.size());
+    if (!is_new) {
+      ValidationCase repeat = validation.cases[alike->second];
+      repeat.run = in_seconds(run);
+      validation.cases.push_back(std::move(repeat));
+      continue;
+    }
     const bool is_here = run.machine.empty() || name_key(run.machine) == name_key(machine);
     try {
       RunPredictor& predictor = is_here ? predictor_on(machine, coefficients) : predictor_on(run.machine, others);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -108,7 +109,7 @@ class ChosenOfPlan {
   }
   /// Sets the choices that were made in `plan`, and leaves the others as they are.
   void apply(Plan& plan) const;
-  friend bool operator==(const ChosenOfPlan&, const ChosenOfPlan&) = default;
+  friend auto operator<=>(const ChosenOfPlan&, const ChosenOfPlan&) = default;
 
  private:
   std::array<std::optional<int>, plan_choice_count> values_;

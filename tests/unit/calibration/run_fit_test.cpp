@@ -146,6 +146,28 @@ TEST_CASE("a configuration is left out with all its repeats") {
   CHECK(before.cases[0].predicted->value() != Approx(one_repeat.cases[0].predicted->value()));
 }
 
+TEST_CASE("repeats of a run have its prediction, and measurements of their own") {
+  std::vector<MeasuredRun> runs = some_runs();
+  MeasuredRun repeat = runs.front();
+  repeat.value *= 2;
+  repeat.origin = "elsewhere.csv:7";
+  MeasuredRun other = runs.front();
+  other.precision = Precision::fp16;
+  runs.push_back(repeat);
+  runs.push_back(other);
+  const Validation together = validate(runs, "abci", "");
+  REQUIRE(together.cases.size() == runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Validation alone = validate(std::span(runs).subspan(i, 1), "abci", "");
+    CHECK(together.cases[i].run == alone.cases.front().run);
+    CHECK(together.cases[i].predicted == alone.cases.front().predicted);
+    CHECK(together.cases[i].ideal == alone.cases.front().ideal);
+    CHECK(together.cases[i].low == alone.cases.front().low);
+    CHECK(together.cases[i].error() == alone.cases.front().error());
+  }
+  CHECK(together.cases.back().predicted != together.cases.front().predicted);
+}
+
 TEST_CASE("who waits for predictions hears of every run") {
   const std::vector<MeasuredRun> runs = some_runs();
   std::vector<std::size_t> heard;
