@@ -313,6 +313,7 @@ void Study::use_software() {
   assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
   assumptions_.convolution_biases = software_.convolution_biases.value_or(assumptions_.convolution_biases);
   assumptions_.linear_biases = software_.linear_biases.value_or(assumptions_.linear_biases);
+  assumptions_.expert_biases = software_.expert_biases.value_or(assumptions_.expert_biases);
   assumptions_.selective = software_.selective.value_or(assumptions_.selective);
   if (software_.attention) assumptions_.attention = software_.attention;
   choose(assumptions_.update, spec_.update, software_.update);

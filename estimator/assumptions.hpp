@@ -117,6 +117,8 @@ struct Assumptions {
   bool own_half_norms = false;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< and of depthwise convolutions
+  /// Of the last layer of experts, whose biases are weighted by the router as their products are.
+  CompositeKernels expert_biases = CompositeKernels::fused;
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.

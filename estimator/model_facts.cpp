@@ -167,6 +167,14 @@ void find_experts(const Model& model, ModelFacts& facts) {
     });
     facts.in_experts.push_back(is_behind && layer.operation->type() != "combine");
   }
+  facts.weighs_bias.assign(model.layers.size(), false);
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() != "combine") continue;
+    const auto maker = static_cast<std::size_t>(layer.inputs.front());
+    const Layer& last = model.layers[maker];
+    facts.weighs_bias[maker] =
+        last.operation->experts() > 1 && last.operation->biases(last.input_shapes, last.output_shape) > 0;
+  }
   for (const Layer& layer : model.layers) {
     const std::int64_t experts = layer.operation->experts();
     if (experts <= 1) continue;

@@ -93,6 +93,8 @@ struct ModelFacts {
   double expert_parameters = 0;
   std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and their combination
   double trained_expert_parameters = 0;
+  /// The last layers of experts with biases, whose output is brought back to tokens: the router weighs their biases, too.
+  std::vector<bool> weighs_bias;
   /// What a context degree has to divide, so that all sequences have equal parts of which attention alone needs others; 0
   /// where something else does, or there are no sequences.
   std::int64_t context_units = 0;

@@ -109,6 +109,10 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.linear_biases = one_of<BiasKernels>(v, "linear_biases", bias_kernel_names);
        }},
+      {"expert_biases",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.expert_biases = one_of<CompositeKernels>(v, "expert_biases", composite_names);
+       }},
       {"selective_recompute",
        [](const YamlNode& v, SoftwareFile& s) {
          s.selective = one_of<SelectiveRecompute>(v, "selective_recompute", selective_recompute_names);

@@ -38,6 +38,24 @@ bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, Bias
   return kernels == BiasKernels::operators || (kernels == BiasKernels::gradients && pass != Pass::forward);
 }
 
+double weighted_bias_items(Pass pass, bool is_mixed) {
+  const double fp32 = is_mixed ? 2 : 1;         // items of the tensors' precision in one of fp32
+  const double copy = is_mixed ? fp32 + 1 : 0;  // one way or the other
+  switch (pass) {
+    case Pass::forward:
+      // p·b written; read with y, the sum written; joined.
+      return fp32 + (fp32 + 1 + fp32) + 2 * fp32 + copy;
+    case Pass::backward_data:
+      // Joined gradients of y; the product with b, and its sum.
+      return copy + copy + 2 + 3 * fp32;
+    case Pass::backward_weight:
+      return 3 * fp32;
+    case Pass::update:
+      break;
+  }
+  return 0;
+}
+
 KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format) {
   if (!has_matrix_units) return KernelKind::direct_convolution;
   if (format == MemoryFormat::channels_first) return KernelKind::grouped_convolution;

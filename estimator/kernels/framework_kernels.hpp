@@ -26,6 +26,13 @@ namespace ddl {
 /// Whether the framework launches this kernel of a bias.
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
 
+/// Items that operators move for each item y of an expert's output, where they weigh its bias b by the router's p and add
+/// it: p·b, the sum, the tensors of all experts joined, and in mixed precision all of that in fp32 and its copy in half
+/// precision; back the copy in fp32 and that of y's gradient, the joined gradients of y, the product with b, and its sum for
+/// p (with the data); the product with p, and its sum for b (with the weights) [NVIDIA/Megatron-LM core_v0.15.0,
+/// megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
+[[nodiscard]] double weighted_bias_items(Pass pass, bool is_mixed);
+
 /// The kind of kernel that runs a convolution of several groups, with more than one channel each. Without matrix units and
 /// in channels-last order it multiplies directly. Matrix units run groups one by one in channels-first order. In
 /// channels-last order they run those that a tile holds together: multiples of 32 groups of 4, 8, 16 or 32 channels, which

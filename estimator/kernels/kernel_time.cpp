@@ -84,6 +84,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     convolution_biases_ = assumptions.convolution_biases;
     linear_biases_ = assumptions.linear_biases;
   }
+  if (assumptions.expert_biases == CompositeKernels::operators) weighted_ = facts.weighs_bias;
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
@@ -226,6 +227,12 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
     const double items = static_cast<double>((pass == Pass::forward ? inputs.front() : output).items());
     works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
     works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
+  }
+  if (!weighted_.empty() && weighted_[layer]) {
+    const double moved = weighted_bias_items(pass, is_mixed(precision_));
+    if (moved > 0) {
+      works.push_back({.activation_items = moved * static_cast<double>(output.items()), .kind = KernelKind::elementwise});
+    }
   }
   if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;
   const Fusion& fusion = fusion_[layer];

@@ -119,8 +119,9 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   struct Times {
     Seconds forward{}, weights{}, data{};  ///< weights: with forward
   };
-  // By shapes, whether the layer is linear, and what is fused of it.
-  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * 10);
+  // By shapes, what is fused of the layer, whether it is linear, and whether its bias is weighted.
+  constexpr std::size_t fused_kinds = 5;
+  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * fused_kinds * 4);
   WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
     const Layer& layer = model.layers[i];
@@ -133,8 +134,10 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     };
     const Fusion& fusion = job_.facts.fusion[i];
     const std::size_t fused = fusion.input < 0 ? 0U : (fusion.input > 0 ? 3U : 1U) + (fusion.unwritten ? 1U : 0U);
-    std::optional<Times>& times =
-        classes[static_cast<std::size_t>(layer.shape_class) * 10 + fused * 2 + (job_.facts.is_linear[i] ? 1 : 0)];
+    std::optional<Times>& times = classes[((static_cast<std::size_t>(layer.shape_class) * fused_kinds + fused) * 2 +
+                                           (job_.facts.is_linear[i] ? 1 : 0)) *
+                                              2 +
+                                          (job_.facts.weighs_bias[i] ? 1 : 0)];
     if (!times) {
       const Seconds forward = time(Pass::forward);
       times = Times{forward, forward + time(Pass::backward_weight), time(Pass::backward_data)};

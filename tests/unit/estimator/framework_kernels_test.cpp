@@ -322,6 +322,40 @@ TEST_CASE("attention with sinks writes its scores where no fused kernel knows of
   CHECK(seen == 2);
 }
 
+TEST_CASE("operators weigh the biases of the experts' last layer alone") {
+  // Hidden and feed-forward sizes are the same: all three products of an expert have the same shapes.
+  const Model model = load_model("gpt-oss-20b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-h100").device;
+  Assumptions operators;
+  operators.expert_biases = CompositeKernels::operators;
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp8}) {
+    const KernelPrices fused(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, {}),
+        apart(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, operators);
+    int seen = 0;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const Layer& layer = model.layers[i];
+      const bool is_last = layer.name.ends_with("experts.down");
+      seen += is_last ? 1 : 0;
+      const auto more = [&](Pass pass) {
+        return (moved(apart, model, i, pass) - moved(fused, model, i, pass)) /
+               static_cast<double>(layer.output_shape.items());
+      };
+      // In half precision, of 2 bytes each: p·b 2; y 1, p·b 2, the sum 2; joined 2 and 2; copied 2 and 1. Back the copies 3
+      // and 3, the joined gradients 2, the product 4 and its sum 2; with the weights the product 4 and its sum 2.
+      const bool is_half = precision != Precision::fp32;
+      CHECK(more(Pass::forward) == Approx(!is_last ? 0 : is_half ? 14 : 6).margin(1e-9));
+      CHECK(more(Pass::backward_data) == Approx(!is_last ? 0 : is_half ? 14 : 5).margin(1e-9));
+      CHECK(more(Pass::backward_weight) == Approx(!is_last ? 0 : is_half ? 6 : 3).margin(1e-9));
+    }
+    CHECK(seen == 2);
+  }
+  // Experts without biases.
+  const Model without = load_model("qwen3-30b-a3b@layers=1");
+  const ModelFacts none = facts_of(without);
+  CHECK(std::count(none.weighs_bias.begin(), none.weighs_bias.end(), true) == 0);
+}
+
 TEST_CASE("a tensor that others read is written, however many kernels are fused") {
   // Residuals of a transformer: the norm reads the sum, and so does the next addition.
   const Model model = load_model("llama3-8b@layers=2");
