@@ -72,6 +72,14 @@ enum class CompositeKernels {
 };
 inline constexpr std::array<std::string_view, 2> composite_names{"fused", "operators"};
 
+/// What adds the biases of the last layer of experts, each times its token's weight.
+enum class ExpertBiases {
+  fused,           ///< the kernel before or behind
+  operators,       ///< operators, in the precision of training
+  fp32_operators,  ///< operators in fp32, as the weights of tokens are
+};
+inline constexpr std::array<std::string_view, 3> expert_bias_names{"fused", "operators", "fp32-operators"};
+
 /// Which kernels of its own a bias has.
 enum class BiasKernels {
   fused,      ///< none: those of its layer, or of what is joined with them, do its work
@@ -118,7 +126,7 @@ struct Assumptions {
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< and of depthwise convolutions
   /// Of the last layer of experts, whose biases are weighted by the router as their products are.
-  CompositeKernels expert_biases = CompositeKernels::fused;
+  ExpertBiases expert_biases = ExpertBiases::fused;
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.

@@ -170,9 +170,10 @@ void find_experts(const Model& model, ModelFacts& facts) {
   facts.weighs_bias.assign(model.layers.size(), false);
   for (const Layer& layer : model.layers) {
     if (layer.operation->type() != "combine") continue;
-    const auto maker = static_cast<std::size_t>(layer.inputs.front());
-    const Layer& last = model.layers[maker];
-    facts.weighs_bias[maker] =
+    const int maker = layer.inputs.front();
+    if (maker < 0) continue;
+    const Layer& last = model.layers[static_cast<std::size_t>(maker)];
+    facts.weighs_bias[static_cast<std::size_t>(maker)] =
         last.operation->experts() > 1 && last.operation->biases(last.input_shapes, last.output_shape) > 0;
   }
   for (const Layer& layer : model.layers) {

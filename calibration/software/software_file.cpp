@@ -111,7 +111,7 @@ const std::vector<RecipeKey>& recipe_keys() {
        }},
       {"expert_biases",
        [](const YamlNode& v, SoftwareFile& s) {
-         s.expert_biases = one_of<CompositeKernels>(v, "expert_biases", composite_names);
+         s.expert_biases = one_of<ExpertBiases>(v, "expert_biases", expert_bias_names);
        }},
       {"selective_recompute",
        [](const YamlNode& v, SoftwareFile& s) {

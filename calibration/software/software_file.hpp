@@ -25,7 +25,8 @@ struct SoftwareFile {
   std::optional<CrossEntropy> cross_entropy;
   std::optional<AttentionKernels> attention;
   std::optional<Fusing> fusing;
-  std::optional<CompositeKernels> composites, sinks, expert_biases;
+  std::optional<CompositeKernels> composites, sinks;
+  std::optional<ExpertBiases> expert_biases;
   std::optional<BiasKernels> convolution_biases, linear_biases;
   std::optional<SelectiveRecompute> selective;
   std::optional<UpdateImplementation> update;

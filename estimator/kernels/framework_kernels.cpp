@@ -38,18 +38,18 @@ bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, Bias
   return kernels == BiasKernels::operators || (kernels == BiasKernels::gradients && pass != Pass::forward);
 }
 
-double weighted_bias_items(Pass pass, bool is_mixed) {
-  const double fp32 = is_mixed ? 2 : 1;         // items of the tensors' precision in one of fp32
-  const double copy = is_mixed ? fp32 + 1 : 0;  // one way or the other
+double weighted_bias_items(Pass pass, bool in_fp32) {
+  const double item = in_fp32 ? 2 : 1;         // of the operators, in items of y
+  const double copy = in_fp32 ? item + 1 : 0;  // from one precision to the other
   switch (pass) {
     case Pass::forward:
-      // p·b written; read with y, the sum written; joined.
-      return fp32 + (fp32 + 1 + fp32) + 2 * fp32 + copy;
+      // p·b written; read with y, the sum written; joined; copied.
+      return item + (item + 1 + item) + 2 * item + copy;
     case Pass::backward_data:
-      // Joined gradients of y; the product with b, and its sum.
-      return copy + copy + 2 + 3 * fp32;
+      // Copied, and copied again for y; joined gradients of y; the product with b, and its sum.
+      return 2 * copy + 2 + 3 * item;
     case Pass::backward_weight:
-      return 3 * fp32;
+      return 3 * item;
     case Pass::update:
       break;
   }

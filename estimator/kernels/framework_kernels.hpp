@@ -27,11 +27,11 @@ namespace ddl {
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
 
 /// Items that operators move for each item y of an expert's output, where they weigh its bias b by the router's p and add
-/// it: p·b, the sum, the tensors of all experts joined, and in mixed precision all of that in fp32 and its copy in half
-/// precision; back the copy in fp32 and that of y's gradient, the joined gradients of y, the product with b, and its sum for
-/// p (with the data); the product with p, and its sum for b (with the weights) [NVIDIA/Megatron-LM core_v0.15.0,
-/// megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
-[[nodiscard]] double weighted_bias_items(Pass pass, bool is_mixed);
+/// it: p·b, the sum, and the tensors of all experts joined; back the joined gradients of y, the product of the gradient with
+/// b and its sum for p (with the data), and that with p and its sum for b (with the weights). `in_fp32`, p is in fp32 and y
+/// in half precision: so is all of that, and it is copied to half precision forward, back to fp32, and y's gradient to half
+/// precision [NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
+[[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
 
 /// The kind of kernel that runs a convolution of several groups, with more than one channel each. Without matrix units and
 /// in channels-last order it multiplies directly. Matrix units run groups one by one in channels-first order. In

@@ -84,7 +84,8 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     convolution_biases_ = assumptions.convolution_biases;
     linear_biases_ = assumptions.linear_biases;
   }
-  if (assumptions.expert_biases == CompositeKernels::operators) weighted_ = facts.weighs_bias;
+  if (assumptions.expert_biases != ExpertBiases::fused) weighted_ = facts.weighs_bias;
+  weighs_in_fp32_ = assumptions.expert_biases == ExpertBiases::fp32_operators && is_mixed(precision);
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
@@ -229,9 +230,13 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
     works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
   }
   if (!weighted_.empty() && weighted_[layer]) {
-    const double moved = weighted_bias_items(pass, is_mixed(precision_));
+    // A frozen bias, beside adapters, has no gradient.
+    const bool has_gradient = operation.frozen(inputs, output) == 0;
+    const double moved = pass == Pass::backward_weight && !has_gradient ? 0 : weighted_bias_items(pass, weighs_in_fp32_);
     if (moved > 0) {
-      works.push_back({.activation_items = moved * static_cast<double>(output.items()), .kind = KernelKind::elementwise});
+      Work beside{.activation_items = moved * static_cast<double>(output.items()), .kind = KernelKind::elementwise};
+      beside.is_separate = true;
+      works.push_back(beside);
     }
   }
   if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;

@@ -104,6 +104,7 @@ class KernelPrices {
   std::vector<Fusion> fusion_;   ///< by layer; empty where nothing is fused
   std::vector<bool> quantized_;  ///< by layer: kernels of their own make what its products read; empty: nobody's
   std::vector<bool> weighted_;   ///< by layer: operators weigh and add its bias; empty: nobody's
+  bool weighs_in_fp32_ = false;  ///< and do so in fp32
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;

@@ -58,7 +58,6 @@ const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, cons
   key_.clear();
   key_.push_back(context.at().shape_class);
   key_.push_back(context.facts.needs_input_gradient[index] ? 1 : 0);
-  key_.push_back(context.facts.weighs_bias[index] ? 1 : 0);
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
