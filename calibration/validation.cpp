@@ -23,6 +23,14 @@ std::optional<double> relative_error(const std::optional<Seconds>& predicted, do
 
 double accuracy(std::optional<double> error) { return error ? 1.0 - std::abs(*error) : 0.0; }
 
+/// A run without what no prediction depends on: repeats of a run are alike.
+MeasuredRun to_predict(MeasuredRun run) {
+  run.value = 0;
+  run.samples_averaged.reset();
+  for (std::string* said : {&run.set, &run.source_file, &run.notes, &run.quality, &run.origin}) said->clear();
+  return run;
+}
+
 }  // namespace
 
 std::optional<double> ValidationCase::error() const { return relative_error(predicted, run.value); }
@@ -103,18 +111,6 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
   summary.ideal_kendall_tau = kendall_tau_b(ideal);
   return summary;
 }
-
-namespace {
-
-/// A run without what no prediction depends on: repeats of a run are alike.
-MeasuredRun to_predict(MeasuredRun run) {
-  run.value = 0;
-  run.samples_averaged.reset();
-  for (std::string* said : {&run.set, &run.source_file, &run.notes, &run.quality, &run.origin}) said->clear();
-  return run;
-}
-
-}  // namespace
 
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
                     const ProfileChoice& profiles, const std::string& software, const std::string& by,

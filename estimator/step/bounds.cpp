@@ -134,10 +134,9 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     };
     const Fusion& fusion = job_.facts.fusion[i];
     const std::size_t fused = fusion.input < 0 ? 0U : (fusion.input > 0 ? 3U : 1U) + (fusion.unwritten ? 1U : 0U);
-    std::optional<Times>& times = classes[((static_cast<std::size_t>(layer.shape_class) * fused_kinds + fused) * 2 +
-                                           (job_.facts.is_linear[i] ? 1 : 0)) *
-                                              2 +
-                                          (job_.facts.weighs_bias[i] ? 1 : 0)];
+    const std::size_t of_products = (job_.facts.is_linear[i] ? 2U : 0U) + (job_.facts.weighs_bias[i] ? 1U : 0U);
+    std::optional<Times>& times =
+        classes[(static_cast<std::size_t>(layer.shape_class) * fused_kinds + fused) * 4 + of_products];
     if (!times) {
       const Seconds forward = time(Pass::forward);
       times = Times{forward, forward + time(Pass::backward_weight), time(Pass::backward_data)};

@@ -213,8 +213,8 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
-  bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, weighs_bias,
-      first, keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
+  bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< by input
   std::vector<bool> reads_wide;          ///< by input
@@ -341,7 +341,6 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           producer >= 0 && layers[static_cast<std::size_t>(producer)].auxiliary,
                           facts.needs_input_gradient[i],
                           facts.sends_input_gradient[i],
-                          facts.weighs_bias[i],
                           producer < 0,
                           index == facts.batch_keeper,
                           index == facts.last_matrix,
