@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "estimator/coefficients.hpp"
+#include "estimator/inputs/coefficients.hpp"
 
 namespace ddl {
 

@@ -5,8 +5,8 @@
 
 #include "calibration/citations.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/learned.hpp"
-#include "estimator/uncertainty/sensitivity.hpp"
+#include "estimator/inputs/learned.hpp"
+#include "estimator/inputs/sensitivity.hpp"
 
 namespace ddl {
 

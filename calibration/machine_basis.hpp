@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "calibration/machine_reader.hpp"
-#include "estimator/coefficients.hpp"
+#include "estimator/inputs/coefficients.hpp"
 
 namespace ddl {
 

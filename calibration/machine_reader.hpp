@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/machine.hpp"
+#include "estimator/inputs/machine.hpp"
 
 namespace ddl {
 

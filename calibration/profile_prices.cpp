@@ -16,9 +16,9 @@
 #include "core/data_directory.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "estimator/memory/fresh_memory.hpp"
-#include "estimator/model_facts.hpp"
 #include "profiler/backends.hpp"
 #include "profiler/sequence.hpp"
 

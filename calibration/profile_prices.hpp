@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/measured_kernels.hpp"
-#include "estimator/machine.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/profile_file.hpp"
 

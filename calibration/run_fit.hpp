@@ -10,7 +10,7 @@
 
 #include "calibration/run_prediction.hpp"
 #include "calibration/validation.hpp"
-#include "estimator/coefficients.hpp"
+#include "estimator/inputs/coefficients.hpp"
 #include "estimator/step/step.hpp"
 
 namespace ddl {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/assumptions.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/inputs/assumptions.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "calibration/sweep/contention_sweep.hpp"
-#include "estimator/coefficients.hpp"
-#include "estimator/machine.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/machine.hpp"
 
 namespace ddl {
 

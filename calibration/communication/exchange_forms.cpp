@@ -139,7 +139,7 @@ Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double byt
 
 }  // namespace
 
-// The formulas are those of estimator/exchanges/collective.hpp without adding, which is not told apart from β. Of an
+// The formulas are those of estimator/inputs/collective.hpp without adding, which is not told apart from β. Of an
 // Allreduce the ring and all that follows have two halves, a Reduce-scatter and an Allgather. [BH18] §2; pipelined trees:
 // [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
 Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes) {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/coefficients.hpp"
-#include "estimator/exchanges/collective.hpp"
-#include "estimator/machine.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/collective.hpp"
+#include "estimator/inputs/machine.hpp"
 
 namespace ddl {
 

@@ -8,7 +8,7 @@
 
 #include "calibration/communication/measured_exchange.hpp"
 #include "core/quantity.hpp"
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/inputs/collective.hpp"
 
 namespace ddl {
 

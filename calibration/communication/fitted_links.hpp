@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "estimator/coefficients.hpp"
-#include "estimator/exchanges/measured_exchanges.hpp"
-#include "estimator/machine.hpp"
-#include "estimator/step/explanation.hpp"
+#include "estimator/explain/explanation.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/machine.hpp"
+#include "estimator/inputs/measured_exchanges.hpp"
 
 namespace ddl {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/exchanges/measured_exchanges.hpp"
+#include "estimator/inputs/measured_exchanges.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calibration/communication/measured_exchange.hpp"
-#include "estimator/exchanges/measured_exchanges.hpp"
+#include "estimator/inputs/measured_exchanges.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/inputs/collective.hpp"
 
 namespace ddl {
 

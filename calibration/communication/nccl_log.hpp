@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/inputs/collective.hpp"
 
 namespace ddl {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/inputs/collective.hpp"
 
 namespace ddl {
 

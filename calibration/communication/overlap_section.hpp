@@ -4,7 +4,7 @@
 #include <string>
 
 #include "calibration/sweep/overlap_sweep.hpp"
-#include "estimator/coefficients.hpp"
+#include "estimator/inputs/coefficients.hpp"
 
 namespace ddl {
 

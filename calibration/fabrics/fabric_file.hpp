@@ -6,7 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/exchanges/library.hpp"
+#include "estimator/inputs/collective_library.hpp"
 
 namespace ddl {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/device_kernels.hpp"
-#include "estimator/machine.hpp"
 
 namespace ddl {
 

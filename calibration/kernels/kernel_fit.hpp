@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "calibration/kernels/kernel_sample.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/device_kernels.hpp"
-#include "estimator/machine.hpp"
 
 namespace ddl {
 

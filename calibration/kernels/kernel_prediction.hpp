@@ -9,10 +9,10 @@
 
 #include "calibration/profile_prices.hpp"
 #include "core/quantity.hpp"
-#include "estimator/coefficients.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/provenance.hpp"
-#include "estimator/machine.hpp"
 #include "model_zoo/problem.hpp"
 
 namespace ddl {

@@ -8,8 +8,8 @@
 
 #include "calibration/kernels/kernel_sample.hpp"
 #include "core/quantity.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/provenance.hpp"
-#include "estimator/machine.hpp"
 
 namespace ddl {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/assumptions.hpp"
-#include "estimator/plan/plan_choice.hpp"
-#include "estimator/software.hpp"
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/software.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 
 #include "calibration/citations.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/software.hpp"
+#include "estimator/inputs/software.hpp"
 
 namespace ddl {
 

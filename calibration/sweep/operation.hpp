@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "calibration/communication/measured_exchange.hpp"
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/inputs/collective.hpp"
 
 namespace ddl {
 

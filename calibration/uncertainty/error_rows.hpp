@@ -6,7 +6,7 @@
 
 #include "calibration/runs.hpp"
 #include "calibration/study.hpp"
-#include "estimator/uncertainty/sensitivity.hpp"
+#include "estimator/inputs/sensitivity.hpp"
 
 namespace ddl {
 

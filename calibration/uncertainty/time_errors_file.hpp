@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/uncertainty/time_errors.hpp"
+#include "estimator/inputs/time_errors.hpp"
 
 namespace ddl {
 

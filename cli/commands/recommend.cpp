@@ -37,7 +37,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
-#include "estimator/kernels/unmeasured.hpp"
+#include "estimator/explain/unmeasured.hpp"
 #include "estimator/search/memory_check.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/model.hpp"

@@ -17,7 +17,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "core/units.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/schedules/schedule.hpp"
 
 namespace ddl {

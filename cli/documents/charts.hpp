@@ -6,9 +6,9 @@
 
 #include "calibration/study.hpp"
 #include "cli/documents/document.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/explanation.hpp"
 
 namespace ddl {
 

@@ -16,7 +16,7 @@
 #include "cli/options/plan_file.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 
 namespace ddl {
 namespace {

@@ -8,7 +8,7 @@
 #include "calibration/study.hpp"
 #include "cli/documents/document.hpp"
 #include "cli/options/train_tokens.hpp"
-#include "estimator/step/comparison.hpp"
+#include "estimator/explain/comparison.hpp"
 
 namespace ddl {
 

@@ -22,8 +22,8 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/statistics.hpp"
 #include "core/units.hpp"
+#include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_prices.hpp"
-#include "estimator/memory/fresh_memory.hpp"
 #include "profiler/backend_options.hpp"
 
 namespace ddl {

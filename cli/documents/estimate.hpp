@@ -12,8 +12,8 @@
 #include "cli/documents/document.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/explanation.hpp"
 
 namespace ddl {
 

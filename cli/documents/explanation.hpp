@@ -6,7 +6,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/documents/document.hpp"
-#include "estimator/step/explanation.hpp"
+#include "estimator/explain/explanation.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/machine.hpp"
+#include "estimator/inputs/machine.hpp"
 
 namespace ddl {
 

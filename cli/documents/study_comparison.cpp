@@ -19,7 +19,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "estimator/step/comparison.hpp"
+#include "estimator/explain/comparison.hpp"
 
 namespace ddl {
 namespace {

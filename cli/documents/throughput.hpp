@@ -5,7 +5,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/options/train_tokens.hpp"
-#include "estimator/step/throughput.hpp"
+#include "estimator/explain/throughput.hpp"
 
 namespace ddl {
 

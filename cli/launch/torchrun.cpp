@@ -7,7 +7,7 @@
 #include "cli/launch/network_of.hpp"
 #include "cli/launch/scripts.hpp"
 #include "cli/options/shell_words.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {

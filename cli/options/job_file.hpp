@@ -9,7 +9,7 @@
 #include "calibration/study.hpp"
 #include "core/margin.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/assumptions.hpp"
+#include "estimator/inputs/assumptions.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

@@ -14,7 +14,7 @@
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 
 namespace ddl {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/options/command_line.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/options/study_options.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {

@@ -11,7 +11,7 @@
 #include "cli/report.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "estimator/model_facts.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "model_zoo/update_list.hpp"
 #include "profiler/backends.hpp"
 #include "profiler/profile_file.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "estimator/step/findings.hpp"
+#include "estimator/explain/findings.hpp"
 
 namespace ddl {
 

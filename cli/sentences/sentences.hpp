@@ -3,8 +3,8 @@
 #include <string>
 
 #include "calibration/run_prediction.hpp"
-#include "estimator/step/comparison.hpp"
-#include "estimator/step/findings.hpp"
+#include "estimator/explain/comparison.hpp"
+#include "estimator/explain/findings.hpp"
 
 namespace ddl {
 

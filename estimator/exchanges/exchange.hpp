@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/assumptions.hpp"
-#include "estimator/coefficients.hpp"
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/library.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/group.hpp"
 #include "estimator/exchanges/topology/contention.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/coefficients.hpp"
 
 namespace ddl {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "core/quantity.hpp"
-#include "estimator/assumptions.hpp"
-#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/coefficients.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

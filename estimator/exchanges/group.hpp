@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "estimator/machine.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "estimator/assumptions.hpp"
-#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
-#include "estimator/machine.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

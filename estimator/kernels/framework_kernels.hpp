@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "estimator/assumptions.hpp"
-#include "estimator/machine.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "model_zoo/operation.hpp"
 
 namespace ddl {

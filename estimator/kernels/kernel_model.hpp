@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/assumptions.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/device_kernels.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
-#include "estimator/machine.hpp"
 
 namespace ddl {
 

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/assumptions.hpp"
-#include "estimator/coefficients.hpp"
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/measured_prices.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
-#include "estimator/machine.hpp"
-#include "estimator/model_facts.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/quantity.hpp"
-#include "estimator/machine.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "model_zoo/operation.hpp"
 
 namespace ddl {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "estimator/memory/fresh_memory.hpp"
 
 namespace ddl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "estimator/kernels/priced_kernel.hpp"
-#include "estimator/memory/shard_memory.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "model_zoo/update_list.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/coefficients.hpp"
+#include "estimator/inputs/coefficients.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/problem.hpp"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/layers/layer_costs.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/step/layer_costs.hpp"
 
 namespace ddl {
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/layers/layer_costs.hpp"
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/step/layer_costs.hpp"
 
 namespace ddl {
 

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/memory/layer_memory.hpp"
+#include "estimator/layers/layer_costs.hpp"
+#include "estimator/layers/layer_memory.hpp"
+#include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_tally.hpp"
-#include "estimator/memory/shard_memory.hpp"
-#include "estimator/step/layer_costs.hpp"
-#include "estimator/step/recomputed_layers.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {
 

@@ -7,9 +7,9 @@
 
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
-#include "estimator/memory/shard_memory.hpp"
 #include "estimator/memory/stage_requests.hpp"
 #include "estimator/step/host_traffic.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/job.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/layers/layer_costs.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/out_of_core/chain.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/step/layer_costs.hpp"
 
 namespace ddl {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "estimator/facts/recompute_modules.hpp"
 #include "estimator/plan/mesh.hpp"
-#include "estimator/plan/recompute_modules.hpp"
 #include "model_zoo/optimizer.hpp"
 #include "model_zoo/precision.hpp"
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "estimator/model_facts.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/search/search.hpp"
 

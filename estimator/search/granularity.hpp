@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/step/layer_costs.hpp"
+#include "estimator/layers/layer_costs.hpp"
 
 namespace ddl {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/memory/verdict.hpp"
-#include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/step/estimate.hpp"
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/inputs/time_errors.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/uncertainty/time_errors.hpp"
 
 namespace ddl {
 

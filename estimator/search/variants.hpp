@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/model_facts.hpp"
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/plan/plan_choice.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {

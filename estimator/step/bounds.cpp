@@ -5,19 +5,19 @@
 #include <optional>
 #include <utility>
 
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "estimator/memory/shard_memory.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/layers/pipeline.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/expert_overlap.hpp"
-#include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "estimator/strategies/tensor.hpp"

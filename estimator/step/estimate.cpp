@@ -4,18 +4,18 @@
 #include <cmath>
 #include <utility>
 
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "estimator/memory/shard_memory.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/host_traffic.hpp"
-#include "estimator/step/pipeline.hpp"
-#include "estimator/step/recomputed_layers.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/step/updates.hpp"
 #include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 
@@ -32,20 +32,6 @@ Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
 }
 
 }  // namespace
-
-Seconds launch_overhead(const Job& job) {
-  if (!job.assumptions.host_launch) return Seconds{};
-  if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
-  // Whole steps that were measured have it in them.
-  switch (job.kernels.origin()) {
-    case KernelBasis::fitted:
-    case KernelBasis::transferred:
-    case KernelBasis::roofline:
-      return job.machine.device.launch_overhead.value_or(Seconds{});
-    default:
-      return Seconds{};
-  }
-}
 
 Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
   const Job& job = job_;

@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/inputs/time_errors.hpp"
+#include "estimator/layers/layer_costs.hpp"
+#include "estimator/layers/pipeline.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/memory/verdict.hpp"
+#include "estimator/plan/limit.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/search/limit.hpp"
-#include "estimator/step/layer_costs.hpp"
-#include "estimator/step/pipeline.hpp"
 #include "estimator/step/step.hpp"
 #include "estimator/step/step_timeline.hpp"
-#include "estimator/uncertainty/time_errors.hpp"
 
 namespace ddl {
 
@@ -51,10 +51,6 @@ struct Estimate {
 };
 
 struct Explanation;
-
-/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the data sheet if kernels are
-/// priced by the data sheet. Returns zero if the assumptions leave it out.
-[[nodiscard]] Seconds launch_overhead(const Job& job);
 
 /// Prices plans of one job. It stores what plans have in common: plans that differ only in schedule or sharding share the
 /// prices of their layers. Several threads must not use it at once.

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "estimator/job.hpp"
+#include "estimator/inputs/software.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/layers/layer_costs.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/software.hpp"
-#include "estimator/step/layer_costs.hpp"
 #include "estimator/step/step.hpp"
 
 // All-to-alls of experts that run beside the computing of another micro-batch.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/quantity.hpp"
-#include "estimator/job.hpp"
+#include "estimator/layers/job.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/inputs/coefficients.hpp"
 #include "estimator/step/term.hpp"
 
 namespace ddl {

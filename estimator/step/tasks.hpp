@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "estimator/layers/layer_costs.hpp"
 #include "estimator/schedules/schedule.hpp"
-#include "estimator/step/layer_costs.hpp"
 #include "estimator/step/step.hpp"
 
 namespace ddl {

@@ -6,7 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/exchange.hpp"
-#include "estimator/learned.hpp"
+#include "estimator/inputs/learned.hpp"
 
 namespace ddl {
 

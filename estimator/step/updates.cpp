@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"

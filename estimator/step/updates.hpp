@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "estimator/job.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/layers/layer_costs.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/step/layer_costs.hpp"
 #include "estimator/step/step.hpp"
 
 namespace ddl {

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "estimator/exchanges/collective.hpp"
 #include "estimator/exchanges/exchange.hpp"
+#include "estimator/inputs/collective.hpp"
 
 namespace ddl {
 

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/assumptions.hpp"
-#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
-#include "estimator/model_facts.hpp"
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/plan/limit.hpp"
 #include "estimator/plan/plan.hpp"
-#include "estimator/search/limit.hpp"
 #include "estimator/strategies/layout.hpp"
 #include "estimator/strategies/replicated_layers.hpp"
 

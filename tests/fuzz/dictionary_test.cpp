@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/source_text.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/plan/axis.hpp"
-#include "estimator/plan/plan_choice.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

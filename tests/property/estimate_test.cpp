@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "calibration/uncertainty/time_errors_file.hpp"
-#include "estimator/step/explanation.hpp"
-#include "estimator/step/throughput.hpp"
+#include "estimator/explain/explanation.hpp"
+#include "estimator/explain/throughput.hpp"
 #include "model_zoo/packed_sequences.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

@@ -1,5 +1,5 @@
 // What an explanation says of the parts of an estimate adds up to the estimate, whatever the model and the plan.
-#include "estimator/step/explanation.hpp"
+#include "estimator/explain/explanation.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/sentences/sentences.hpp"
-#include "estimator/step/comparison.hpp"
+#include "estimator/explain/comparison.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"

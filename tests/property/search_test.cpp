@@ -13,9 +13,9 @@
 
 #include "calibration/machine_reader.hpp"
 #include "estimator/exchanges/topology/network.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"

@@ -8,8 +8,8 @@
 #include <Eigen/Dense>
 #include <unsupported/Eigen/AutoDiff>
 
+#include "estimator/explain/explanation.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"

@@ -22,7 +22,7 @@
 #include <fmt/format.h>
 
 #include "cli/sentences/sentences.hpp"
-#include "estimator/step/pipeline.hpp"
+#include "estimator/layers/pipeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 

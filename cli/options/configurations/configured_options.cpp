@@ -9,7 +9,7 @@
 #include "calibration/software/software_file.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/formats.hpp"
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {

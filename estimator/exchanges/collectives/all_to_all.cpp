@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 
 namespace ddl {
 

@@ -1,4 +1,4 @@
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 
 namespace ddl {
 namespace {

@@ -1,4 +1,4 @@
-#include "estimator/exchanges/library.hpp"
+#include "estimator/exchanges/collectives/library.hpp"
 
 #include <algorithm>
 #include <cmath>

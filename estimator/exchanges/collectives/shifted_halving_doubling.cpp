@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 
 namespace ddl {
 

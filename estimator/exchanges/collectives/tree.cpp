@@ -1,5 +1,5 @@
-#include "estimator/exchanges/collective.hpp"
 #include "estimator/exchanges/collectives/rounds.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 
 namespace ddl {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/coefficients.hpp"
-#include "estimator/exchanges/collective.hpp"
 #include "estimator/exchanges/group.hpp"
-#include "estimator/machine.hpp"
+#include "estimator/inputs/coefficients.hpp"
+#include "estimator/inputs/collective.hpp"
+#include "estimator/inputs/machine.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 
 #include "calibration/communication/fit.hpp"
 #include "calibration/communication/fit_plot.hpp"
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 #include "measured_series.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

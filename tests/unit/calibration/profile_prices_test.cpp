@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "calibration/study.hpp"
+#include "estimator/explain/unmeasured.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "estimator/kernels/unmeasured.hpp"
 #include "model_zoo/update_list.hpp"
 #include "profiler/backends/simulated/backend.hpp"
 #include "profiler/problems.hpp"

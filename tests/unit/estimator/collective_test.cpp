@@ -1,11 +1,10 @@
-#include "estimator/exchanges/collective.hpp"
-
 #include <array>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "estimator/exchanges/collectives/times.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "estimator/step/comparison.hpp"
+#include "estimator/explain/comparison.hpp"
 
 #include "tests/catch.hpp"
 

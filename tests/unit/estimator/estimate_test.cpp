@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "estimator/exchanges/group.hpp"
-#include "estimator/step/explanation.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "estimator/explain/explanation.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

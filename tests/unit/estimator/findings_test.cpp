@@ -1,4 +1,4 @@
-#include "estimator/step/findings.hpp"
+#include "estimator/explain/findings.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -4,9 +4,9 @@
 
 #include "calibration/machine_reader.hpp"
 #include "calibration/study.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
-#include "estimator/model_facts.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "estimator/memory/fresh_memory.hpp"
+#include "estimator/kernels/fresh_memory.hpp"
 
 #include <string>
 

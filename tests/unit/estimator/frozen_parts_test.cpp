@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
+#include "estimator/explain/throughput.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/throughput.hpp"
 #include "model_zoo/trained_parts.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/step/layer_costs.hpp"
+#include "estimator/layers/layer_costs.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "estimator/model_facts.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -1,4 +1,4 @@
-#include "estimator/step/layer_runs.hpp"
+#include "estimator/layers/layer_runs.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,10 +1,10 @@
-#include "estimator/exchanges/library.hpp"
+#include "estimator/exchanges/collectives/library.hpp"
 
 #include <cmath>
 
-#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/exchanges/lone_exchange.hpp"
+#include "estimator/inputs/coefficients.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -1,4 +1,4 @@
-#include "estimator/search/limit.hpp"
+#include "estimator/plan/limit.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "estimator/exchanges/measured_exchanges.hpp"
+#include "estimator/inputs/measured_exchanges.hpp"
 
 #include <algorithm>
 #include <cmath>

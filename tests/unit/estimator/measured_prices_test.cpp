@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/machine.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "tests/catch.hpp"
 
 namespace {

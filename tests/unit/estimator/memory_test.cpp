@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "estimator/memory/shard_memory.hpp"
-#include "estimator/step/pipeline.hpp"
+#include "estimator/layers/pipeline.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -1,4 +1,4 @@
-#include "estimator/model_facts.hpp"
+#include "estimator/facts/model_facts.hpp"
 
 #include <algorithm>
 #include <ctime>

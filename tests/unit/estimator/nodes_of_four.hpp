@@ -1,6 +1,6 @@
 #pragma once
 
-#include "estimator/machine.hpp"
+#include "estimator/inputs/machine.hpp"
 
 namespace ddl {
 

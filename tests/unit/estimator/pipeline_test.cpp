@@ -1,4 +1,4 @@
-#include "estimator/step/pipeline.hpp"
+#include "estimator/layers/pipeline.hpp"
 
 #include <algorithm>
 #include <array>

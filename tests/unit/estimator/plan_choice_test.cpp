@@ -1,4 +1,4 @@
-#include "estimator/plan/plan_choice.hpp"
+#include "estimator/choices/plan_choice.hpp"
 
 #include <set>
 #include <string>

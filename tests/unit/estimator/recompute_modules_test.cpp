@@ -1,11 +1,11 @@
-#include "estimator/plan/recompute_modules.hpp"
+#include "estimator/facts/recompute_modules.hpp"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "estimator/facts/module_layers.hpp"
 #include "estimator/memory/memory.hpp"
-#include "estimator/module_layers.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

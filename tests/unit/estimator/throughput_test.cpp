@@ -1,4 +1,4 @@
-#include "estimator/step/throughput.hpp"
+#include "estimator/explain/throughput.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "estimator/uncertainty/time_errors.hpp"
+#include "estimator/inputs/time_errors.hpp"
 
 #include <cmath>
 #include <random>

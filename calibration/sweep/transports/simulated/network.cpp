@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
-#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/collectives/times.hpp"
 
 namespace ddl {
 namespace {

@@ -21,7 +21,7 @@ struct SimulatedProtocol {
 };
 
 /// A network that does not exist, of which everything is known: pairs take α + mβ, collectives what the closed forms of
-/// estimator/exchanges/collective.hpp say of rings, pairwise exchanges and trees on the level that their group crosses.
+/// estimator/inputs/collective.hpp say of rings, pairwise exchanges and trees on the level that their group crosses.
 /// A group has as many rails as ranks on a node; groups beyond the rails of a node share them. Times are multiplied with a
 /// log-normal factor of median one; no clock is read.
 struct SimulatedNetwork {

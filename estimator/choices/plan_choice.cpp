@@ -1,0 +1,448 @@
+#include "estimator/choices/plan_choice.hpp"
+
+#include <algorithm>
+
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/context.hpp"
+#include "estimator/strategies/expert.hpp"
+#include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/tensor.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 4> zero_names{"0", "1", "2", "3"};
+
+/// The names of numbers from 1 on.
+const std::array<std::string, most_virtual_stages>& counts() {
+  static const std::array<std::string, most_virtual_stages> names = [] {
+    std::array<std::string, most_virtual_stages> made;
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = std::to_string(i + 1);
+    return made;
+  }();
+  return names;
+}
+
+/// The names of numbers from 0 on.
+const std::vector<std::string>& sizes() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (int i = 0; i <= std::max(most_shard_group, most_recompute_blocks); ++i) made.push_back(std::to_string(i));
+    return made;
+  }();
+  return names;
+}
+
+/// The names of all sets of modules, by their numbers.
+std::string_view modules_name(int value) {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (int i = 0; i <= RecomputeModules::last_number; ++i) made.push_back(to_string(RecomputeModules::numbered(i)));
+    return made;
+  }();
+  return names[static_cast<std::size_t>(value)];
+}
+
+std::string_view size_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
+std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
+std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
+std::string_view negated_flag_name(int value) { return value == 0 ? "yes" : "no"; }
+std::string_view offload_name(int value) { return to_string(static_cast<Offload>(value)); }
+std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
+std::string_view zero_name(int value) { return zero_names[static_cast<std::size_t>(value)]; }
+std::string_view context_exchange_name(int value) { return to_string(static_cast<ContextExchange>(value)); }
+std::string_view recompute_name(int value) { return to_string(static_cast<Recompute>(value)); }
+
+const std::array<PlanChoiceRow, plan_choice_count>& table() {
+  static const std::array<PlanChoiceRow, plan_choice_count> rows{{
+      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages to come [Nar21, section 2.2],
+      // the
+      // others of as many as there are stages, or one more.
+      {.choice = PlanChoice::schedule,
+       .key = "schedule",
+       .option = "schedule",
+       .meaning = "the pipeline schedule",
+       .noun = "schedule",
+       .last = static_cast<int>(all_schedules().size()) - 1,
+       .first_number = std::nullopt,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = static_cast<int>(Schedule::gpipe),
+       .beyond_ideal = "",
+       .separator = " ",
+       .name = schedule_name,
+       .words = [](int value) { return std::string(schedule_name(value)); },
+       .sign = [](int value) { return value == 0 ? std::string() : std::string(schedule_name(value)); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return may_schedule(facts, plan, static_cast<Schedule>(value)); },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.schedule); },
+       .set = [](Plan& plan, int value) { plan.schedule = static_cast<Schedule>(value); }},
+      {.choice = PlanChoice::virtual_stages,
+       .key = "virtual_stages",
+       .option = "virtual-stages",
+       .meaning = "the number of stretches of layers on each stage of a pipeline",
+       .noun = "number of virtual stages",
+       .last = most_virtual_stages - 1,
+       .first_number = 1,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "interleaved stages",
+       .separator = " ",
+       .name = virtual_stages_name,
+       .words = [](int value) { return value == 0 ? std::string() : "vp" + std::to_string(value + 1); },
+       .sign = [](int value) { return value == 0 ? std::string() : "v" + std::to_string(value + 1); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_interleave(facts, plan, value + 1); },
+       .get = [](const Plan& plan) { return plan.virtual_stages - 1; },
+       .set = [](Plan& plan, int value) { plan.virtual_stages = value + 1; }},
+      {.choice = PlanChoice::zero,
+       .key = "zero_stage",
+       .option = "zero",
+       .meaning = "the ZeRO stage",
+       .noun = "stage of ZeRO",
+       .last = 3,
+       .first_number = 0,
+       .divides_layers = false,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = zero_name,
+       .words = [](int value) { return value == 0 ? std::string() : "ZeRO-" + std::string(zero_name(value)); },
+       .sign = [](int value) { return value == 0 ? std::string() : "z" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
+       .possible = nullptr,
+       .get = [](const Plan& plan) { return plan.zero_stage; },
+       .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
+      // Frameworks have it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. Whoever asks has it with
+      // others.
+      {.choice = PlanChoice::shard_group,
+       .key = "shard_group",
+       .option = "shard-group",
+       .meaning = "the number of ranks among which ZeRO shards, of which further groups have copies (HSDP); 0 is all",
+       .noun = "size of a shard group",
+       .last = most_shard_group,
+       .first_number = 0,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = size_name,
+       .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
+       .sign = [](int value) { return value == 0 ? std::string() : "g" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             return value == 0 || (plan.zero_stage == 3 && plan.secondary_shards <= 1 && value < plan.mesh[Axis::data] &&
+                                   plan.mesh[Axis::data] % value == 0);
+           },
+       .get = [](const Plan& plan) { return plan.shard_group; },
+       .set = [](Plan& plan, int value) { plan.shard_group = value; }},
+      {.choice = PlanChoice::reshard,
+       .key = "reshard_after_forward",
+       .option = "reshard-after-forward",
+       .meaning = "whether ZeRO-3 gathers weights for backward again",
+       .noun = "resharding after forward",
+       .last = 1,
+       .first_number = std::nullopt,
+       .is_searched = false,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = negated_flag_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("weights kept after forward"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "kw"); },
+       .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
+       .possible = [](const ModelFacts&, const Plan& plan, int value) { return value == 0 || plan.zero_stage == 3; },
+       .get = [](const Plan& plan) { return plan.reshard ? 0 : 1; },
+       .set = [](Plan& plan, int value) { plan.reshard = value == 0; }},
+      // DeepSpeed has no second copy where it is sharded among one rank, its default.
+      {.choice = PlanChoice::secondary_shards,
+       .key = "secondary_shards",
+       .option = "secondary-shards",
+       .meaning = "the number of ranks among which ZeRO-3 shards a second copy of weights (hpZ); 0 or 1 is none",
+       .noun = "number of secondary shards",
+       .last = most_shard_group,
+       .first_number = 0,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = size_name,
+       .words = [](int value) { return value <= 1 ? std::string() : "hpZ groups of " + std::to_string(value); },
+       .sign = [](int value) { return value <= 1 ? std::string() : "hp" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             return value <= 1 || (plan.may_have_second_copy() && plan.mesh[Axis::data] % value == 0);
+           },
+       .counts = [](const Plan& plan) { return plan.zero_stage == 3; },
+       .get = [](const Plan& plan) { return plan.secondary_shards; },
+       .set = [](Plan& plan, int value) { plan.secondary_shards = value; }},
+      {.choice = PlanChoice::recompute,
+       .key = "recompute",
+       .option = "recompute",
+       .meaning = "recomputation",
+       .noun = "recompute",
+       .last = static_cast<int>(Recompute::full),
+       .first_number = std::nullopt,
+       .divides_layers = false,
+       .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
+       .beyond_ideal = "recomputation",
+       .separator = ", ",
+       .name = recompute_name,
+       .words =
+           [](int value) {
+             return value == 0
+                        ? std::string()
+                        : std::string(value == static_cast<int>(Recompute::full) ? "recompute" : "selective recompute");
+           },
+       .sign =
+           [](int value) {
+             return std::string(value == 0 ? "" : value == static_cast<int>(Recompute::full) ? "ac" : "sac");
+           },
+       .matters = [](const Mesh&) { return true; },
+       .possible = [](const ModelFacts& facts, const Plan&,
+                      int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
+       .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
+      {.choice = PlanChoice::recompute_blocks,
+       .key = "recompute_blocks",
+       .option = "recompute-blocks",
+       .meaning = "the number of blocks that full recomputation computes again, the first of each stage; 0 is all",
+       .noun = "number of recomputed blocks",
+       .last = most_recompute_blocks,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = false,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "recomputation",
+       .separator = " of ",
+       .name = size_name,
+       .words = [](int value) { return value == 0 ? std::string() : "the first " + std::to_string(value) + " blocks"; },
+       .sign = [](int value) { return value == 0 ? std::string() : "b" + std::to_string(value); },
+       .matters = [](const Mesh&) { return true; },
+       .possible = [](const ModelFacts&, const Plan& plan,
+                      int value) { return value == 0 || plan.recompute == Recompute::full; },
+       .counts = [](const Plan& plan) { return plan.recompute == Recompute::full; },
+       .get = [](const Plan& plan) { return plan.recompute_blocks; },
+       .set = [](Plan& plan, int value) { plan.recompute_blocks = value; }},
+      {.choice = PlanChoice::recompute_modules,
+       .key = "recompute_modules",
+       .option = "recompute-modules",
+       .meaning = "what selective recomputation computes again",
+       .noun = "set of modules",
+       .last = RecomputeModules::last_number,
+       .first_number = std::nullopt,
+       .is_searched = false,
+       .parts = recompute_module_names,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "recomputation",
+       .separator = " of ",
+       .name = modules_name,
+       .words = [](int value) { return value == 0 ? std::string() : to_string(RecomputeModules::numbered(value), " and "); },
+       .sign = [](int value) { return value == 0 ? std::string() : std::string(modules_name(value)); },
+       .matters = [](const Mesh&) { return true; },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             return value == 0 || (plan.recompute == Recompute::selective &&
+                                   RecomputeModules::numbered(value).without(facts.has_modules).is_empty());
+           },
+       .counts = [](const Plan& plan) { return plan.recompute == Recompute::selective; },
+       .get = [](const Plan& plan) { return plan.recompute_modules.number(); },
+       .set = [](Plan& plan, int value) { plan.recompute_modules = RecomputeModules::numbered(value); }},
+      {.choice = PlanChoice::offload,
+       .key = "offload",
+       .option = "offload",
+       .meaning = "what lies in the host's memory",
+       .noun = "offload",
+       .last = static_cast<int>(Offload::weights),
+       .first_number = std::nullopt,
+       .needs_host = true,
+       .divides_layers = false,
+       .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
+       .beyond_ideal = "offloading",
+       .separator = ", ",
+       .name = offload_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string(offload_name(value)) + " offloaded"; },
+       .sign = [](int value) { return std::string(value == 0   ? ""
+                                                  : value == 1 ? "oo"
+                                                               : "ow"); },
+       .matters = [](const Mesh&) { return true; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             // A second copy of the weights lies on the device.
+             return value != static_cast<int>(Offload::weights) || plan.secondary_shards <= 1;
+           },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.offload); },
+       .set = [](Plan& plan, int value) { plan.offload = static_cast<Offload>(value); }},
+      {.choice = PlanChoice::offload_activations,
+       .key = "offload_activations",
+       .option = "offload-activations",
+       .meaning = "whether activations wait for backward in the host's memory",
+       .noun = "offload of activations",
+       .last = 1,
+       .first_number = std::nullopt,
+       .needs_host = true,
+       .divides_layers = false,
+       .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
+       .beyond_ideal = "offloading",
+       .separator = ", ",
+       .name = flag_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("activations offloaded"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "oa"); },
+       .matters = [](const Mesh&) { return true; },
+       .possible = nullptr,
+       .get = [](const Plan& plan) { return plan.offload_activations ? 1 : 0; },
+       .set = [](Plan& plan, int value) { plan.offload_activations = value == 1; }},
+      {.choice = PlanChoice::sequence_parallel,
+       .key = "sequence_parallel",
+       .option = "sequence-parallel",
+       .meaning = "sequence parallelism on the ranks of a tensor split",
+       .noun = "sequence parallelism",
+       .last = 1,
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sequence parallelism",
+       .separator = ", ",
+       .name = flag_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("sequence parallel"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "sp"); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_split_tokens(facts, plan); },
+       .get = [](const Plan& plan) { return plan.sequence_parallel ? 1 : 0; },
+       .set = [](Plan& plan, int value) { plan.sequence_parallel = value == 1; }},
+      {.choice = PlanChoice::context_exchange,
+       .key = "context_exchange",
+       .option = "context-exchange",
+       .meaning = "what the ranks of a context split exchange for attention",
+       .noun = "exchange of contexts",
+       .last = static_cast<int>(ContextExchange::ulysses),
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "exchange of heads",
+       .separator = ", ",
+       .name = context_exchange_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string(context_exchange_name(value)); },
+       .sign = [](int value) { return value == 0 ? std::string() : std::string(context_exchange_name(value)); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::context] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_exchange_heads(facts, plan); },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.context_exchange); },
+       .set = [](Plan& plan, int value) { plan.context_exchange = static_cast<ContextExchange>(value); }},
+      {.choice = PlanChoice::experts,
+       .key = "expert_tensor",
+       .option = "expert-tensor",
+       .meaning = "whether a tensor split divides experts, or deals out whole ones to its ranks",
+       .noun = "division of experts",
+       .last = 1,
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "whole experts",
+       .separator = ", ",
+       .name = [](int value) { return std::string_view(value == 0 ? "split" : "whole"); },
+       .words = [](int value) { return value == 0 ? std::string() : std::string("whole experts"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "etp1"); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_deal_experts(facts, plan); },
+       .get = [](const Plan& plan) { return plan.whole_experts ? 1 : 0; },
+       .set = [](Plan& plan, int value) { plan.whole_experts = value == 1; }},
+  }};
+  return rows;
+}
+
+}  // namespace
+
+std::optional<int> PlanChoiceRow::parse(std::string_view text) const {
+  if (!parts.empty()) {
+    // In any order.
+    const std::optional<RecomputeModules> modules = parse_recompute_modules(text);
+    return modules ? std::optional(modules->number()) : std::nullopt;
+  }
+  for (int value = 0; value <= last; ++value) {
+    if (name(value) == text) return value;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string_view> PlanChoiceRow::names() const {
+  std::vector<std::string_view> all(parts.begin(), parts.end());
+  for (int value = 0; parts.empty() && value <= last; ++value) all.push_back(name(value));
+  return all;
+}
+
+std::string PlanChoiceRow::values_text() const {
+  if (first_number) return std::string(name(0)) + " to " + std::string(name(last));
+  std::string text;
+  const std::vector<std::string_view> all = names();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
+    text += all[i];
+  }
+  return parts.empty() ? text : text + ", or several with + between";
+}
+
+std::span<const PlanChoiceRow, plan_choice_count> plan_choices() { return table(); }
+const PlanChoiceRow& row_of(PlanChoice choice) { return table()[static_cast<std::size_t>(choice)]; }
+
+void ChosenOfPlan::apply(Plan& plan) const {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (const std::optional<int>& value = (*this)[row.choice]) row.set(plan, *value);
+  }
+}
+
+void choose_what_follows(ChosenOfPlan& chosen) {
+  std::optional<int>& recompute = chosen[PlanChoice::recompute];
+  if (chosen[PlanChoice::recompute_blocks].value_or(0) > 0 && !recompute) recompute = static_cast<int>(Recompute::full);
+  if (chosen[PlanChoice::recompute_modules] && !recompute) recompute = static_cast<int>(Recompute::selective);
+  std::optional<int>& zero = chosen[PlanChoice::zero];
+  if (chosen[PlanChoice::secondary_shards].value_or(0) > 1 && !zero) zero = 3;
+}
+
+void keep_to_ideal(ChosenOfPlan& chosen) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    std::optional<int>& value = chosen[row.choice];
+    if (!row.beyond_ideal.empty() && !value) value = 0;
+  }
+}
+
+Plan split_of(const Plan& plan) {
+  const Plan usual;
+  Plan split = plan;
+  split.zero_stage = usual.zero_stage;
+  split.shard_group = usual.shard_group;
+  split.reshard = usual.reshard;
+  split.secondary_shards = usual.secondary_shards;
+  split.recompute = usual.recompute;
+  split.recompute_blocks = usual.recompute_blocks;
+  split.offload = usual.offload;
+  split.offload_activations = usual.offload_activations;
+  split.schedule = usual.schedule;
+  split.virtual_stages = usual.virtual_stages;
+  split.placement = usual.placement;
+  return split;
+}
+
+}  // namespace ddl

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/inputs/collective.hpp"
+
+namespace ddl {
+
+// Times of collectives over `ranks` PEs on one link level, `message` being the full vector. Every time is zero for one rank.
+// Sources: [BH18] Ben-Nun and Hoefler, "Demystifying Parallel and Distributed Deep Learning", section 2; [ParaDL].
+
+/// One-to-all or all-to-one, one after the other: (P−1)(α + mβ + mc).
+[[nodiscard]] Seconds linear_reduce_time(Bytes message, double ranks, const Link& link);
+/// Linear reduce, then linear broadcast.
+[[nodiscard]] Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link);
+/// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉.
+[[nodiscard]] Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link);
+/// Up and down two binary trees at once, each of which takes one half of the vector, slice by slice: 2α⌈log2 P⌉ + 2mβ + mc
+/// [SST09].
+[[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
+/// Recursive doubling: (α + mβ + mc)⌈log2 P⌉.
+[[nodiscard]] Seconds butterfly_allreduce_time(Bytes message, double ranks, const Link& link);
+/// 2(P−1)(α + (m/P)β) + mc(P−1)/P.
+[[nodiscard]] Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link);
+/// Reduce-scatter and gather: 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P.
+[[nodiscard]] Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link);
+/// One round of halving, and of the doubling that undoes it: who is how far away, and what part of the vector goes there.
+struct HalvingRound {
+  double step = 1, part = 0;
+};
+/// The rounds of Rabenseifner's Reduce-scatter: half of the vector with the neighbour, a quarter with who is two places
+/// away.
+[[nodiscard]] std::vector<HalvingRound> halving_rounds(double ranks);
+/// The rounds of a Reduce-scatter in which every rank sends the same number of places on, ⌈p/2⌉ and so on down to 1; any p
+/// [Träff, 2024, circulant graphs].
+[[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);
+/// Shifted halving-doubling where all distances have the same link: as Rabenseifner's, for any P.
+[[nodiscard]] Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link);
+/// α⌈log2 P⌉ + 2mβ(P−1)/P: no Allreduce is faster.
+[[nodiscard]] Seconds allreduce_lower_bound(Bytes message, double ranks, const Link& link);
+/// (P−1)(α + (m/P)β).
+[[nodiscard]] Seconds ring_allgather_time(Bytes message, double ranks, const Link& link);
+/// (P−1)(α + (m/P)β) + mc(P−1)/P.
+[[nodiscard]] Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link);
+/// Pairwise exchange: (P−1)(α + (m/P)β).
+[[nodiscard]] Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link);
+/// The same among n nodes of g ranks, P in all, where what stays in a node and what leaves it move at the same time:
+/// (P−1)αe + (m/P)·max((P−g)βe, (g−1)βi).
+[[nodiscard]] Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                                   const Link& between);
+/// Copies of a token that are sent if each of n units gets one at most, over the k that its k experts ask for: experts are
+/// equally popular, so that n(1−(1−1/n)^k) units are meant on average.
+[[nodiscard]] double share_of_copies(double units, double copies);
+/// Tree: (α + mβ)⌈log2 P⌉.
+[[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
+/// Tree: (α + mβ + mc)⌈log2 P⌉.
+[[nodiscard]] Seconds tree_reduce_time(Bytes message, double ranks, const Link& link);
+/// A chain to one rank and another one back, both in pieces that follow each other: 2(P−1)α + 2mβ + mc [NCCL, Reduce and
+/// Broadcast as rings].
+[[nodiscard]] Seconds reduce_broadcast_time(Bytes message, double ranks, const Link& link);
+/// s servers share the vector and serve P workers: 2mβ·max(1, P/s) + 2α.
+[[nodiscard]] Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link);
+/// Sparse Allreduce of N2 bytes of indices and values per rank: 2(P−1)α + 2(P−1)N2β; with `dense` set, switching to dense
+/// blocks as they fill: 2(P−1)α + 2(P−1)·min(N2, N1/P)·β; both plus the compression time.
+[[nodiscard]] Seconds sparse_allreduce_time(Bytes sparse, std::optional<Bytes> dense, double ranks, Seconds compression,
+                                            const Link& link);
+/// Reduce-scatter inside each node of g ranks, ring Allreduce of the g slices between n nodes with the NIC shared by φ
+/// flows, Allgather inside: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(gn)·φβe).
+[[nodiscard]] Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                                  const Link& between, double phi);
+/// ParaDL's variant: reduce inside to one leader, ring Allreduce of the leaders, broadcast inside; reduce and broadcast as
+/// rings.
+[[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                            const Link& between, double phi);
+/// The same with k leaders in each node, each of which has a k-th of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
+/// m/(kn)·βe).
+[[nodiscard]] Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders,
+                                                  const Link& inside, const Link& between);
+}  // namespace ddl

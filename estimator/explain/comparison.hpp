@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/explain/explanation.hpp"
+
+namespace ddl {
+
+/// A part of an iteration, named by what the ranks do. Forward and backward are one part, because they grow and shrink
+/// together.
+struct Doing {
+  std::string_view name;  ///< as a key: `compute`
+  Seconds time{};
+};
+[[nodiscard]] std::array<Doing, 9> components_of(const Breakdown& time);
+/// Returns the name of the part whose time grows most from `before` to `after`.
+[[nodiscard]] std::string_view grown_most(const Breakdown& before, const Breakdown& after);
+
+/// An item of memory with its name.
+struct MemoryPart {
+  Bytes MemoryBreakdown::*part = nullptr;
+  std::string_view name;  ///< as a key and in a sentence: `activations`
+};
+inline constexpr std::array<MemoryPart, memory_item_count> memory_parts{{{&MemoryBreakdown::weights, "weights"},
+                                                                         {&MemoryBreakdown::gradients, "gradients"},
+                                                                         {&MemoryBreakdown::optimizer, "optimizer"},
+                                                                         {&MemoryBreakdown::activations, "activations"},
+                                                                         {&MemoryBreakdown::input, "input"},
+                                                                         {&MemoryBreakdown::workspace, "workspace"},
+                                                                         {&MemoryBreakdown::communication, "communication"},
+                                                                         {&MemoryBreakdown::context, "context"}}};
+
+/// One of two plans that are compared: its name in sentences, its estimate, and the model that its limits refer to.
+struct Compared {
+  std::string name;
+  const Estimate& estimate;
+  const Model& model;
+};
+
+/// The same figure of two plans.
+template <class Q>
+struct PairedTerm {
+  std::string_view name;
+  Q explained{}, other{};
+  [[nodiscard]] Q difference() const { return other - explained; }
+};
+
+/// The state of one plan: it fits, it needs too much memory, or its shape is impossible.
+enum class Standing { fits, too_full, impossible };
+
+/// Returns whether two figures differ by less than half a percent of the larger one.
+template <class Q>
+[[nodiscard]] bool are_alike(Q a, Q b) {
+  return std::abs((b - a).value()) < 0.005 * max(a, b).value();
+}
+
+/// The differences between two plans, term by term. Swapping the plans changes the sign of every difference, and keeps the
+/// deciding term.
+struct Comparison {
+  std::string_view basis = "iteration";                   ///< or `epoch`: what times are of
+  double explained_iterations = 1, other_iterations = 1;  ///< of each plan, in one of those
+  Seconds explained_time{}, other_time{};                 ///< of each plan, one of those; zero without a price
+  Standing explained_standing = Standing::fits, other_standing = Standing::fits;
+  bool itself = false;                    ///< both are the same plan of the same name
+  std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty where one of the two has no price
+  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; likewise
+  /// The term with the largest difference in the direction of the total: of the time if both plans fit, else of the memory
+  /// if both have any. Nothing if the plans are alike, or if a limit of shape decides.
+  std::optional<PairedTerm<Seconds>> deciding_time;
+  std::optional<PairedTerm<Bytes>> deciding_memory;
+
+  [[nodiscard]] bool both_fit() const { return explained_standing == Standing::fits && other_standing == Standing::fits; }
+};
+
+/// The unit that the times of a comparison refer to.
+enum class Basis { iteration, epoch };
+
+/// Compares `other` with `explained`; either may be better, or impossible. It compares epochs if `basis` says so, or if the
+/// iterations have different numbers of samples; else it compares iterations.
+[[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::iteration);
+
+/// Returns the name of a plan next to another one: its strategy, or its degrees if the other plan has the same strategy.
+[[nodiscard]] std::string name_beside(const Plan& plan, const Plan& other);
+
+/// The exchanges of one kind in both plans.
+struct ExchangePair {
+  ExchangeTotal explained, other;  ///< of the same operation, axes, phase and purpose; all zero where a plan has none
+};
+/// Returns the exchanges of both plans in pairs, per iteration or per epoch, as in `comparison`.
+[[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,
+                                                         const Comparison& comparison);
+
+}  // namespace ddl

@@ -1,0 +1,498 @@
+#include "estimator/explain/explanation.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/step/expert_overlap.hpp"
+#include "estimator/step/tasks.hpp"
+
+namespace ddl {
+namespace {
+
+/// A plan of more devices than there are has a time; what breaks another limit of its shape has none.
+bool has_price(const Limits& limits) {
+  return std::all_of(limits.begin(), limits.end(), [](const Limit& limit) {
+    return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
+  });
+}
+
+bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
+  return other == nullptr || one.bottleneck.phi > other->bottleneck.phi ||
+         (one.bottleneck.phi == other->bottleneck.phi && one.time > other->time);
+}
+
+/// Takes a priced estimate apart.
+class Explainer {
+ public:
+  Explainer(const Job& job, const Step& step, const LayerCostTable& costs, const std::vector<int>& firsts,
+            Explanation& explanation)
+      : job_(job),
+        step_(step),
+        costs_(costs),
+        firsts_(firsts),
+        out_(explanation),
+        plan_(explanation.estimate.plan),
+        critical_(explanation.estimate.critical),
+        micro_batches_(static_cast<double>(plan_.micro_batches)),
+        slots_(step.in_slots),
+        each_(exchanged_bytes(plan_, job.assumptions)) {}
+
+  void explain() {
+    again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
+    for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
+    for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
+      hidden_share_ = hidden_share(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
+      for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
+    }
+    const int stage = critical_.gradient_exchange;
+    groups_ = costs_.gradients(held_costs(costs_, plan_, firsts_, stage));
+    gradients_ = gradient_exchange(plan_, costs_.exchanges(), each_, groups_);
+    add_exchanges();
+    for (const TimePart& part : time_parts) add_phase(part);
+  }
+
+ private:
+  [[nodiscard]] int first_of(int stage) const { return firsts_[static_cast<std::size_t>(stage)]; }
+  [[nodiscard]] const Estimate& estimate() const { return out_.estimate; }
+
+  void add_layer(int layer, int stage) {
+    LayerExplanation own;
+    own.layer = layer;
+    own.stage = stage;
+    own.kind = costs_.kind(layer);
+    own.runs_again = again_[static_cast<std::size_t>(layer)];
+    own.prices = costs_.prices(layer);
+    own.costs = costs_.at(layer);
+    own.time = share_of(own, own.host_waiting);
+    for (const PricedKernel& kernel : own.prices.kernels) {
+      Provenance& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
+      farthest = least_certain(farthest, kernel.source);
+    }
+    if (own.costs.parameters > 0) update_source_ = least_certain(update_source_, own.prices.update_source);
+    out_.layers.push_back(std::move(own));
+  }
+
+  [[nodiscard]] Breakdown share_of(const LayerExplanation& layer, Seconds& host_waiting) const {
+    const LayerCosts& own = layer.costs;
+    const Breakdown& whole = estimate().time;
+    const int stage = layer.stage;
+    Breakdown share;
+    double starts = 0;
+    std::vector<Task> tasks;
+    add_tasks(own, plan_.recompute == Recompute::full && layer.runs_again ? &own : nullptr, stage, plan_, nullptr, tasks);
+    add_hidden_exchanges(own, hidden_share_, stage, nullptr, tasks);
+    // What a stage does for none of its layers is with the first of them.
+    if (layer.layer == first_of(stage)) {
+      std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
+                   [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
+    }
+    for (const Task& task : tasks) {
+      const Counts counts = counts_of(step_, critical_, task);
+      share[counts.part] += task.time.time() * counts.runs;
+      share.bubble += task.time.time() * counts.bubble_runs;
+      starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
+    }
+    if (is_held_by(critical_.weight_update, stage))
+      share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update * plan_.shard_copies() : own.update;
+    if (is_held_by(critical_.gradient_exchange, stage))
+      share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, critical_.gradient_exchange);
+    if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share.pipeline = whole.pipeline;
+    if (layer.layer == first_reader()) {
+      share.input = whole.input;
+      share.waiting += whole.waiting - estimate().host_waiting - waiting_of_tasks();
+    }
+    // By what the host starts, S times of the stage that decides and once of the others.
+    if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (starts / starts_);
+    share.waiting += host_waiting;
+    return share;
+  }
+
+  /// What the tasks of the longest stage wait, of all of its waiting.
+  [[nodiscard]] Seconds waiting_of_tasks() const {
+    Seconds sum{};
+    for (const Task& task : step_.tasks) {
+      const Counts counts = counts_of(step_, critical_, task);
+      if (counts.part == Part::waiting) sum += task.time.time() * counts.runs;
+    }
+    return sum;
+  }
+
+  /// The part of the All-to-alls of experts that runs beside the computing of another micro-batch, less what slows that
+  /// down.
+  [[nodiscard]] Seconds hidden_exchanges() const {
+    const int stage = critical_.time;
+    const LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
+    return (own.experts_forward + own.experts_backward) * (hidden_share(job_, plan_, own, stage) * micro_batches_);
+  }
+
+  /// Whether the rank of a stage has the parameters of another one.
+  [[nodiscard]] bool is_held_by(int rank, int stage) const {
+    const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
+    return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
+  }
+
+  [[nodiscard]] double ranks_alike() const { return plan_.mesh.replicas(); }
+
+  [[nodiscard]] int first_reader() const {
+    const auto& layers = job_.facts.model->layers;
+    const auto reads = [](const Layer& layer) {
+      return std::find(layer.inputs.begin(), layer.inputs.end(), -1) != layer.inputs.end();
+    };
+    const auto found = std::find_if(layers.begin(), layers.end(), reads);
+    return found == layers.end() ? 0 : static_cast<int>(found - layers.begin());
+  }
+
+  void add(const ExchangeTotal& more) {
+    if (more.count <= 0) return;
+    const auto same = [&](const ExchangeTotal& known) {
+      return known.operation == more.operation && known.axes == more.axes && known.phase == more.phase &&
+             known.purpose == more.purpose;
+    };
+    const auto found = std::find_if(out_.exchanges.begin(), out_.exchanges.end(), same);
+    if (found == out_.exchanges.end()) {
+      out_.exchanges.push_back(more);
+      return;
+    }
+    found->count += more.count;
+    found->bytes += more.bytes;
+    found->time += more.time;
+  }
+
+  void add_exchanges() {
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != critical_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        if (one.ranks <= 1) continue;
+        const double runs = runs_per_iteration(plan_, layer, one.exchange.phase);
+        const double count = runs * one.exchange.messages;
+        add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count, one.message * count,
+             one.time * runs});
+      }
+    }
+    for (const GradientGroup& group : groups_) {
+      const GradientExchange own = gradient_exchange(plan_, costs_.exchanges(), each_, group);
+      if (own.total().value() <= 0) continue;
+      const auto gradient = [&](Collective operation, double count, Seconds time) {
+        const Bytes message = operation == Collective::allgather ? weights_of(group) : message_of(group);
+        add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message * count, time});
+      };
+      const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
+      const double shards = plan_.mesh.product(group.axes) / copies;
+      if (plan_.zero_stage == 0 || shards == 1) {
+        gradient(Collective::allreduce, 1, own.of_gradients);
+      } else {
+        if (copies > 1) {
+          add({Collective::allreduce, family_bit(Axis::data), Phase::gradient, Purpose::gradient, 1,
+               message_of(group) / shards, own.of_copies});
+        }
+        gradient(Collective::reduce_scatter, own.rounds, own.of_gradients);
+        gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
+      }
+    }
+    if (estimate().time.pipeline.value() > 0) {
+      add({Collective::point_to_point, family_bit(Axis::pipeline), Phase::forward, Purpose::pipeline, hops(), cut() * hops(),
+           estimate().time.pipeline});
+    }
+  }
+
+  /// Of what a stage takes for gradients, by its layers' parameters: of those that are exchanged where any are.
+  [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
+    const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
+    if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
+    return all.parameters > 0 ? own.parameters / all.parameters : 0.0;
+  }
+  [[nodiscard]] Bytes message_of(const GradientGroup& group) const { return Bytes(group.parameters * each_.gradient); }
+  [[nodiscard]] Bytes weights_of(const GradientGroup& group) const {
+    return Bytes((group.parameters + (plan_.zero_stage == 3 ? group.frozen : 0.0)) * each_.weight);
+  }
+  [[nodiscard]] double hops() const { return step_.hops(); }
+  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
+
+  /// How many blocks of a stage backward computes again.
+  [[nodiscard]] int blocks_again(int stage) const {
+    int blocks = 0, before = -1;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != stage || !layer.runs_again) continue;
+      const int block = job_.facts.model->layers[static_cast<std::size_t>(layer.layer)].block;
+      blocks += block != before ? 1 : 0;
+      before = block;
+    }
+    return blocks;
+  }
+
+  [[nodiscard]] KernelsOf kernels_of(Phase phase) const {
+    KernelsOf kernels;
+    kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
+    kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
+    if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
+    if (phase == Phase::backward && plan_.recompute_blocks > 0) kernels.blocks_again = blocks_again(kernels.stage);
+    kernels.selected = job_.assumptions.selective;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != kernels.stage) continue;
+      for (const PricedKernel& kernel : layer.prices.kernels) {
+        const bool again = phase == Phase::backward && layer.runs_again;
+        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
+        (kernel.pass == "overhead" ? kernels.beside : kernels.first_touches) += kernel.time * micro_batches_;
+      }
+    }
+    return kernels;
+  }
+
+  [[nodiscard]] PhaseShare::MadeOf gradients() const {
+    if (gradients_.total().value() <= 0) {
+      if (estimate().time.gradient_exchange.value() > 0) return WeightsLeftWhole{};
+      return {};
+    }
+    // The largest group stands for all.
+    const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
+                                                   [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
+    return GradientsOf{critical_.gradient_exchange,
+                       costs_.exchanges().group(group.axes).ranks,
+                       message_of(group),
+                       weights_of(group),
+                       gradients_.rounds,
+                       gradients_.gathers,
+                       costs_.exchanges().route(Purpose::gradient)};
+  }
+
+  [[nodiscard]] PhaseShare::MadeOf exchanges_of(Purpose purpose) const {
+    ExchangesOf all{
+        .stage = critical_.time, .algorithms = algorithms_of(purpose), .route = costs_.exchanges().route(purpose)};
+    for (const ExchangeTotal& total : out_.exchanges) {
+      if (total.purpose != purpose) continue;
+      all.count += total.count;
+      all.bytes += total.bytes;
+    }
+    if (all.count <= 0) return {};
+    return all;
+  }
+  /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
+  [[nodiscard]] std::optional<Bottleneck> busiest_link(Purpose purpose) const {
+    const PricedExchange* busiest = nullptr;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != critical_.time) continue;
+      const PricedExchange* own = most_held_back(layer, purpose);
+      if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
+    }
+    // What was measured is not held back at a link that is known.
+    return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
+  }
+
+  /// How collectives are done, the one that takes most first.
+  [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
+    std::vector<std::pair<std::string_view, Seconds>> used;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != critical_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        const bool collective = one.exchange.operation != Collective::point_to_point;
+        if (one.ranks <= 1 || one.exchange.purpose != purpose || !collective) continue;
+        const auto same = [&](const auto& known) { return known.first == one.algorithm; };
+        const auto found = std::find_if(used.begin(), used.end(), same);
+        if (found == used.end()) {
+          used.emplace_back(one.algorithm, one.time);
+        } else {
+          found->second += one.time;
+        }
+      }
+    }
+    std::stable_sort(used.begin(), used.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::vector<std::string_view> names;
+    for (const auto& [name, time] : used) names.push_back(name);
+    return names;
+  }
+
+  [[nodiscard]] PhaseShare::MadeOf waiting() const {
+    const Seconds host = estimate().host_waiting;
+    const Seconds pages = step_.paging * micro_batches_;
+    const double straggler = plan_.mesh.devices() > 1 ? job_.assumptions.straggler : 1;
+    const Seconds slowest = (estimate().time.forward + estimate().time.backward) * (straggler - 1);
+    const Seconds rest = estimate().time.waiting - host - pages - slowest;
+    const bool others = rest.value() > estimate().time.waiting.value() * 1e-9;
+    if (host.value() <= 0 && pages.value() <= 0 && straggler <= 1 && !others) return {};
+    return WaitingOf{host,      launch_overhead(job_),    others && !plan_.offload_activations, pages,
+                     straggler, plan_.offload_activations};
+  }
+
+  /// What a host takes to start kernels and to move memory may be of a sheet; what ranks and frameworks make is of none.
+  [[nodiscard]] Provenance waiting_source() const {
+    const bool is_of_sheet = estimate().host_waiting.value() > 0 || step_.paging.value() > 0 || plan_.offload_activations;
+    return is_of_sheet ? Provenance::roofline : Provenance::curve;
+  }
+
+  [[nodiscard]] UpdateOf update() const {
+    const int stage = critical_.weight_update;
+    return {stage, held_costs(costs_, plan_, firsts_, stage).trained, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
+  }
+
+  /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.
+  [[nodiscard]] Provenance exchange_source(bool measured) const {
+    if (measured) return Provenance::measured;
+    return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
+  }
+
+  [[nodiscard]] bool all_measured(Purpose purpose) const {
+    const std::vector<std::string_view> used = algorithms_of(purpose);
+    return !used.empty() &&
+           std::all_of(used.begin(), used.end(), [](std::string_view name) { return name == measured_exchange; });
+  }
+
+  void add_phase(const TimePart& part) {
+    PhaseShare phase;
+    phase.what = part;
+    phase.time = estimate().time.*part.part;
+    const bool staged = plan_.mesh[Axis::pipeline] > 1;
+    if (part.part == &Breakdown::forward) {
+      phase.source = forward_source_;
+      phase.made_of = kernels_of(Phase::forward);
+    } else if (part.part == &Breakdown::backward) {
+      phase.source = backward_source_;
+      phase.made_of = kernels_of(Phase::backward);
+    } else if (part.part == &Breakdown::weight_update) {
+      phase.source = update_source_;
+      phase.made_of = update();
+    } else if (part.part == &Breakdown::gradient_exchange) {
+      phase.hidden = max(Seconds{}, estimate().hidden_exchange);
+      phase.made_of = gradients();
+      if (gradients_.total().value() > 0 && !gradients_.measured) phase.busiest = gradients_.bottleneck;
+      phase.source = exchange_source(gradients_.measured);
+    } else if (part.part == &Breakdown::layer_collectives) {
+      phase.hidden = hidden_exchanges();
+      phase.made_of = exchanges_of(Purpose::layer);
+      phase.busiest = busiest_link(Purpose::layer);
+      phase.source = exchange_source(all_measured(Purpose::layer));
+    } else if (part.part == &Breakdown::halo) {
+      phase.made_of = exchanges_of(Purpose::halo);
+      phase.busiest = busiest_link(Purpose::halo);
+      phase.source = exchange_source(all_measured(Purpose::halo));
+    } else if (part.part == &Breakdown::pipeline) {
+      phase.source = exchange_source(false);
+      if (staged) phase.made_of = TransfersOf{hops(), cut()};
+      if (phase.time.value() > 0) {
+        phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).bottleneck;
+      }
+    } else if (part.part == &Breakdown::bubble) {
+      phase.source = least_certain(forward_source_, backward_source_);
+      if (staged) phase.made_of = BubbleOf{slots_, critical_.time};
+    } else if (part.part == &Breakdown::waiting) {
+      phase.made_of = waiting();
+      phase.source = waiting_source();
+    } else {
+      phase.hidden = max(Seconds{}, estimate().hidden_input);
+      if (job_.assumptions.include_input)
+        phase.made_of = InputOf{job_.sample_bytes * static_cast<double>(plan_.global_batch)};
+    }
+    out_.phases.push_back(std::move(phase));
+  }
+
+  const Job& job_;
+  const Step& step_;
+  const LayerCostTable& costs_;
+  const std::vector<int>& firsts_;
+  Explanation& out_;
+  const Plan& plan_;
+  const CriticalStages& critical_;
+  std::vector<bool> again_;  ///< of each layer, whether backward computes its forward again
+  double micro_batches_;
+  double hidden_share_ = 0;  ///< of the All-to-alls of experts, in the stage at hand
+  double starts_ = 0;        ///< by the host, of all layers as often as they count
+  bool slots_;
+  Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
+             update_source_ = Provenance::measured;
+  ExchangedBytes each_;
+  std::vector<GradientGroup> groups_;
+  GradientExchange gradients_;
+};
+
+}  // namespace
+
+std::string_view to_string(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::gradient:
+      return "gradient";
+  }
+  return "";
+}
+
+std::string_view to_string(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::layer:
+      return "layer";
+    case Purpose::halo:
+      return "halo";
+    case Purpose::gradient:
+      return "gradient";
+    case Purpose::pipeline:
+      return "pipeline";
+  }
+  return "";
+}
+
+const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
+  const PricedExchange* most = nullptr;
+  for (const PricedExchange& one : layer.prices.exchanges) {
+    if (one.ranks > 1 && one.exchange.purpose == purpose && is_held_back_more(one, most)) most = &one;
+  }
+  return most;
+}
+
+double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase) {
+  const double again = phase == Phase::forward && layer.runs_again ? 2.0 : 1.0;
+  return static_cast<double>(plan.micro_batches) * again;
+}
+
+std::array<double, provenances.size()> kernel_time_shares(const Explanation& explanation) {
+  const Plan& plan = explanation.estimate.plan;
+  std::array<double, provenances.size()> shares{};
+  double all = 0;
+  const auto add = [&](Provenance source, Seconds time) {
+    shares[static_cast<std::size_t>(source)] += time.value();
+    all += time.value();
+  };
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) {
+      if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
+    }
+    add(layer.prices.update_source,
+        plan.zero_stage >= 1 ? layer.costs.sharded_update * plan.shard_copies() : layer.costs.update);
+  }
+  if (all <= 0) return {};
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
+Explanation Estimator::explain(const Plan& plan) const {
+  Explanation explanation;
+  explanation.estimate = estimate(plan);
+  Estimate& estimate = explanation.estimate;
+  if (!has_price(estimate.limits)) return explanation;
+  if (estimate.time.iteration().value() <= 0) price(estimate);
+  if (estimate.time.iteration().value() <= 0) return explanation;
+  add_reserved(estimate);
+  Explainer(job_, staged(plan).step, table(plan), stages(plan), explanation).explain();
+  if (!job_.coefficients.congestion.empty()) {
+    // The factor is log-normal; others never speed an exchange up.
+    constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %
+    const auto among_others = [&](double quantile) {
+      Assumptions assumptions = job_.assumptions;
+      assumptions.congestion_quantile = quantile;
+      const Job job = job_.with_assumptions(assumptions);
+      Estimate other;
+      other.plan = plan;
+      Estimator(job).price(other);
+      return other.time.iteration();
+    };
+    explanation.congested = CongestedTime{among_others(-twentieth), among_others(twentieth)};
+  }
+  return explanation;
+}
+
+}  // namespace ddl

@@ -1,0 +1,90 @@
+#include "estimator/explain/findings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/strategies/spatial.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 14> names{"compute",
+                                                 "gradient exchange",
+                                                 "layer-wise collectives",
+                                                 "halo exchange",
+                                                 "pipeline transfers",
+                                                 "bubble",
+                                                 "weight update",
+                                                 "input",
+                                                 "waiting",
+                                                 "memory redundancy",
+                                                 "replicated work",
+                                                 "load imbalance",
+                                                 "scaling limit",
+                                                 "local storage"};
+
+/// Below this share of the time a cause is not worth saying.
+constexpr double worth_saying = 0.05;
+
+}  // namespace
+
+std::string_view to_string(Finding::Kind kind) { return names[static_cast<std::size_t>(kind)]; }
+
+std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
+  using Kind = Finding::Kind;
+  std::vector<Finding> findings;
+  const Breakdown& time = estimate.time;
+  const double whole = time.iteration().value();
+  if (whole <= 0) return findings;
+  const Plan& plan = estimate.plan;
+
+  const auto add_time = [&](Kind kind, Seconds part, decltype(Finding::facts) facts = {}) {
+    const double share = part.value() / whole;
+    if (share >= worth_saying) findings.push_back({kind, share, facts});
+  };
+  const auto replicas = static_cast<std::int64_t>(plan.mesh.replicas());
+  add_time(Kind::compute, time.forward + time.backward);
+  add_time(Kind::gradient_exchange, time.gradient_exchange,
+           Finding::Gradients{replicas, plan.zero_stage, estimate.gradient_algorithm});
+  add_time(Kind::layer_collectives, time.layer_collectives);
+  add_time(Kind::halo, time.halo);
+  add_time(Kind::pipeline, time.pipeline);
+  add_time(Kind::bubble, time.bubble, Finding::Pipeline{plan.mesh[Axis::pipeline], plan.micro_batches});
+  add_time(Kind::weight_update, time.weight_update);
+  add_time(Kind::input, time.input);
+  add_time(Kind::waiting, estimate.host_waiting, Finding::Host{launch_overhead(job)});
+  add_time(Kind::waiting, time.waiting - estimate.host_waiting);
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
+  if (!findings.empty()) findings.front().bounds = true;
+
+  if (estimate.replicated_share >= worth_saying && plan.mesh.devices() > 1) {
+    Finding replicated{Kind::replicated_work, estimate.replicated_share};
+    if (plan.mesh[Axis::spatial] > 1) {
+      const ReplicatedLayers behind_tiles = replicated_layers(job.facts, plan, job.coefficients.software);
+      if (behind_tiles.first < behind_tiles.last) replicated.facts = Finding::TilesEnd{behind_tiles.first};
+    }
+    findings.push_back(replicated);
+  }
+  if (plan.mesh[Axis::pipeline] > 1 && estimate.imbalance >= worth_saying)
+    findings.push_back({Kind::load_imbalance, estimate.imbalance});
+  const MemoryBreakdown& memory = estimate.memory;
+  const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
+  const double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
+  if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25)
+    findings.push_back({Kind::memory_redundancy, held, Finding::Copies{replicas}});
+  if (plan.mesh.batch_parts() > 1 && plan.global_batch <= plan.mesh.batch_parts())
+    findings.push_back({Kind::scaling_limit, 1.0});
+  if (static_cast<double>(plan.global_batch) > job.samples_per_epoch) {
+    findings.push_back({Kind::scaling_limit, static_cast<double>(plan.global_batch) / job.samples_per_epoch,
+                        Finding::Samples{plan.global_batch, job.samples_per_epoch}});
+  }
+  const Storage& storage = job.machine.storage;
+  if (storage.local_capacity && !fits_local_storage(job) && !fits_host_memory(job)) {
+    findings.push_back(
+        {Kind::local_storage, job.dataset_bytes / *storage.local_capacity,
+         Finding::DataSet{job.dataset_bytes, *storage.local_capacity, storage.shared_per_node || storage.shared_total}});
+  }
+  return findings;
+}
+
+}  // namespace ddl

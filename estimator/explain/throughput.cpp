@@ -1,0 +1,85 @@
+#include "estimator/explain/throughput.hpp"
+
+#include <algorithm>
+
+namespace ddl {
+namespace {
+
+double tokens_per_sample(const Job& job) { return static_cast<double>(job.facts.model->sequence_length); }
+
+/// Of one device.
+std::optional<double> share_of(FlopRate rate, const std::optional<FlopRate>& peak) {
+  if (!peak || peak->value() <= 0) return std::nullopt;
+  return rate / *peak;
+}
+
+}  // namespace
+
+double SampleFlops::of(RecomputeModules modules) const {
+  double sum = 0;
+  for (const auto& [own, flops] : in_modules) sum += own.in_common(modules).is_empty() ? 0.0 : flops;
+  return sum;
+}
+
+double SampleFlops::hardware(const Plan& plan, double recomputed_share) const {
+  switch (plan.recompute) {
+    case Recompute::none:
+      break;
+    case Recompute::selective:
+      return model() + of(plan.recompute_modules);
+    case Recompute::full:
+      return model() + blocks * recomputed_share;
+  }
+  return model();
+}
+
+SampleFlops sample_flops(const ModelFacts& facts) {
+  SampleFlops flops;
+  const auto& layers = facts.model->layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    const double products = 2 * layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
+    flops.forward += products;
+    // Each product has two factors. Backward has one for the gradient of either, and needs none of what is read of the
+    // sample.
+    // A product without weights has two gradients as well; of weights that stay as they are, none is computed. Products of
+    // an adapter are as many as its weights.
+    const bool is_weighted = layer.weights > 0 || layer.tied_to >= 0;
+    const double trained = facts.frozen[i] ? 0.0 : trained_share(layer);
+    if (facts.needs_input_gradient[i]) flops.backward += products * (is_weighted ? 1 + trained : 2);
+    if (!facts.needs_input_gradient[i] && is_weighted) flops.backward += products * trained;
+    if (layer.block >= 0) flops.blocks += products;
+    const RecomputeModules modules = facts.modules[i];
+    if (modules.is_empty()) continue;
+    const auto is_of_same = [&](const auto& known) { return known.first == modules; };
+    auto own = std::find_if(flops.in_modules.begin(), flops.in_modules.end(), is_of_same);
+    if (own == flops.in_modules.end()) own = flops.in_modules.insert(own, {modules, 0.0});
+    own->second += products;
+  }
+  return flops;
+}
+
+std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops, const Estimate& estimate) {
+  const Seconds iteration = estimate.time.iteration();
+  if (iteration.value() <= 0) return std::nullopt;
+  const Plan& plan = estimate.plan;
+  Throughput throughput;
+  throughput.samples = static_cast<double>(plan.global_batch) / iteration.value();
+  if (tokens_per_sample(job) > 0) throughput.tokens = throughput.samples * tokens_per_sample(job);
+  const double samples_per_device = throughput.samples / static_cast<double>(plan.mesh.devices());
+  throughput.model = FlopRate(flops.model() * samples_per_device);
+  throughput.hardware = FlopRate(flops.hardware(plan, estimate.recomputed_share) * samples_per_device);
+  const std::optional<FlopRate> peak = job.machine.device.peak_at(plan.precision);
+  throughput.model_share = share_of(throughput.model, peak);
+  throughput.hardware_share = share_of(throughput.hardware, peak);
+  return throughput;
+}
+
+std::optional<Seconds> training_time(const Job& job, const Estimate& estimate, double tokens) {
+  const Seconds iteration = estimate.time.iteration();
+  const double tokens_per_iteration = static_cast<double>(estimate.plan.global_batch) * tokens_per_sample(job);
+  if (iteration.value() <= 0 || tokens_per_iteration <= 0) return std::nullopt;
+  return iteration * std::max(1.0, tokens / tokens_per_iteration);
+}
+
+}  // namespace ddl

@@ -1,0 +1,29 @@
+#include "estimator/facts/recompute_modules.hpp"
+
+#include <algorithm>
+
+namespace ddl {
+
+std::string to_string(RecomputeModules modules, std::string_view between) {
+  std::string text;
+  for (std::size_t i = 0; i < recompute_module_count; ++i) {
+    if (!modules.contains(static_cast<RecomputeModule>(i))) continue;
+    if (!text.empty()) text += between;
+    text += recompute_module_names[i];
+  }
+  return text;
+}
+
+std::optional<RecomputeModules> parse_recompute_modules(std::string_view text) {
+  RecomputeModules modules;
+  while (true) {
+    const std::size_t plus = text.find('+');
+    const auto found = std::find(recompute_module_names.begin(), recompute_module_names.end(), text.substr(0, plus));
+    if (found == recompute_module_names.end()) return std::nullopt;
+    modules.add(static_cast<RecomputeModule>(found - recompute_module_names.begin()));
+    if (plus == std::string_view::npos) return modules;
+    text.remove_prefix(plus + 1);
+  }
+}
+
+}  // namespace ddl

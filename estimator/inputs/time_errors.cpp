@@ -1,0 +1,160 @@
+#include "estimator/inputs/time_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ddl {
+namespace {
+
+/// No interval is wider than by this factor: what is further off than that is not known at all.
+constexpr double widest = 4.6;                    // ln 100
+constexpr double two_sided = 1.6448536269514722;  // the standard normal distribution's 95 %
+
+double square(double value) { return value * value; }
+std::size_t index(ErrorSource source) { return static_cast<std::size_t>(source); }
+bool is_kernel(ErrorSource source) { return index(source) < kernel_sources; }
+bool is_exchange(ErrorSource source) {
+  return source == ErrorSource::gradient_exchange || source == ErrorSource::layer_exchange || source == ErrorSource::halo;
+}
+
+ErrorWidth width_of(const TimeErrors& errors, const Sensitivity& of) {
+  ErrorWidth width = errors.sources[index(of.source)];
+  if (!is_kernel(of.source) && !is_exchange(of.source)) return width;
+  const auto basis = static_cast<std::size_t>(of.basis);
+  const ErrorWidth factor = is_kernel(of.source) ? errors.kernel_bases[basis] : errors.exchange_bases[basis];
+  width.faster *= factor.faster;
+  width.slower *= factor.slower;
+  return width;
+}
+
+/// The variance of errors that are correlated, each pair by as much: `sum` and `squares` are of their widths.
+double together(double sum, double squares, double correlation) {
+  return (1 - correlation) * squares + correlation * square(sum);
+}
+
+/// Of a run that coefficients were not fitted to: what it differs by from a fit to others. Few runs fit better than they
+/// predict, so that some with the scatter that a fit takes for granted count beside them.
+double own_variance(const LearnedRuns& learned, double scatter) {
+  constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the scatter, 0.1
+  const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
+  // The mean of |x| of a normal distribution is √(2/π) of its width.
+  return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
+}
+
+/// The variance that is left once runs of the same family were fitted: what they do not tell of what all have in common,
+/// and the scatter of each.
+double learned_variance(double variance, const LearnedRuns& learned, double scatter) {
+  const double own = own_variance(learned, scatter);
+  const double shared = variance > 0 ? variance * own / (learned.runs * variance + own) : 0;
+  return std::min(variance, own + shared);
+}
+
+}  // namespace
+
+std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensitivity& time) {
+  std::vector<WidthShare> shares;
+  ErrorWidth sum, squares;
+  for (const Sensitivity& each : time.sources) {
+    const ErrorWidth width = width_of(errors, each);
+    const ErrorWidth own{each.faster * width.faster, each.slower * width.slower};
+    if (!is_kernel(each.source)) {
+      shares.push_back({error_source_names[index(each.source)], own});
+      continue;
+    }
+    sum.faster += own.faster;
+    sum.slower += own.slower;
+    squares.faster += square(own.faster);
+    squares.slower += square(own.slower);
+  }
+  const double correlation = errors.kinds_together;
+  shares.insert(shares.begin(), {"kernels",
+                                 {std::sqrt(together(sum.faster, squares.faster, correlation)),
+                                  std::sqrt(together(sum.slower, squares.slower, correlation))}});
+  shares.push_back({"software", errors.classes[static_cast<std::size_t>(time.model_class)]});
+  return shares;
+}
+
+double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side) {
+  const bool slower = side == &ErrorWidth::slower;
+  double sum = 0, squares = 0, others = square(errors.classes[static_cast<std::size_t>(time.model_class)].*side);
+  for (const Sensitivity& each : time.sources) {
+    const double own = (slower ? each.slower : each.faster) * width_of(errors, each).*side;
+    if (is_kernel(each.source)) {
+      sum += own;
+      squares += square(own);
+    } else {
+      others += square(own);
+    }
+  }
+  const double variance = others + together(sum, squares, errors.kinds_together);
+  if (!time.learned || time.learned->runs <= 0) return variance;
+  return learned_variance(variance, *time.learned, errors.learned_scatter);
+}
+
+TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) {
+  const auto width = [&](double ErrorWidth::*side) { return std::min(widest, std::sqrt(variance_of(errors, time, side))); };
+  return {std::exp(-width(&ErrorWidth::faster)), std::exp(width(&ErrorWidth::slower))};
+}
+
+TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b) {
+  // Of every source, how much more b depends on it than a.
+  struct Both {
+    Sensitivity a, b;
+  };
+  std::vector<Both> sources;
+  const auto add = [&](const TimeSensitivity& from, Sensitivity Both::*side) {
+    for (const Sensitivity& each : from.sources) {
+      auto found = std::find_if(sources.begin(), sources.end(), [&](const Both& known) {
+        return known.a.source == each.source && known.a.basis == each.basis;
+      });
+      if (found == sources.end()) {
+        const Sensitivity none{each.source, each.basis};
+        found = sources.insert(sources.end(), {none, none});
+      }
+      (*found).*side = each;
+    }
+  };
+  add(a, &Both::a);
+  add(b, &Both::b);
+  // A ratio grows where a source that b has more of is slower, or one that a has more of is faster.
+  double up = 0, down = 0, up_sum = 0, down_sum = 0, up_squares = 0, down_squares = 0;
+  for (const Both& each : sources) {
+    const ErrorWidth width = width_of(errors, each.a);
+    if (each.a.source == ErrorSource::rare_splits) {
+      // Each way of splitting has an error of its own, and one that it shares with the others.
+      const double own = errors.own_of_plan, shared = (1 - own) * square(each.b.slower - each.a.slower);
+      up += own * (square(each.b.slower * width.slower) + square(each.a.faster * width.faster)) +
+            shared * square(each.b.slower > each.a.slower ? width.slower : width.faster);
+      down += own * (square(each.b.faster * width.faster) + square(each.a.slower * width.slower)) +
+              shared * square(each.b.slower > each.a.slower ? width.faster : width.slower);
+      continue;
+    }
+    const double slower = (each.b.slower - each.a.slower) * width.slower;
+    const double faster = (each.a.faster - each.b.faster) * width.faster;
+    const double grows = std::max({0.0, slower, faster}), shrinks = std::max({0.0, -slower, -faster});
+    if (is_kernel(each.a.source)) {
+      up_sum += grows - shrinks;
+      down_sum += shrinks - grows;
+      up_squares += square(grows);
+      down_squares += square(shrinks);
+    } else {
+      up += square(grows);
+      down += square(shrinks);
+    }
+  }
+  up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
+  down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
+  // What no source explains has a part of its own in each plan: one slower, or the other one faster.
+  const ErrorWidth& own = errors.classes[static_cast<std::size_t>(a.model_class)];
+  const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
+  up += residual;
+  down += residual;
+  if (a.learned && b.learned) {
+    const double most = own_variance(*a.learned, errors.learned_scatter) + own_variance(*b.learned, errors.learned_scatter);
+    up = std::min(up, most);
+    down = std::min(down, most);
+  }
+  return {std::exp(-std::min(widest, std::sqrt(down))), std::exp(std::min(widest, std::sqrt(up)))};
+}
+
+}  // namespace ddl

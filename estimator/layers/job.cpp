@@ -1,0 +1,51 @@
+#include "estimator/layers/job.hpp"
+
+#include <utility>
+
+namespace ddl {
+namespace {
+
+/// A new part of a job, and those that were replaced before.
+template <class Part>
+struct Replaced {
+  Part part;
+  std::shared_ptr<const void> before;
+};
+template <class Part>
+std::shared_ptr<const Replaced<Part>> replaced(Part part, const Job& job) {
+  return std::make_shared<const Replaced<Part>>(Replaced<Part>{std::move(part), job.replaced});
+}
+
+}  // namespace
+
+Job Job::with_machine(Machine other) const {
+  const auto own = ddl::replaced(std::move(other), *this);
+  return {facts,        own->part,     coefficients, kernels, assumptions, samples_per_epoch,
+          sample_bytes, dataset_bytes, stored_raw,   own};
+}
+
+Job Job::with_coefficients(Coefficients other) const {
+  const auto own = ddl::replaced(std::move(other), *this);
+  return {facts, machine, own->part, kernels, assumptions, samples_per_epoch, sample_bytes, dataset_bytes, stored_raw, own};
+}
+
+Job Job::with_assumptions(const Assumptions& other) const {
+  const auto own = ddl::replaced(other, *this);
+  return {facts, machine, coefficients, kernels, own->part, samples_per_epoch, sample_bytes, dataset_bytes, stored_raw, own};
+}
+
+Seconds launch_overhead(const Job& job) {
+  if (!job.assumptions.host_launch) return Seconds{};
+  if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
+  // Whole steps that were measured have it in them.
+  switch (job.kernels.origin()) {
+    case KernelBasis::fitted:
+    case KernelBasis::transferred:
+    case KernelBasis::roofline:
+      return job.machine.device.launch_overhead.value_or(Seconds{});
+    default:
+      return Seconds{};
+  }
+}
+
+}  // namespace ddl

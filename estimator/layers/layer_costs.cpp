@@ -1,0 +1,601 @@
+#include "estimator/layers/layer_costs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "core/error.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "estimator/strategies/expert.hpp"
+#include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/shard_memory.hpp"
+#include "estimator/strategies/spatial.hpp"
+
+namespace ddl {
+namespace {
+
+/// Calls `take` with every kernel of a shard: measured behaviour of split filters and channels where there is any, tiles of
+/// the roofline elsewhere.
+template <class Take>
+void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
+  const KernelPrices& kernels = job.kernels;
+  if (job.prices_whole_layers()) {
+    const LayerTimes& whole = kernels.serial()[context.index()];
+    const double samples = shard.samples * shard.share;
+    take(PricedKernel{to_string(Pass::forward), Phase::forward, std::nullopt, whole.forward * samples, kernels.source()});
+    take(PricedKernel{"backward", Phase::backward, std::nullopt, whole.backward * samples, kernels.source()});
+    return;
+  }
+  if (const ShardPrices* measured = kernels.measured()) {
+    for (const PricedKernel& kernel : measured->kernels(context, shard)) take(kernel);
+    return;
+  }
+  const Layer& layer = context.at();
+  const Operation& operation = *context.operation(shard);
+  const Precision precision = precision_of(context);
+  const auto measured = [&](const std::optional<UndividedFraction>& split, double parts) -> const UndividedFraction* {
+    return parts > 1 && split && split->is_about(operation.type(), precision) ? &*split : nullptr;
+  };
+  const UndividedFraction* const filters_measured = measured(kernels.filter_undivided(), shard.filter_parts);
+  const UndividedFraction* const channels_measured = measured(kernels.channel_undivided(), shard.channel_parts);
+  const auto left = [](const UndividedFraction& split, double parts) {
+    return split.fraction + (1.0 - split.fraction) / parts;
+  };
+  std::vector<TensorShape> whole_inputs;
+  const std::vector<TensorShape>* inputs = &shard.inputs;
+  TensorShape output = shard.output;
+  double factor = 1;
+  if (filters_measured != nullptr) {
+    output.channels = layer.output_shape.channels;
+    factor *= left(*filters_measured, shard.filter_parts);
+  }
+  if (channels_measured != nullptr) {
+    whole_inputs = shard.inputs;
+    whole_inputs.front().channels = layer.input_shapes.front().channels;
+    inputs = &whole_inputs;
+    factor *= left(*channels_measured, shard.channel_parts);
+  }
+  // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
+  const TableRows rows = table_rows(context);
+  const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
+  const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
+  const auto price = [&](Pass pass) {
+    const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
+    for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
+      work.weight_items *= part;
+      take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
+                        split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
+                                       : kernels.source(work, pass, precision),
+                        precision});
+    }
+  };
+  price(Pass::forward);
+  if (!context.facts.frozen[context.index()]) price(Pass::backward_weight);
+  if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
+  if (!casts(context.plan, context.assumptions)) return;
+  for (const ShardProblem& each : shard_problems(context, shard)) {
+    if (kernel_name(each) != cast_pass) continue;
+    const Problem& cast = each.problem;
+    const Work work = work_of(each, shard.samples);
+    const Seconds time = kernels.kernel_time(work, Pass::forward, shard.samples, cast.precision);
+    take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(work, Pass::forward, cast.precision),
+                      cast.precision});
+  }
+}
+
+}  // namespace
+
+Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard) {
+  Seconds sum{};
+  each_priced_kernel(job, context, shard, [&](const PricedKernel& kernel) { sum += kernel.time; });
+  return sum;
+}
+
+namespace {
+
+/// What measured runs make of the price of a shard's kernels: a factor, and by how much that grows with each unit of
+/// Coefficient::repeated.
+struct LearnedFactor {
+  double factor = 1, repeated = 0;
+};
+LearnedFactor learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+                             bool with_slopes) {
+  const Plan& plan = context.plan;
+  // All ranks wait for the one whose experts have most tokens.
+  const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
+  const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
+  const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
+  const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
+  if (!splits || (repeated <= 0 && !with_slopes)) return {factor, 0};
+  const Seconds split = kernels_time(job, context, shard);
+  if (split.value() <= 0) return {factor, 0};
+  WholeLayers layers(context.facts, shard.samples, plan.precision, plan.optimizer, job.assumptions);
+  const ShardContext& unsplit = layers.at(context.index());
+  const Seconds whole = kernels_time(job, unsplit, layers.shard());
+  const double more = factor * std::max(0.0, whole / split - 1.0);
+  return {factor + repeated * more, more};
+}
+
+/// How long the host takes to start what a product of experts in forward is made of: a product for each, and with less than
+/// 16 bits the conversion of its tokens. Nothing where it may run ahead of the device [formulas.md, "Waiting for the host"].
+Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const PricedKernel& kernel) {
+  const double share = job.coefficients.software.expert_starts.value_or(0);
+  if (share <= 0 || kernel.phase != Phase::forward || !kernel.work ||
+      kernel.work->kernel_kind() != KernelKind::matrix_product) {
+    return {};
+  }
+  const std::int64_t experts = context.operation(shard)->experts();
+  if (experts <= 1) return {};
+  return launch_overhead(job) * (share * static_cast<double>(experts) * (is_narrow(precision_of(context)) ? 2 : 1));
+}
+
+/// The same kernels as each_priced_kernel has them, with what measured runs make of their prices, and no shorter than the
+/// host takes to start those that it cannot run ahead of.
+template <class Take>
+void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
+                 const Take& take) {
+  each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
+    kernel.time *= learned.factor;
+    // What a whole step takes less than its kernels is a kernel of negative time, which stays as it is.
+    if (const Seconds starts = expert_starts(job, context, shard, kernel); starts > Seconds{}) {
+      kernel.time = max(kernel.time, starts);
+    }
+    take(kernel);
+  });
+}
+
+void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
+                   LayerCosts& costs) {
+  const double backward_starts = job.coefficients.software.backward_starts.value_or(1);
+  each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
+    const bool forward = kernel.phase == Phase::forward;
+    (forward ? costs.forward : costs.backward) += kernel.time;
+    if (kernel.pass == to_string(Pass::backward_data)) costs.input_gradient += kernel.time;
+    const bool of_weights = kernel.pass == to_string(Pass::backward_weight);
+    if (of_weights) costs.weight_gradient += kernel.time;
+    if (learned.repeated > 0) {
+      const Seconds repeated = kernel.time * (learned.repeated / learned.factor);
+      (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
+      if (of_weights) costs.slopes.repeated_weight_gradient += repeated;
+    }
+    // What the host takes for a kernel was learned of steps in which neither casts nor the operators of a formula were
+    // counted: it has them in it.
+    const bool is_separate = kernel.work && kernel.work->is_separate;
+    if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
+      (forward ? costs.forward_kernels : costs.backward_kernels) += forward ? 1 : backward_starts;
+  });
+  if (job.prices_whole_layers()) {
+    const double splits = context.plan.mesh.product(weight_axes);
+    costs.update = job.kernels.serial()[context.index()].update / splits;
+  } else {
+    costs.update = job.kernels.update_price(shard.trained()).time;
+  }
+  costs.sharded_update = costs.update / context.plan.mesh.product(shard.replicas);
+}
+
+/// The lines of a shard's problems, with the prices of its kernels.
+void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
+  // A layer may have several casts, whose prices come in the order of their problems.
+  std::unordered_map<std::string_view, int> seen;
+  for (const ShardProblem& each : shard_problems(context, prices.shard)) {
+    const std::string_view pass = kernel_name(each);
+    int place = seen[pass]++;
+    const auto priced = std::find_if(prices.kernels.begin(), prices.kernels.end(),
+                                     [&](const PricedKernel& kernel) { return kernel.pass == pass && place-- == 0; });
+    const bool any = priced != prices.kernels.end();
+    prices.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? priced->time : Seconds{},
+                               any ? priced->source : job.kernels.source()});
+  }
+  if (const auto update = shard_update(context, prices.shard)) {
+    const KernelPrice price = job.kernels.update_price(prices.shard.trained());
+    prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
+  }
+}
+
+void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCosts& costs) {
+  const bool of_sample = context.facts.of_sample[context.index()];
+  if (!of_sample) costs.input = memory.inputs.front();
+  costs.output = memory.output;
+  const bool casting = casts(context.plan, context.assumptions);
+  if (casting ? context.facts.output_kept_cast[context.index()] : context.facts.output_kept[context.index()])
+    costs.kept += costs.output;
+  costs.kept += memory.all_kept();
+  costs.workspaces_estimated = memory.workspace.estimated;
+  costs.workspaces_unknown = memory.workspace.unknown;
+  // The batch itself stays in memory while its first reader's backward may need it.
+  if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
+}
+
+/// What makes two layers of the same shape class cost differently under one split.
+struct Variant {
+  bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
+  bool token_split;
+  std::vector<bool> reads_token_splits;  ///< by input
+  std::vector<bool> reads_wide;          ///< by input
+  std::vector<bool> reads_replicated;    ///< by input, behind replicated layers
+  std::vector<bool> takes_tile;          ///< by input
+  RecomputeModules modules;
+  TensorSplitRole role;
+  std::int64_t units;
+  double live_items;                  ///< behind the layer
+  Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
+  friend bool operator==(const Variant&, const Variant&) = default;
+};
+
+}  // namespace
+
+bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer) {
+  const auto index = static_cast<std::size_t>(layer);
+  if (assumptions.selective == SelectiveRecompute::products) return facts.again_with_products[index];
+  return !facts.modules[index].in_common(plan.recompute_modules).is_empty();
+}
+
+void LayerCosts::add(const LayerCosts& o, double times) {
+  forward += o.forward * times;
+  backward += o.backward * times;
+  forward_kernels += o.forward_kernels * times;
+  backward_kernels += o.backward_kernels * times;
+  input_gradient += o.input_gradient * times;
+  weight_gradient += o.weight_gradient * times;
+  selected_forward += o.selected_forward * times;
+  selected_exchange += o.selected_exchange * times;
+  selected_kernels += o.selected_kernels * times;
+  forward_exchanges += o.forward_exchanges * times;
+  backward_exchanges += o.backward_exchanges * times;
+  update += o.update * times;
+  sharded_update += o.sharded_update * times;
+  exchange_forward += o.exchange_forward * times;
+  exchange_backward += o.exchange_backward * times;
+  experts_forward += o.experts_forward * times;
+  experts_backward += o.experts_backward * times;
+  halo_forward += o.halo_forward * times;
+  halo_backward += o.halo_backward * times;
+  parameters += o.parameters * times;
+  trained += o.trained * times;
+  for (std::size_t group = 0; group < gradient_parameters.size(); ++group)
+    gradient_parameters[group] += o.gradient_parameters[group] * times;
+  for (std::size_t group = 0; group < frozen_parameters.size(); ++group)
+    frozen_parameters[group] += o.frozen_parameters[group] * times;
+  gradient_messages += o.gradient_messages * times;
+  whole_parameters += o.whole_parameters * times;
+  kept += o.kept * times;
+  input += o.input * times;
+  output += o.output * times;
+  workspaces_estimated += o.workspaces_estimated * times;
+  workspaces_unknown += o.workspaces_unknown * times;
+  slopes.repeated_forward += o.slopes.repeated_forward * times;
+  slopes.repeated_backward += o.slopes.repeated_backward * times;
+  slopes.repeated_weight_gradient += o.slopes.repeated_weight_gradient * times;
+  slopes.repeated_selected += o.slopes.repeated_selected * times;
+  slopes.exchange_selected += o.slopes.exchange_selected * times;
+  slopes.exchange_forward += o.slopes.exchange_forward * times;
+  slopes.exchange_backward += o.slopes.exchange_backward * times;
+  slopes.halo_forward += o.slopes.halo_forward * times;
+  slopes.halo_backward += o.slopes.halo_backward * times;
+  slopes.experts_forward += o.slopes.experts_forward * times;
+  slopes.experts_backward += o.slopes.experts_backward * times;
+}
+
+namespace {
+
+/// Stretches of one class have layers of the same kinds, and as much crosses their beginnings.
+void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
+  const auto& layers = facts.model->layers;
+  const auto count = static_cast<int>(layers.size());
+  using Ends = std::pair<double, bool>;
+  std::map<std::pair<std::vector<int>, Ends>, std::size_t> classes;
+  for (int first = 0; first < count;) {
+    int last = first + 1;
+    const int block = layers[static_cast<std::size_t>(first)].block;
+    while (last < count && layers[static_cast<std::size_t>(last)].block == block) ++last;
+    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], kinds.replicated.has_tiles_before(last)};
+    std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
+    own.push_back(block >= 0 ? 1 : 0);
+    kinds.stretch.push_back(first);
+    if (block < 0) kinds.outside.push_back({first, last});
+    kinds.stretch_class.push_back(classes.try_emplace({std::move(own), ends}, classes.size()).first->second);
+    first = last;
+  }
+  kinds.stretch.push_back(count);
+}
+
+}  // namespace
+
+LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, const ReplicatedLayers& replicated,
+                       SelectiveRecompute selective) {
+  const auto& layers = facts.model->layers;
+  LayerKinds kinds;
+  kinds.replicated = replicated;
+  std::vector<Variant> variants;
+  std::vector<std::vector<int>> by_class(static_cast<std::size_t>(facts.model->shape_classes));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    const int producer = layer.inputs.empty() ? -1 : layer.inputs.front();
+    const auto index = static_cast<int>(i);
+    const auto is_pooled = [&facts](int input) {
+      return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
+    };
+    std::vector<bool> reads_wide;
+    std::vector<bool> reads_token_splits;
+    for (const int input : layer.inputs)
+      reads_token_splits.push_back(input >= 0 && facts.token_split[static_cast<std::size_t>(input)]);
+    std::vector<bool> reads_replicated;
+    std::vector<bool> takes_tile;
+    for (const int input : layer.inputs) {
+      reads_replicated.push_back(!replicated.contains(index) && replicated.contains(input));
+      takes_tile.push_back(takes_tile_of(facts, replicated, index, input));
+    }
+    for (const int input : layer.inputs)
+      reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
+    const Variant variant{!replicated.contains(index),
+                          index == replicated.first,
+                          facts.pooled_branch[i],
+                          std::any_of(layer.inputs.begin(), layer.inputs.end(), is_pooled),
+                          layer.auxiliary,
+                          producer >= 0 && layers[static_cast<std::size_t>(producer)].auxiliary,
+                          facts.needs_input_gradient[i],
+                          facts.sends_input_gradient[i],
+                          producer < 0,
+                          index == facts.batch_keeper,
+                          index == facts.last_matrix,
+                          facts.output_kept[i],
+                          facts.output_kept_cast[i],
+                          facts.autocast.is_wide[i],
+                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          selective == SelectiveRecompute::products && facts.again_with_products[i],
+                          facts.token_split[i],
+                          reads_token_splits,
+                          reads_wide,
+                          reads_replicated,
+                          takes_tile,
+                          facts.modules[i],
+                          facts.tensor_role[i],
+                          facts.tensor_units[i],
+                          facts.live_items[i + 1],
+                          serial[i].forward,
+                          serial[i].backward,
+                          serial[i].update};
+    std::vector<int>& known = by_class[static_cast<std::size_t>(layer.shape_class)];
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](int kind) { return variants[static_cast<std::size_t>(kind)] == variant; });
+    if (found != known.end()) {
+      kinds.kind.push_back(*found);
+      kinds.count[static_cast<std::size_t>(*found)] += 1;
+      continue;
+    }
+    const auto kind = static_cast<int>(variants.size());
+    variants.push_back(variant);
+    known.push_back(kind);
+    kinds.kind.push_back(kind);
+    kinds.representative.push_back(index);
+    kinds.count.push_back(1);
+  }
+  kinds.runs = LayerRuns(kinds.kind);
+  find_stretches(facts, kinds);
+  return kinds;
+}
+
+LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes)
+    : job_(job),
+      plan_(plan),
+      kinds_(kinds),
+      with_slopes_(with_slopes),
+      exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
+  if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, plan.mesh.family());
+  const ModelFacts& facts = job.facts;
+  const double item = item_bytes(plan_.precision);
+  ShardContext context{facts, plan_, job.assumptions, 0, kinds.replicated};
+  LayerShard shard;
+  costs_.resize(kinds.count.size());
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    LayerCosts& costs = costs_[kind];
+    shard_layer(context, shard);
+    price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
+    if (is_selected(facts, job.assumptions, plan_, context.layer)) {
+      costs.selected_forward = costs.forward;
+      costs.selected_kernels = costs.forward_kernels;
+      costs.slopes.repeated_selected = costs.slopes.repeated_forward;
+    }
+    add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
+    costs.parameters = shard.parameters();
+    costs.trained = shard.trained();
+    const Layer& layer = context.at();
+    const bool matrix = facts.divisible[context.index()].matrix;
+    costs.gradient_messages = matrix ? 1 : 0;
+    if (matrix && layer.output_shape.rank == 0) costs.whole_parameters = static_cast<double>(layer.parameters());
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.purpose == Purpose::pipeline) continue;  // at cuts alone
+      if (exchange.phase == Phase::gradient) {
+        add_gradients(context, exchange, costs);
+        continue;
+      }
+      asked_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
+    }
+  }
+  place(plan.placement);
+}
+
+void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs) {
+  const auto known = std::find(gradient_axes_.begin(), gradient_axes_.end(), exchange.axes);
+  const auto group = static_cast<std::size_t>(known - gradient_axes_.begin());
+  if (known == gradient_axes_.end()) {
+    if (group == most_gradient_groups) throw Error("gradients are summed along too many sets of axes");
+    gradient_axes_.push_back(exchange.axes);
+  }
+  // Some software sums the whole layer's gradients where each rank has made a part of them.
+  const Mesh& mesh = plan_.mesh;
+  const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
+                     mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
+  costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().trained()) : exchange.items;
+  costs.frozen_parameters[group] += exchange.frozen;
+}
+
+std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) const {
+  const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, plan_);
+  std::vector<GradientGroup> groups;
+  for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
+    const double messages = layered ? std::max(1.0, costs.gradient_messages) : 1.0;
+    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
+                      std::max(0.0, costs.frozen_parameters[i])});
+  }
+  return groups;
+}
+
+namespace {
+
+/// Returns whether an exchange dispatches tokens to experts, or combines what these have made of them.
+bool is_of_experts(const Exchange& exchange) {
+  return exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
+}
+
+}  // namespace
+
+bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
+  const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
+  // Kernels write the pieces into each other's memory, which only ranks of one level of links can [NVIDIA, Transformer
+  // Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
+  return job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap && moves &&
+         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer &&
+         exchanges_.group(exchange.axes).outermost == 0;
+}
+
+Bytes LayerCostTable::sent(const Asked& asked) const {
+  if (asked.exchange.copies <= 1 || !job_.coefficients.software.routes_tokens_once.value_or(false)) return asked.message;
+  const Group& group = exchanges_.group(asked.exchange.axes);
+  return asked.message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), asked.exchange.copies);
+}
+
+Seconds LayerCostTable::time_of(const Asked& asked) const {
+  const Exchange& exchange = asked.exchange;
+  const Seconds time =
+      exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
+      (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job_.assumptions.expert_imbalance : 1.0));
+  const LayerCosts& costs = costs_[asked.kind];
+  const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
+  // The gradient of the input is summed while the gradient of the weights is computed.
+  const Seconds beside = exchange.phase == Phase::forward ? costs.forward
+                         : of_input                       ? costs.backward - costs.input_gradient
+                                                          : costs.input_gradient;
+  if (exchange.beside_kernels) return max(Seconds{}, time - beside);
+  if (!is_in_pieces(exchange)) return time;
+  const Seconds alone = time / exchanges_.group(exchange.axes).ranks;
+  return alone + max(Seconds{}, time - alone - beside);
+}
+
+LayerShard LayerCostTable::shard(int layer) const {
+  LayerShard shard;
+  shard_layer({job_.facts, plan_, job_.assumptions, layer, kinds_.replicated}, shard);
+  return shard;
+}
+
+LayerPrices LayerCostTable::prices(int layer, bool with_problems) const {
+  LayerPrices prices;
+  const ShardContext context{job_.facts, plan_, job_.assumptions, layer, kinds_.replicated};
+  shard_layer(context, prices.shard);
+  const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
+  each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
+  prices.update_source =
+      job_.prices_whole_layers() ? job_.kernels.source() : job_.kernels.update_price(prices.shard.trained()).source;
+  if (with_problems && !job_.prices_whole_layers()) add_problems(job_, context, prices);
+  const auto own = static_cast<std::size_t>(kind(layer));
+  for (const Asked& asked : asked_) {
+    if (asked.kind != own) continue;
+    const Exchange& exchange = asked.exchange;
+    const auto way = exchanges_.cheapest(exchange.operation, sent(asked), exchange.axes, exchange.purpose);
+    prices.exchanges.push_back({exchange, sent(asked), exchanges_.group(exchange.axes).ranks,
+                                exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.bottleneck});
+  }
+  return prices;
+}
+
+void LayerCostTable::place(const Placement& placement) {
+  plan_.placement = placement;
+  exchanges_.forget_groups();
+  for (LayerCosts& costs : costs_) {
+    costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
+    costs.experts_forward = costs.experts_backward = Seconds{};
+    costs.forward_exchanges = costs.backward_exchanges = 0;
+    LayerCosts::Slopes& slopes = costs.slopes;
+    slopes.exchange_forward = slopes.exchange_backward = slopes.halo_forward = slopes.halo_backward = Seconds{};
+    slopes.experts_forward = slopes.experts_backward = Seconds{};
+  }
+  for (const Asked& asked : asked_) {
+    const Exchange& exchange = asked.exchange;
+    LayerCosts& costs = costs_[asked.kind];
+    const Seconds time = time_of(asked);
+    const bool halo = exchange.purpose == Purpose::halo;
+    (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
+        time > Seconds{} ? static_cast<double>(exchange.messages + exchange.kernels) : 0.0;
+    const bool forward = exchange.phase == Phase::forward;
+    (forward ? (halo ? costs.halo_forward : costs.exchange_forward)
+             : (halo ? costs.halo_backward : costs.exchange_backward)) += time;
+    const bool of_experts = is_of_experts(exchange);
+    if (of_experts) (forward ? costs.experts_forward : costs.experts_backward) += time;
+    if (!with_slopes_ || time == Seconds{}) continue;
+    LayerCosts::Slopes& slopes = costs.slopes;
+    const Seconds startups = exchanges_.startup(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
+                             static_cast<double>(exchange.messages);
+    (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
+             : (halo ? slopes.halo_backward : slopes.exchange_backward)) += startups;
+    if (of_experts) (forward ? slopes.experts_forward : slopes.experts_backward) += startups;
+  }
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
+    // What the products gather is gathered for backward in any case, and what they sum up is kept.
+    if (job_.assumptions.selective == SelectiveRecompute::products) break;
+    if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
+    LayerCosts& costs = costs_[kind];
+    costs.selected_exchange = costs.exchange_forward;
+    costs.slopes.exchange_selected = costs.slopes.exchange_forward;
+  }
+  total_ = {};
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
+  sums_.clear();
+  loads_.clear();
+}
+
+StageLoad LayerCostTable::load_of(const LayerCosts& costs) {
+  return {costs.forward + costs.exchange_forward + costs.halo_forward,
+          costs.backward + costs.exchange_backward + costs.halo_backward,
+          costs.forward_kernels + costs.forward_exchanges,
+          costs.backward_kernels + costs.backward_exchanges,
+          costs.parameters,
+          costs.kept};
+}
+
+StageLoad LayerCostTable::load_before(int layer) const {
+  if (loads_.empty()) loads_.assign(kinds_.runs, [this](int each) { return load_of(at(each)); });
+  return loads_.before(layer);
+}
+
+const LayerCosts& LayerCostTable::at(int layer) const {
+  return costs_[static_cast<std::size_t>(kinds_.kind[static_cast<std::size_t>(layer)])];
+}
+
+Bytes LayerCostTable::cut_bytes(int layer) const {
+  const double items = crossing_items(job_.facts, plan_, layer, kinds_.replicated);
+  return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
+}
+
+LayerCosts LayerCostTable::between(int first, int last) const {
+  if (first == 0 && last == static_cast<int>(kinds_.kind.size())) return total_;
+  if (sums_.empty()) sums_.assign(kinds_.runs, [this](int layer) -> const LayerCosts& { return at(layer); });
+  LayerCosts costs = sums_.before(last);
+  costs.add(sums_.before(first), -1.0);
+  return costs;
+}
+
+double LayerCostTable::largest(int first, int last, double LayerCosts::*count) const {
+  double largest = 0;
+  kinds_.runs.each(first, last, [&](int from, int period, int) {
+    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).*count);
+  });
+  return largest;
+}
+
+}  // namespace ddl

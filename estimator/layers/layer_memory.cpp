@@ -1,0 +1,51 @@
+#include "estimator/layers/layer_memory.hpp"
+
+#include "estimator/kernels/kernel_time.hpp"
+#include "estimator/strategies/shard_memory.hpp"
+
+namespace ddl {
+namespace {
+
+/// What libraries take for a shard's kernels beside the temporaries that rules count of its passes: where both are known,
+/// those are part of the library's. None where no kernel of this device was measured.
+ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
+                                const ShardMemory& own) {
+  const ShardPrices* measured = job.kernels.measured();
+  if (measured == nullptr || job.prices_whole_layers()) return {};
+  ShardWorkspace workspace = measured->workspace(context, shard);
+  const auto beside = [](ShardWorkspace::Range& range, Bytes scratch) {
+    range.expected -= min(range.expected, scratch);
+    range.most -= min(range.most, scratch);
+  };
+  beside(workspace.forward, own.scratch_forward);
+  beside(workspace.backward_weight, own.scratch_backward);
+  beside(workspace.backward_data, own.scratch_backward);
+  return workspace;
+}
+
+}  // namespace
+
+LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard) {
+  const ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
+  const auto bytes = [&](const TensorShape& shape, int tensor) {
+    const double item = tensor_item_bytes(context.facts, context.plan, context.assumptions, tensor);
+    return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
+  };
+  LayerMemory memory;
+  memory.output = bytes(shard.kept_output, context.layer);
+  const std::vector<int>& inputs = context.at().inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    memory.inputs.push_back(bytes(i == 0 ? shard.kept_input : shard.inputs[i], inputs[i]));
+  }
+  memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};
+  memory.scratch_forward = own.scratch_forward;
+  memory.scratch_backward = own.scratch_backward;
+  memory.workspace = workspace_beside(job, context, shard, own);
+  memory.weights = shard.weights;
+  memory.biases = shard.biases;
+  memory.trained_share = shard.trained_share;
+  memory.replicas = context.plan.mesh.product(shard.replicas);
+  return memory;
+}
+
+}  // namespace ddl

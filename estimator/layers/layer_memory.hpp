@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+/// The memory that one rank's part of a layer requests in one micro-batch. It is the same for all layers of one kind.
+struct LayerMemory {
+  Bytes output{};                               ///< of a tensor of its own: a view needs none
+  std::vector<Bytes> inputs;                    ///< of each of them, and of its gradient
+  std::array<Bytes, 5> kept{};                  ///< blocks of its own that backward needs
+  Bytes scratch_forward{}, scratch_backward{};  ///< temporaries, while a pass runs
+  ShardWorkspace workspace;                     ///< scratch memory of libraries' kernels, beside those temporaries
+  double weights = 0, biases = 0;               ///< parameters
+  double trained_share = 1;                     ///< of those, the ones that have gradients
+  double replicas = 1;                          ///< ranks that hold the same of them
+
+  [[nodiscard]] Bytes all_kept() const { return kept[0] + kept[1] + kept[2] + kept[3] + kept[4]; }
+};
+[[nodiscard]] LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard);
+
+}  // namespace ddl

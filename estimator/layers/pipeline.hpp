@@ -1,0 +1,99 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/strategies/replicated_layers.hpp"
+
+namespace ddl {
+
+/// The layers at which the stages of a pipeline may begin: at the borders of blocks if there are enough of them, else before
+/// layers with weights. Every stage has a layer with weights.
+class StagePlaces {
+ public:
+  /// A spatial split reduces what crosses a cut: but for cuts between `replicated` layers, tensors are divided into `tiles`.
+  StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles);
+
+  /// Returns lists of layers at which a stage may begin, each from 0 to the layer count. The first list has the places that
+  /// the fewest items cross. Each further list adds places that more items cross, up to all places. Empty if there are fewer
+  /// places than stages.
+  [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
+  /// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if the blocks cannot be
+  /// divided equally, or do not begin at places.
+  [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
+  /// Returns a lower bound of the items per sample that cross the largest cut, for any cuts. It is the number of items at
+  /// that place of the first list which most items cross.
+  [[nodiscard]] double least_items() const { return least_items_; }
+
+ private:
+  double least_items_ = 0;
+  std::vector<std::vector<int>> levels_;
+  std::vector<int> equal_blocks_;
+};
+
+/// The load of a stage for one micro-batch, by which stages are balanced. It is a sum over layers.
+struct StageLoad {
+  Seconds forward{}, backward{};                   ///< kernels, layer-wise exchanges and halos
+  double forward_starts = 0, backward_starts = 0;  ///< of kernels and exchanges
+  double parameters = 0;
+  Bytes kept{};
+  void add(const StageLoad& other, double times);
+  /// Returns the time of forward and backward if the host takes `start` to launch a kernel.
+  [[nodiscard]] Seconds time(Seconds start) const {
+    return max(forward, start * forward_starts) + max(backward, start * backward_starts);
+  }
+};
+
+/// The weights that turn a load into a time and a memory.
+struct StageWeights {
+  Seconds start{};  ///< launch overhead of a kernel
+  double bytes_of_parameter = 0;
+  double micro_batches = 1;  ///< under 1F1B
+};
+
+/// The relative tolerance of the length of the longest stage.
+inline constexpr double cut_rounding = 2e-9;
+
+/// One way of dividing layers into stages.
+struct StageCuts {
+  std::vector<int> places;  ///< where every stage begins, and the end: indices of the loads they were cut by
+  Seconds longest{};        ///< time of the longest stage
+  Bytes fullest{};          ///< memory of the fullest
+};
+
+/// Divides layers into stages at given places. `before` has the load before each place, the end included, and at least as
+/// many places as stages.
+class StageBalance {
+ public:
+  StageBalance(const std::vector<StageLoad>& before, const StageWeights& weights, int stages);
+
+  /// Returns cuts with the shortest possible longest stage. Light stages come first, where most micro-batches are in flight.
+  [[nodiscard]] StageCuts light_first();
+  /// Returns, of all cuts with the shortest possible longest stage, the one whose fullest stage needs least memory.
+  [[nodiscard]] StageCuts least_full();
+  /// Returns the time of the longest stage, in seconds, which no cut at these places can shorten.
+  [[nodiscard]] Seconds shortest();
+
+ private:
+  struct Limits {
+    double longest = 0, fullest = 0;
+  };
+  /// Deals from the right, as much to each stage as the limits allow; whether that can be done.
+  bool deal(const Limits& limits);
+  template <class Fits>
+  [[nodiscard]] int farthest(int least, int begin, const Fits& fits) const;
+  [[nodiscard]] StageCuts dealt() const;
+
+  const std::vector<StageLoad>& before_;
+  StageWeights weights_;
+  int stages_;
+  std::vector<int> begins_;
+  Limits reached_;  ///< by the last deal that could be done
+  Limits next_;     ///< of the last that could not: smaller limits than these come to the same
+  std::optional<double> shortest_;
+};
+
+}  // namespace ddl

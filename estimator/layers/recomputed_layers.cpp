@@ -1,0 +1,105 @@
+#include "estimator/layers/recomputed_layers.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "estimator/schedules/schedule.hpp"
+
+namespace ddl {
+
+namespace {
+
+/// The first `count` blocks of layers [first, last).
+std::vector<LayerRange> first_blocks(const Model& model, const LayerKinds& kinds, std::int64_t count, int first, int last) {
+  std::vector<LayerRange> blocks;
+  const std::vector<int>& starts = kinds.stretch;
+  auto stretch = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+  for (; count > 0 && starts[stretch] < last; ++stretch) {
+    const int begin = std::max(first, starts[stretch]), end = std::min(last, starts[stretch + 1]);
+    if (model.layers[static_cast<std::size_t>(begin)].block < 0) continue;
+    if (!blocks.empty() && blocks.back().last == begin) {
+      blocks.back().last = end;
+    } else {
+      blocks.push_back({begin, end});
+    }
+    --count;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+std::int64_t most_recomputed_blocks(const Plan& plan) {
+  if (plan.recompute_blocks == 0) return std::numeric_limits<std::int64_t>::max();
+  const ScheduleOrder& order = order_of(plan.schedule);
+  const int stretches = plan.virtual_stages * (order.course == Course::there_and_back ? order.stretches : 1);
+  return std::int64_t{plan.recompute_blocks} * stretches;
+}
+
+std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last) {
+  std::int64_t blocks = 0;
+  const std::vector<int>& starts = kinds.stretch;
+  auto stretch = std::upper_bound(starts.begin(), starts.end(), first) - 1;
+  for (; *stretch < last; ++stretch) {
+    if (model.layers[static_cast<std::size_t>(std::max(first, *stretch))].block >= 0) ++blocks;
+  }
+  return blocks;
+}
+
+std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan, int first,
+                                          int last) {
+  std::vector<LayerRange> again;
+  if (plan.recompute != Recompute::full) return again;
+  if (plan.recompute_blocks > 0) return first_blocks(model, kinds, most_recomputed_blocks(plan), first, last);
+  int begin = first;
+  for (const LayerRange& outside : kinds.outside) {
+    if (outside.last <= begin) continue;
+    if (outside.first >= last) break;
+    if (outside.first > begin) again.push_back({begin, outside.first});
+    begin = outside.last;
+  }
+  if (begin < last) again.push_back({begin, last});
+  return again;
+}
+
+LayerCosts recomputed_costs(const Model& model, const LayerCostTable& costs, const Plan& plan, int first, int last) {
+  LayerCosts again;
+  for (const LayerRange& range : recomputed_blocks(model, costs.kinds(), plan, first, last))
+    again.add(costs.between(range.first, range.last), 1.0);
+  return again;
+}
+
+double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan, const std::vector<int>& firsts) {
+  const auto macs = [&](const LayerRange& range) {
+    double sum = 0;
+    for (int i = range.first; i < range.last; ++i) {
+      const Layer& layer = facts.model->layers[static_cast<std::size_t>(i)];
+      sum += layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
+    }
+    return sum;
+  };
+  Plan all = plan;
+  all.recompute_blocks = 0;
+  double again = 0, of_blocks = 0;
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
+    for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1]))
+      again += macs(range);
+    for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, all, firsts[stage], firsts[stage + 1]))
+      of_blocks += macs(range);
+  }
+  return of_blocks > 0 ? again / of_blocks : 0.0;
+}
+
+std::vector<bool> runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions,
+                             const LayerKinds& kinds, const std::vector<int>& firsts) {
+  std::vector<bool> again(facts.model->layers.size());
+  for (std::size_t layer = 0; layer < again.size() && plan.recompute == Recompute::selective; ++layer)
+    again[layer] = is_selected(facts, assumptions, plan, static_cast<int>(layer));
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
+    for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1]))
+      std::fill(again.begin() + range.first, again.begin() + range.last, true);
+  }
+  return again;
+}
+
+}  // namespace ddl

@@ -1,0 +1,244 @@
+#include <algorithm>
+#include <cmath>
+
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/inputs/sensitivity.hpp"
+#include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/updates.hpp"
+
+namespace ddl {
+namespace {
+
+/// The factor by which a source is taken to be slower or faster: about as far as prices are off.
+constexpr double factor = 1.5;
+
+ErrorSource source_of(const PricedKernel& kernel, const Operation& operation) {
+  if (!kernel.work) {
+    if (operation.is_attention()) return ErrorSource::attention;
+    return operation.type() == "convolution" ? ErrorSource::convolutions : ErrorSource::matrix_products;
+  }
+  switch (kernel.work->kernel_kind()) {
+    case KernelKind::matrix_product:
+      return ErrorSource::matrix_products;
+    case KernelKind::convolution:
+      return ErrorSource::convolutions;
+    case KernelKind::grouped_convolution:
+      return ErrorSource::grouped_convolutions;
+    case KernelKind::fused_attention:
+    case KernelKind::chunk_scan:
+      return ErrorSource::attention;
+    default:
+      return ErrorSource::memory_kernels;
+  }
+}
+
+/// A sum of seconds by source and basis.
+class Times {
+ public:
+  void add(ErrorSource source, PriceBasis basis, double seconds) {
+    if (seconds > 0) seconds_[static_cast<std::size_t>(source)][static_cast<std::size_t>(basis)] += seconds;
+  }
+  [[nodiscard]] double of(ErrorSource source) const {
+    double sum = 0;
+    for (const double each : seconds_[static_cast<std::size_t>(source)]) sum += each;
+    return sum;
+  }
+  [[nodiscard]] double all() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < error_source_names.size(); ++i) sum += of(static_cast<ErrorSource>(i));
+    return sum;
+  }
+  [[nodiscard]] double of(ErrorSource source, PriceBasis basis) const {
+    return seconds_[static_cast<std::size_t>(source)][static_cast<std::size_t>(basis)];
+  }
+
+ private:
+  std::array<std::array<double, price_basis_names.size()>, error_source_names.size()> seconds_{};
+};
+
+/// A step that can be run with other times.
+struct Varied {
+  Step step;
+  Updates updates;
+  Learned x;
+
+  [[nodiscard]] double seconds() const {
+    Timing<double> timing = run(step, x);
+    finish(step, updates, x, timing);
+    return timing.iteration();
+  }
+};
+
+/// ln(T(f)/T) / ln f for a source whose times `scale` multiplies.
+template <class Scale>
+Sensitivity sensitivity_to(const Varied& usual, double seconds, const Scale& scale) {
+  const auto changed = [&](double by) {
+    Varied other = usual;
+    scale(other, by);
+    const double then = other.seconds();
+    return then > 0 && seconds > 0 ? std::clamp(std::log(then / seconds) / std::log(by), 0.0, 1.0) : 0.0;
+  };
+  return {{}, {}, changed(factor), changed(1 / factor)};
+}
+
+void scale_path(Varied& step, const PathCoefficients& path, double by) {
+  step.x[path.alpha] *= by;
+  step.x[path.beta] *= by;
+}
+
+}  // namespace
+
+const Estimator::Sloped& Estimator::sloped(const Plan& plan) const {
+  const Plan split = split_of(plan);
+  if (!sloped_ || sloped_->split != split)
+    sloped_ = std::make_unique<Sloped>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
+  Sloped& sloped = *sloped_;
+  if (sloped.placement == plan.placement) return sloped;
+  sloped.costs.place(plan.placement);
+  sloped.placement = plan.placement;
+  sloped.prices.clear();
+  for (const int layer : sloped.costs.kinds().representative) sloped.prices.push_back(sloped.costs.prices(layer, false));
+  return sloped;
+}
+
+TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
+  TimeSensitivity result;
+  const ModelFacts& facts = job_.facts;
+  result.model_class = facts.experts > 1     ? ModelClass::mixture_of_experts
+                       : facts.has_attention ? ModelClass::transformer
+                                             : ModelClass::convolutional;
+  const std::vector<int>& firsts = stages(plan);
+  if (firsts.empty()) return result;
+  const Sloped& sloped = this->sloped(plan);
+  const LayerCostTable& costs = sloped.costs;
+  Varied usual{step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts), {}};
+  usual.step.rank_waiting = staged(plan).step.rank_waiting;
+  usual.x = usual.step.origin;
+  const double seconds = usual.seconds();
+
+  const auto basis_of = [&](Provenance source) {
+    switch (source) {
+      case Provenance::measured:
+        return PriceBasis::measured;
+      case Provenance::interpolated:
+        return PriceBasis::interpolated;
+      case Provenance::curve:
+        return PriceBasis::fitted;
+      case Provenance::roofline:
+        break;
+    }
+    return job_.kernels.has_formulas() ? PriceBasis::transferred : PriceBasis::sheet;
+  };
+  const PriceBasis of_links = job_.coefficients.exchanges.empty() ? PriceBasis::sheet : PriceBasis::fitted;
+  const auto basis_of_exchange = [&](bool measured) { return measured ? PriceBasis::measured : of_links; };
+
+  // The mix of kernels and exchanges is taken to be alike in all stages.
+  Times kernels, exchanges;
+  const LayerKinds& kinds = costs.kinds();
+  std::vector<double> forwards = kinds.count;  // by kind, how often they run
+  const std::vector<bool> again = runs_again(plan, facts, job_.assumptions, kinds, firsts);
+  for (std::size_t layer = 0; layer < again.size(); ++layer)
+    forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
+  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
+    const int layer = kinds.representative[kind];
+    const LayerPrices& prices = sloped.prices[kind];
+    const Operation& operation = *facts.model->layers[static_cast<std::size_t>(layer)].operation;
+    for (const PricedKernel& each : prices.kernels) {
+      const double count = each.phase == Phase::forward ? forwards[kind] : kinds.count[kind];
+      kernels.add(source_of(each, operation), basis_of(each.source), each.time.value() * count);
+    }
+    for (const PricedExchange& each : prices.exchanges) {
+      const ErrorSource source = each.exchange.purpose == Purpose::halo ? ErrorSource::halo : ErrorSource::layer_exchange;
+      exchanges.add(source, basis_of_exchange(each.algorithm == measured_exchange), each.time.value() * kinds.count[kind]);
+    }
+    if (costs.at(layer).update > Seconds{})
+      exchanges.add(ErrorSource::memory_kernels, basis_of(prices.update_source),
+                    costs.at(layer).update.value() * kinds.count[kind]);
+  }
+  bool measured_gradients = !usual.updates.stages.empty();
+  for (const Updates::Stage& stage : usual.updates.stages)
+    measured_gradients = measured_gradients && stage.exchange.measured;
+
+  const auto add = [&](ErrorSource source, PriceBasis basis, const Sensitivity& of, double share) {
+    const double slower = of.slower * share, faster = of.faster * share;
+    if (!(slower > 1e-6 || faster > 1e-6)) return;
+    const auto known = std::find_if(result.sources.begin(), result.sources.end(),
+                                    [&](const Sensitivity& each) { return each.source == source && each.basis == basis; });
+    if (known == result.sources.end()) {
+      result.sources.push_back({source, basis, slower, faster});
+    } else {
+      known->slower += slower;
+      known->faster += faster;
+    }
+  };
+  /// Shares what depends on all of `of` out by basis.
+  const auto add_by_basis = [&](ErrorSource source, const Times& times, double all, const Sensitivity& of) {
+    if (all <= 0) return add(source, of_links, of, 1);
+    for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
+      const auto basis = static_cast<PriceBasis>(i);
+      add(source, basis, of, times.of(source, basis) / all);
+    }
+  };
+
+  const Sensitivity to_kernels =
+      sensitivity_to(usual, seconds, [](Varied& other, double by) { other.x[Coefficient::kernels] *= by; });
+  for (std::size_t i = 0; i < kernel_sources; ++i) {
+    if (kernels.all() > 0) add_by_basis(static_cast<ErrorSource>(i), kernels, kernels.all(), to_kernels);
+  }
+  const Sensitivity to_update = sensitivity_to(usual, seconds, [](Varied& other, double by) {
+    for (Updates::Stage& stage : other.updates.stages) stage.update = Term(stage.update.time() * by);
+  });
+  add_by_basis(ErrorSource::memory_kernels, exchanges, exchanges.of(ErrorSource::memory_kernels), to_update);
+  add(ErrorSource::gradient_exchange, basis_of_exchange(measured_gradients),
+      sensitivity_to(usual, seconds,
+                     [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::gradient), by); }),
+      1);
+  add_by_basis(ErrorSource::layer_exchange, exchanges, exchanges.of(ErrorSource::layer_exchange),
+               sensitivity_to(usual, seconds,
+                              [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::layer), by); }));
+  add_by_basis(ErrorSource::halo, exchanges, exchanges.of(ErrorSource::halo),
+               sensitivity_to(usual, seconds,
+                              [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::halo), by); }));
+  add(ErrorSource::launches, PriceBasis::fitted,
+      sensitivity_to(usual, seconds, [](Varied& other, double by) { other.x[Coefficient::launch_overhead] *= by; }), 1);
+  add(ErrorSource::waiting, PriceBasis::fitted,
+      sensitivity_to(usual, seconds,
+                     [](Varied& other, double by) {
+                       for (const Coefficient each : {Coefficient::straggler_factor, Coefficient::per_iteration,
+                                                      Coefficient::per_micro_batch, Coefficient::unsharded_weight_sync}) {
+                         other.x[each] *= by;
+                       }
+                       other.step.rank_waiting *= by;
+                     }),
+      1);
+  add(ErrorSource::input, PriceBasis::sheet,
+      sensitivity_to(usual, seconds,
+                     [](Varied& other, double by) { other.step.reading = Term(other.step.reading.time() * by); }),
+      1);
+  const Mesh& mesh = plan.mesh;
+  if (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1 || mesh[Axis::spatial] > 1)
+    add(ErrorSource::rare_splits, PriceBasis::sheet, {{}, {}, 1, 1}, 1);
+  std::stable_sort(result.sources.begin(), result.sources.end(), [](const Sensitivity& a, const Sensitivity& b) {
+    return a.source != b.source ? a.source < b.source : a.basis < b.basis;
+  });
+  if (job_.assumptions.learned) {
+    for (const auto& [family, runs] : job_.coefficients.learned_runs) {
+      if (family == plan.mesh.family()) result.learned = runs;
+    }
+  }
+  return result;
+}
+
+void Estimator::add_intervals(Estimate& estimate, const TimeErrors& errors) const {
+  if (estimate.time.iteration() <= Seconds{}) return;
+  const TimeSensitivity own = sensitivity(estimate.plan);
+  estimate.interval = interval_of(errors, own);
+  estimate.sensitivity = std::make_shared<const TimeSensitivity>(own);
+}
+
+void Estimator::add_intervals(std::vector<Estimate>& estimates, const TimeErrors& errors) const {
+  for (Estimate* each : by_split(estimates)) add_intervals(*each, errors);
+}
+
+}  // namespace ddl

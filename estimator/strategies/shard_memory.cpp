@@ -1,0 +1,98 @@
+#include "estimator/strategies/shard_memory.hpp"
+
+#include "model_zoo/precision.hpp"
+
+namespace ddl {
+
+bool casts(const Plan& plan, const Assumptions& assumptions) {
+  return is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::autocast;
+}
+
+double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions, int tensor) {
+  constexpr double wide_bytes = 4;
+  const bool is_wide = tensor < 0 || facts.autocast.is_wide[static_cast<std::size_t>(tensor)];
+  return casts(plan, assumptions) && is_wide ? wide_bytes : item_bytes(plan.precision);
+}
+
+ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor) {
+  constexpr double statistic_bytes = 4;
+  constexpr double noise_bytes = 4;
+  constexpr double wide_bytes = 4;
+  ShardMemory memory;
+  const Operation& operation = *context.operation(shard);
+  const double item = item_bytes(context.plan.precision);
+  const Kept& whole = context.facts.kept[context.index()];
+  if (whole.mask_items > 0 || whole.extra_items > 0 || whole.statistics > 0 || whole.batch_statistics > 0) {
+    const Kept local = operation.kept(shard.inputs, shard.output);
+    const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
+    // Autocast's softmax makes scores of 4 bytes, and the product that follows copies them.
+    const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
+    const double extra_bytes = scores ? 4 + item : item;
+    memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
+    memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
+  }
+  const AutocastTypes& types = context.facts.autocast;
+  const bool reads_half = types.reads_half[context.index()];
+  if (casts(context.plan, context.assumptions) && (reads_half || types.reads_wide[context.index()])) {
+    if (reads_half) memory.copies = Bytes((shard.weights + shard.biases) * item);
+    const double copied = reads_half ? item : wide_bytes;
+    const Layer& layer = context.at();
+    for (std::size_t i = 0; whole.input && i < layer.inputs.size(); ++i) {
+      // The batch is in fp32.
+      const bool copies =
+          layer.inputs[i] < 0 ? reads_half : types.copies(context.index(), static_cast<std::size_t>(layer.inputs[i]));
+      if (!copies) continue;
+      const TensorShape& shape = i == 0 ? shard.kept_input : shard.inputs[i];
+      memory.copies += Bytes(static_cast<double>(shape.items()) * copied * shard.samples);
+    }
+  }
+  const auto scratch = [&](Pass pass) {
+    return Bytes(operation.scratch_items(pass, shard.inputs, shard.output) * item * shard.samples);
+  };
+  memory.scratch_forward = scratch(Pass::forward);
+  memory.scratch_backward = scratch(Pass::backward_data);
+  if (is_mixed(context.plan.precision) && operation.type() == "loss") {
+    const Bytes wide = memory.scratch_backward * (wide_bytes / item);
+    switch (context.assumptions.cross_entropy) {
+      case CrossEntropy::operators:
+        // A copy in fp32 for forward; two gradients in fp32 before the one in half precision.
+        memory.scratch_forward = wide;
+        memory.scratch_backward = wide * 2.0;
+        break;
+      case CrossEntropy::in_place:
+        memory.scratch_forward = memory.scratch_backward = Bytes{};
+        break;
+      case CrossEntropy::fused:
+        // What it reads, in the precision in which it is, in the place of its softmax.
+        memory.own -= wide - memory.scratch_backward;
+        memory.scratch_forward = memory.scratch_backward = Bytes{};
+        break;
+    }
+  }
+  for (const Exchange& exchange : shard.exchanges) {
+    const Bytes exchanged(exchange.items * static_cast<double>(exchange.messages) * item * shard.samples);
+    const bool forward = exchange.phase == Phase::forward;
+    if (exchange.purpose == Purpose::halo) {
+      if (exchange.operation == Collective::point_to_point) {
+        // A tile is copied with the rows of its neighbours around it.
+        if (!forward) {
+          memory.scratch_backward += exchanged;
+        } else {
+          (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
+        }
+      } else if (exchange.operation == Collective::allgather && forward) {
+        (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
+      }
+    } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
+      // The rank's own slice beside the whole, or the whole beside the slice that is kept.
+      const auto bytes = [&](const TensorShape& shape) {
+        return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
+      };
+      const bool of_output = exchange.subject == Subject::output;
+      (forward ? memory.scratch_forward : memory.scratch_backward) += bytes(of_output ? shard.output : shard.inputs.front());
+    }
+  }
+  return memory;
+}
+
+}  // namespace ddl
