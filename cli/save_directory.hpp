@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/documents/document.hpp"
 #include "estimator/step/estimate.hpp"
 

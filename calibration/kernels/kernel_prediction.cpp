@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
 #include "estimator/kernels/measured_prices.hpp"

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "calibration/profile_prices.hpp"
+#include "calibration/inputs/profile_prices.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/inputs/machine.hpp"

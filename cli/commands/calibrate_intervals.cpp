@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/uncertainty/bundled_error_rows.hpp"
-#include "calibration/uncertainty/time_errors_file.hpp"
-#include "calibration/uncertainty/time_errors_fit.hpp"
+#include "calibration/learning/bundled_error_rows.hpp"
+#include "calibration/learning/time_errors_fit.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"

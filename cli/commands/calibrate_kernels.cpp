@@ -10,10 +10,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/kernels/device_file.hpp"
+#include "calibration/inputs/device_file.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/kernels/kernel_fit.hpp"
 #include "calibration/kernels/kernel_table.hpp"
-#include "calibration/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"

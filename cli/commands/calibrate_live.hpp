@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibration/sweep/sweep.hpp"
+#include "calibration/network/sweep/sweep.hpp"
 #include "cli/documents/document.hpp"
 #include "cli/options/command_line.hpp"
 

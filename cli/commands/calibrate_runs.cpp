@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/learned_file.hpp"
-#include "calibration/run_fit.hpp"
+#include "calibration/learning/learned_file.hpp"
+#include "calibration/learning/run_fit.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"

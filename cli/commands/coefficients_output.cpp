@@ -6,8 +6,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"

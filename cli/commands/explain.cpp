@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/communication/fitted_links.hpp"
-#include "calibration/plan_degrees.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/network/fits/fitted_links.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "cli/documents/configuration.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/options/configurations/configuration.hpp"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/machine_basis.hpp"
-#include "calibration/machine_reader.hpp"
-#include "calibration/machine_text.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_basis.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/machine_text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/machine_draft.hpp"
+#include "calibration/inputs/machine_draft.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"

@@ -10,8 +10,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/study.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/communication/exchange_facts.hpp"
-#include "calibration/communication/exchange_prediction.hpp"
-#include "calibration/communication/fit_plot.hpp"
-#include "calibration/machine_reader.hpp"
-#include "calibration/own_coefficients.hpp"
-#include "calibration/study.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/study.hpp"
+#include "calibration/network/benchmarks/exchange_facts.hpp"
+#include "calibration/network/fits/exchange_prediction.hpp"
+#include "calibration/network/fits/fit_plot.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"

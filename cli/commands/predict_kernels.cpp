@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/study.hpp"
 #include "calibration/kernels/kernel_prediction.hpp"
-#include "calibration/machine_reader.hpp"
-#include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/problem_file.hpp"

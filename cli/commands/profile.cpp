@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/profile_prices.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/profile_prices.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/profile_output.hpp"
 #include "cli/documents/figures.hpp"

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibration/split_scaling.hpp"
+#include "calibration/inputs/split_scaling.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/profile.hpp"

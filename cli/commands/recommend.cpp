@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/communication/fitted_links.hpp"
-#include "calibration/plan_degrees.hpp"
-#include "calibration/uncertainty/time_errors_file.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/network/fits/fitted_links.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/charts.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/scaling.hpp"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/interrupt.hpp"

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/run_fit.hpp"
-#include "calibration/scaling_errors.hpp"
-#include "calibration/validation.hpp"
+#include "calibration/learning/run_fit.hpp"
+#include "calibration/runs/scaling_errors.hpp"
+#include "calibration/runs/validation.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"

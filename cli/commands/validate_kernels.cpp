@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/kernels/kernel_table.hpp"
 #include "calibration/kernels/kernel_validation.hpp"
-#include "calibration/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"

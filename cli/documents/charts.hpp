@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/documents/document.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/memory/memory_timeline.hpp"

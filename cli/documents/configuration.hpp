@@ -2,7 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/documents/document.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/train_tokens.hpp"

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/own_coefficients.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/communication/exchange_facts.hpp"
+#include "calibration/network/benchmarks/exchange_facts.hpp"
 #include "cli/documents/fields.hpp"
 #include "core/units.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibration/communication/fit.hpp"
+#include "calibration/network/fits/fit.hpp"
 #include "cli/documents/document.hpp"
 
 namespace ddl {

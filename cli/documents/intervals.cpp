@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/uncertainty/time_errors_file.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/documents/document.hpp"
 #include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/memory_check.hpp"

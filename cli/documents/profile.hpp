@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/split_scaling.hpp"
+#include "calibration/inputs/split_scaling.hpp"
 #include "cli/report.hpp"
 #include "profiler/profiling.hpp"
 

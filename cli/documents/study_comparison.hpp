@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "cli/report.hpp"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "estimator/explain/throughput.hpp"
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "core/write_folder.hpp"
 #include "estimator/step/estimate.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 
 namespace ddl {
 

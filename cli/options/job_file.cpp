@@ -10,7 +10,7 @@
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 
-#include "calibration/plan_degrees.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/options/congestion.hpp"
 #include "cli/options/strategies.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "core/margin.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/inputs/assumptions.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/plan_degrees.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"

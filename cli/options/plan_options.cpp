@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/plan_degrees.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/options/number_list.hpp"

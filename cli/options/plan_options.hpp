@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/options/study_options.hpp"

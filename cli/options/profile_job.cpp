@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "cli/options/problem_file.hpp"
 #include "cli/options/split_options.hpp"
 #include "cli/options/study_options.hpp"

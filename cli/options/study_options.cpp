@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/own_coefficients.hpp"
-#include "calibration/software/software_file.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/software_file.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
 #include "cli/options/congestion.hpp"

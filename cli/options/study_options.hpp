@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/report.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "calibration/run_prediction.hpp"
+#include "calibration/runs/run_prediction.hpp"
 #include "estimator/explain/comparison.hpp"
 #include "estimator/explain/findings.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/software/software_file.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/software_file.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/serve/http.hpp"
 #include "core/error.hpp"

@@ -5,7 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/model.hpp"
 

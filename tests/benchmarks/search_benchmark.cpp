@@ -6,7 +6,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/sweep/sweep.hpp"
-#include "calibration/sweep/transports/nccl/transport.hpp"
-#include "calibration/sweep/transports/nccl/watched_work.hpp"
+#include "calibration/network/sweep/sweep.hpp"
+#include "calibration/network/sweep/transports/nccl/transport.hpp"
+#include "calibration/network/sweep/transports/nccl/watched_work.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/nccl_emulation/emulation.hpp"

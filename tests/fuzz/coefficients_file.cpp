@@ -1,8 +1,8 @@
 // A coefficients file: read it, price kernels by what it says, and write into it what runs teach.
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/learned_file.hpp"
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/learning/learned_file.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/fuzz/reports.hpp"

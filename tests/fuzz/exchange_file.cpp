@@ -1,13 +1,13 @@
 // Output of a communication benchmark: what was read of it has times above zero, and facts that do not contradict each
 // other; what is fitted to it is numbers, and is read back as it is written into coefficients.
 
-#include "calibration/communication/exchange_file.hpp"
+#include "calibration/network/benchmarks/exchange_file.hpp"
 
 #include <cmath>
 
-#include "calibration/communication/fit.hpp"
-#include "calibration/communication/measured_curves.hpp"
-#include "calibration/communication/network_section.hpp"
+#include "calibration/network/fits/fit.hpp"
+#include "calibration/network/fits/measured_curves.hpp"
+#include "calibration/network/fits/network_section.hpp"
 #include "core/yaml_node.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 

@@ -1,7 +1,7 @@
 // A machine file: read it, price a plan on what it says, and write it as a file that reads back the same.
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/machine_text.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/machine_text.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/fuzz/reports.hpp"

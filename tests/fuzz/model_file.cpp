@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/model_drawing.hpp"
 #include "model_zoo/model.hpp"

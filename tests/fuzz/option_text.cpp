@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "calibration/plan_degrees.hpp"
-#include "calibration/runs.hpp"
-#include "calibration/sweep/transports/simulated/network_text.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/network/sweep/transports/simulated/network_text.hpp"
+#include "calibration/runs/runs.hpp"
 #include "core/margin.hpp"
 #include "profiler/backends/simulated/device_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "calibration/profile_prices.hpp"
+#include "calibration/inputs/profile_prices.hpp"
 #include "estimator/kernels/measured_prices.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/profiling.hpp"

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "calibration/run_prediction.hpp"
-#include "calibration/runs.hpp"
+#include "calibration/runs/run_prediction.hpp"
+#include "calibration/runs/runs.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "tests/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/uncertainty/time_errors_file.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/explain/throughput.hpp"
 #include "model_zoo/packed_sequences.hpp"

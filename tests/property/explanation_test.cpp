@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "estimator/explain/comparison.hpp"
 #include "estimator/strategies/context.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "calibration/uncertainty/time_errors_file.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/property/random_plans.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
 

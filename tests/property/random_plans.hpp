@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/coefficients_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

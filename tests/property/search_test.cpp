@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "estimator/exchanges/topology/network.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/kernels/shard_problems.hpp"

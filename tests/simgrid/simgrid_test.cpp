@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "tests/catch.hpp"
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/plan_degrees.hpp"
-#include "calibration/software/software_file.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/inputs/software_file.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/formats.hpp"
 #include "estimator/choices/plan_choice.hpp"

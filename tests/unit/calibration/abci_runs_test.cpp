@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/run_fit.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/learning/run_fit.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

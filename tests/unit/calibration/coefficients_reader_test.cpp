@@ -1,12 +1,12 @@
-#include "calibration/coefficients_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/split_fit.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/split_fit.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"

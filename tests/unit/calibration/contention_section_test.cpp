@@ -1,9 +1,9 @@
-#include "calibration/communication/contention_section.hpp"
+#include "calibration/network/fits/contention_section.hpp"
 
 #include <string>
 #include <vector>
 
-#include "calibration/coefficients_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
 #include "tests/catch.hpp"
 
 namespace ddl {

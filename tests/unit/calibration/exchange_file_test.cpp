@@ -1,4 +1,4 @@
-#include "calibration/communication/exchange_file.hpp"
+#include "calibration/network/benchmarks/exchange_file.hpp"
 
 #include <algorithm>
 #include <string>

@@ -3,8 +3,8 @@
 #include <random>
 #include <set>
 
-#include "calibration/communication/fit.hpp"
-#include "calibration/communication/fit_plot.hpp"
+#include "calibration/network/fits/fit.hpp"
+#include "calibration/network/fits/fit_plot.hpp"
 #include "estimator/exchanges/collectives/times.hpp"
 #include "measured_series.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-#include "calibration/fabrics/fabric_file.hpp"
+#include "calibration/inputs/fabric_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/communication/exchange_prediction.hpp"
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/network/fits/exchange_prediction.hpp"
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
 #include "core/statistics.hpp"

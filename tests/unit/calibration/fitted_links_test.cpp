@@ -1,11 +1,11 @@
-#include "calibration/communication/fitted_links.hpp"
+#include "calibration/network/fits/fitted_links.hpp"
 
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "calibration/communication/exchange_prediction.hpp"
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/network/fits/exchange_prediction.hpp"
 #include "estimator/exchanges/lone_exchange.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

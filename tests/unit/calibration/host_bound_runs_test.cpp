@@ -2,12 +2,12 @@
 #include <string>
 #include <vector>
 
-#include "calibration/plan_degrees.hpp"
-#include "calibration/run_fit.hpp"
-#include "calibration/run_prediction.hpp"
-#include "calibration/runs.hpp"
-#include "calibration/software/software_file.hpp"
-#include "calibration/validation.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/inputs/software_file.hpp"
+#include "calibration/learning/run_fit.hpp"
+#include "calibration/runs/run_prediction.hpp"
+#include "calibration/runs/runs.hpp"
+#include "calibration/runs/validation.hpp"
 #include "core/statistics.hpp"
 #include "tests/catch.hpp"
 

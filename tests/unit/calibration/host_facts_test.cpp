@@ -1,4 +1,4 @@
-#include "calibration/host_facts.hpp"
+#include "calibration/inputs/host_facts.hpp"
 
 #include <chrono>
 #include <filesystem>

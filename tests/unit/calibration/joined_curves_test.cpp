@@ -1,4 +1,4 @@
-#include "calibration/communication/joined_curves.hpp"
+#include "calibration/network/fits/joined_curves.hpp"
 
 #include <string>
 #include <vector>

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/kernels/device_file.hpp"
+#include "calibration/inputs/device_file.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/kernels/kernel_prediction.hpp"
 #include "calibration/kernels/kernel_table.hpp"
-#include "calibration/machine_reader.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/study.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/study.hpp"
 #include "core/error.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "tests/catch.hpp"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/kernels/kernel_prediction.hpp"
-#include "calibration/machine_reader.hpp"
 #include "tests/catch.hpp"
 
 namespace {

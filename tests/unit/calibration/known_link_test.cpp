@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "calibration/communication/fit.hpp"
-#include "calibration/communication/open_mpi_rules.hpp"
+#include "calibration/network/benchmarks/open_mpi_rules.hpp"
+#include "calibration/network/fits/fit.hpp"
 #include "measured_series.hpp"
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "calibration/machine_draft.hpp"
+#include "calibration/inputs/machine_draft.hpp"
 
 #include <string>
 

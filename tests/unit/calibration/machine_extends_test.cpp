@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"

@@ -1,4 +1,4 @@
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 
 #include <algorithm>
 #include <string>

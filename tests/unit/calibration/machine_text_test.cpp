@@ -1,10 +1,10 @@
-#include "calibration/machine_text.hpp"
+#include "calibration/inputs/machine_text.hpp"
 
 #include <string>
 #include <vector>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/machine_basis.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_basis.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 

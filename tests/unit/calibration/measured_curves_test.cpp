@@ -1,4 +1,4 @@
-#include "calibration/communication/measured_curves.hpp"
+#include "calibration/network/fits/measured_curves.hpp"
 
 #include <cmath>
 #include <string>

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "calibration/communication/measured_exchange.hpp"
+#include "calibration/network/benchmarks/measured_exchange.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 

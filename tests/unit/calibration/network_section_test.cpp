@@ -1,9 +1,9 @@
-#include "calibration/communication/network_section.hpp"
+#include "calibration/network/fits/network_section.hpp"
 
 #include <string>
 #include <vector>
 
-#include "calibration/coefficients_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

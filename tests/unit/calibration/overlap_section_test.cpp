@@ -1,8 +1,8 @@
-#include "calibration/communication/overlap_section.hpp"
+#include "calibration/network/fits/overlap_section.hpp"
 
 #include <string>
 
-#include "calibration/coefficients_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
 #include "tests/catch.hpp"
 
 namespace ddl {

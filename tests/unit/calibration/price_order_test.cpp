@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 

@@ -1,10 +1,10 @@
-#include "calibration/profile_prices.hpp"
+#include "calibration/inputs/profile_prices.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "calibration/study.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "model_zoo/update_list.hpp"

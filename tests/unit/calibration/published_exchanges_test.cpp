@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/communication/exchange_file.hpp"
-#include "calibration/communication/fit.hpp"
-#include "calibration/communication/measured_curves.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/fits/fit.hpp"
+#include "calibration/network/fits/measured_curves.hpp"
 #include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "measured_series.hpp"

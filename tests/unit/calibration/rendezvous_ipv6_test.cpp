@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "calibration/sweep/rendezvous/meeting_place.hpp"
-#include "calibration/sweep/rendezvous/sockets.hpp"
-#include "calibration/sweep/rendezvous/tcp_processes.hpp"
+#include "calibration/network/sweep/rendezvous/meeting_place.hpp"
+#include "calibration/network/sweep/rendezvous/sockets.hpp"
+#include "calibration/network/sweep/rendezvous/tcp_processes.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/skip.hpp"

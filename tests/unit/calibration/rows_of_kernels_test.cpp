@@ -1,4 +1,4 @@
-#include "calibration/sweep/rows_of_kernels.hpp"
+#include "calibration/network/sweep/rows_of_kernels.hpp"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "calibration/run_fit.hpp"
+#include "calibration/learning/run_fit.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "calibration/bundled_files.hpp"
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/learned_file.hpp"
-#include "calibration/machine_reader.hpp"
-#include "calibration/run_prediction.hpp"
-#include "calibration/software/software_file.hpp"
+#include "calibration/files/bundled_files.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/software_file.hpp"
+#include "calibration/learning/learned_file.hpp"
+#include "calibration/runs/run_prediction.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

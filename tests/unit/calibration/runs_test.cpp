@@ -1,4 +1,4 @@
-#include "calibration/runs.hpp"
+#include "calibration/runs/runs.hpp"
 
 #include <algorithm>
 #include <string>

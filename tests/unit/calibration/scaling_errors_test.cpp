@@ -1,6 +1,6 @@
 // Errors of weak scaling, on runs whose efficiencies are given.
 
-#include "calibration/scaling_errors.hpp"
+#include "calibration/runs/scaling_errors.hpp"
 
 #include <vector>
 

@@ -1,13 +1,13 @@
-#include "calibration/software/software_file.hpp"
+#include "calibration/inputs/software_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-#include "calibration/runs.hpp"
-#include "calibration/study.hpp"
-#include "calibration/validation.hpp"
+#include "calibration/inputs/study.hpp"
+#include "calibration/runs/runs.hpp"
+#include "calibration/runs/validation.hpp"
 #include "core/error.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"

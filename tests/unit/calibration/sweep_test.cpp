@@ -1,4 +1,4 @@
-#include "calibration/sweep/sweep.hpp"
+#include "calibration/network/sweep/sweep.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/communication/exchange_file.hpp"
-#include "calibration/communication/fit.hpp"
-#include "calibration/sweep/agreement.hpp"
-#include "calibration/sweep/osu_print.hpp"
-#include "calibration/sweep/processor_wait.hpp"
-#include "calibration/sweep/transports.hpp"
+#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/fits/fit.hpp"
+#include "calibration/network/sweep/agreement.hpp"
+#include "calibration/network/sweep/osu_print.hpp"
+#include "calibration/network/sweep/processor_wait.hpp"
+#include "calibration/network/sweep/transports.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "calibration/uncertainty/time_errors_file.hpp"
-#include "calibration/uncertainty/time_errors_fit.hpp"
+#include "calibration/learning/time_errors_fit.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "calibration/coefficients_reader.hpp"
-#include "calibration/machine_reader.hpp"
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibration/plan_degrees.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

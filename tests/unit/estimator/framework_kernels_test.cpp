@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "calibration/machine_reader.hpp"
-#include "calibration/study.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/study.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"

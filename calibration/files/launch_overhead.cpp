@@ -1,0 +1,17 @@
+#include "calibration/files/launch_overhead.hpp"
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace ddl {
+
+Seconds read_launch_overhead(const YamlNode& node) {
+  const Seconds start = node.seconds(true);
+  if (start > longest_launch_overhead) {
+    node.fail(fmt::format("more than {}", humanize(longest_launch_overhead)), "hosts take microseconds to start a kernel");
+  }
+  return start;
+}
+
+}  // namespace ddl

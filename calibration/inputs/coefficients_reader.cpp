@@ -1,0 +1,276 @@
+#include "calibration/inputs/coefficients_reader.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/files/bundled_files.hpp"
+#include "calibration/files/citations.hpp"
+#include "calibration/files/day.hpp"
+#include "calibration/files/file_names.hpp"
+#include "calibration/files/launch_overhead.hpp"
+#include "calibration/inputs/learned_reader.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/software_keys.hpp"
+#include "calibration/inputs/split_fit.hpp"
+#include "calibration/network/fits/network_section.hpp"
+#include "core/error.hpp"
+#include "core/file_format.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/yaml_node.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/model.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// φ, congestion and slow-downs above this are a slip of the keyboard.
+constexpr double largest_factor = 1'000'000;
+
+Precision read_precision(const YamlNode& node) {
+  if (const auto precision = parse_precision(node.text())) return *precision;
+  std::vector<std::string_view> known;
+  for (const Precision precision : all_precisions) known.push_back(to_string(precision));
+  node.fail(fmt::format("unknown precision {}", quote(node.text())), suggest(node.text(), known));
+}
+
+class CoefficientsReader {
+ public:
+  explicit CoefficientsReader(const YamlNode& root) : root_(root), citations_(sources_of(root)) {}
+
+  Coefficients read() {
+    coefficients_.name = root_.at("name").name();
+    coefficients_.machine = root_.at("machine").name();
+    // Who reads the file later wants to know these three; no price depends on them.
+    for (const std::string_view key : {"description", "generator"}) static_cast<void>(root_.at(key).text());
+    static_cast<void>(read_day(root_.at("date")));
+    if (const auto models = root_.find("models")) {
+      for (const YamlNode& item : models->items()) read_model(item);
+    }
+    coefficients_.filter_undivided = read_undivided("filter_undivided", "filter_split");
+    coefficients_.channel_undivided = read_undivided("channel_undivided", "channel_split");
+    if (const auto contention = root_.find("contention")) {
+      for (const YamlNode& item : contention->items()) read_contention(item);
+    }
+    if (const auto congestion = root_.find("congestion")) {
+      for (const YamlNode& item : congestion->items()) read_congestion(item);
+    }
+    if (const auto overlap = root_.find("overlap")) read_overlap(*overlap);
+    if (const auto software = root_.find("software")) read_software(*software);
+    if (const auto communication = root_.find("communication")) {
+      coefficients_.exchanges = MeasuredExchanges(read_measured_network(*communication));
+    }
+    if (const auto learned = root_.find("learned")) {
+      coefficients_.learned = read_learned(*learned, citations_);
+      coefficients_.learned_runs = read_learned_runs(*learned);
+    }
+    return std::move(coefficients_);
+  }
+
+ private:
+  static YamlNode sources_of(const YamlNode& root) {
+    check_format(root);
+    root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
+                    "filter_split", "channel_undivided", "channel_split", "contention", "congestion", "overlap", "software",
+                    "communication", "learned"});
+    return root.at("sources");
+  }
+
+  /// `per_sample`, or a whole iteration of `batch` samples, each of which was divided over so many devices.
+  void read_model(const YamlNode& node) {
+    node.only_keys({"model", "precision", "batch", "per_sample", "per_iteration", "divided_over", "source"});
+    MeasuredModel measured;
+    measured.model = canonical_model_name(node.at("model").text());
+    measured.precision = read_precision(node.at("precision"));
+    measured.batch = static_cast<double>(node.at("batch").integer(1, std::numeric_limits<int>::max()));
+    const auto per_sample = node.find("per_sample");
+    const auto per_iteration = node.find("per_iteration");
+    if (per_sample.has_value() == per_iteration.has_value()) {
+      node.fail("expected one of 'per_sample' and 'per_iteration'", "the time of forward, backward and update");
+    }
+    measured.per_sample = per_sample ? per_sample->seconds() : per_iteration->seconds() / measured.batch;
+    if (const auto devices = node.find("divided_over")) {
+      measured.per_sample *= static_cast<double>(devices->integer(1, std::numeric_limits<int>::max()));
+    }
+    measured.source = citations_.of(node.at("source"));
+    const auto same = std::find_if(
+        coefficients_.models.begin(), coefficients_.models.end(),
+        [&](const MeasuredModel& other) { return other.model == measured.model && other.precision == measured.precision; });
+    if (same != coefficients_.models.end()) {
+      node.fail(fmt::format("a second time of {} in {}", quote(measured.model), to_string(measured.precision)),
+                "remove one of them");
+    }
+    coefficients_.models.push_back(std::move(measured));
+  }
+
+  /// A fraction as written under one key, or fitted to the times under the other.
+  std::optional<UndividedFraction> read_undivided(std::string_view fraction_key, std::string_view split_key) {
+    const auto fraction = root_.find(fraction_key);
+    const auto split = root_.find(split_key);
+    if (fraction && split)
+      split->fail(fmt::format("'{}' and '{}' exclude each other", fraction_key, split_key), "remove one of them");
+    if (fraction) return UndividedFraction{citations_.read(*fraction).value.number(0, 1)};
+    if (!split) return std::nullopt;
+    split->only_keys({"operation", "precision", "unsplit", "points", "source"});
+    static_cast<void>(citations_.of(split->at("source")));
+    std::vector<SplitPoint> points;
+    for (const YamlNode& item : split->at("points").items()) points.push_back(read_point(item));
+    if (points.empty()) split->at("points").fail("no points to fit", "write [[2, 185.2 ms], ...]: parts and time");
+    UndividedFraction undivided{fit_undivided_fraction(split->at("unsplit").seconds(), points)};
+    if (const auto operation = split->find("operation")) undivided.operation = read_operation(*operation);
+    if (const auto precision = split->find("precision")) undivided.precision = read_precision(*precision);
+    return undivided;
+  }
+
+  static std::string read_operation(const YamlNode& node) {
+    std::string type = node.text();
+    if (find_operation_kind(type) != nullptr) return type;
+    std::vector<std::string_view> known;
+    for (const OperationKind& kind : operation_kinds()) known.push_back(kind.key);
+    node.fail(fmt::format("unknown operation {}", quote(type)), suggest(type, known));
+  }
+
+  static SplitPoint read_point(const YamlNode& node) {
+    const std::vector<YamlNode> pair = node.items();
+    if (pair.size() != 2)
+      node.fail(fmt::format("expected parts and time, found {} items", pair.size()), "write [2, 185.2 ms]");
+    return {static_cast<int>(pair[0].integer(2, std::numeric_limits<int>::max())), pair[1].seconds()};
+  }
+  static double above(const YamlNode& node, double least, const char* hint) {
+    const double value = node.number(0, largest_factor);
+    if (value < least || value == 0)
+      node.fail(fmt::format("must be {} {}", least > 0 ? "at least" : "greater than", least), hint);
+    return value;
+  }
+
+  /// A key of `sources`, or the citation itself as `{citation: "..."}`, which what a program writes has.
+  [[nodiscard]] std::string citation_of(const YamlNode& source) const {
+    if (!source.is_map()) return citations_.of(source);
+    source.only_keys({"citation"});
+    return source.at("citation").text();
+  }
+
+  /// φ with so many groups at once on the links of a level.
+  void read_contention(const YamlNode& node) {
+    node.only_keys({"level", "groups", "phi", "source"});
+    MeasuredContention measured;
+    measured.level = node.at("level").name();
+    measured.groups = static_cast<double>(node.at("groups").integer(1, std::numeric_limits<int>::max()));
+    measured.phi = above(node.at("phi"), 0, "the time of a byte over that of one flow alone on one link");
+    measured.source = citation_of(node.at("source"));
+    for (const MeasuredContention& other : coefficients_.contention) {
+      if (other.level == measured.level && other.groups == measured.groups) {
+        node.fail(fmt::format("a second φ of {:.0f} groups on {}", measured.groups, quote(measured.level)),
+                  "remove one of them");
+      }
+    }
+    coefficients_.contention.push_back(std::move(measured));
+  }
+
+  /// The factor by which others slow down what crosses a level.
+  void read_congestion(const YamlNode& node) {
+    node.only_keys({"level", "median", "spread", "source"});
+    Congestion congestion;
+    congestion.level = node.at("level").name();
+    congestion.median = above(node.at("median"), 1, "others never speed an exchange up");
+    congestion.spread = above(node.at("spread"), 1, "the geometric standard deviation of the factor: 1 is no spread");
+    congestion.source = citations_.of(node.at("source"));
+    for (const Congestion& other : coefficients_.congestion) {
+      if (other.level == congestion.level)
+        node.fail(fmt::format("a second congestion of {}", quote(congestion.level)), "remove one of them");
+    }
+    coefficients_.congestion.push_back(std::move(congestion));
+  }
+
+  /// How long kernels and an exchange take while both run.
+  void read_overlap(const YamlNode& node) {
+    node.only_keys({"kernels", "exchange", "source"});
+    constexpr const char* hint = "the time beside the other over that alone: 1 is no slower";
+    if (const auto kernels = node.find("kernels")) coefficients_.overlap.kernels = above(*kernels, 1, hint);
+    if (const auto exchange = node.find("exchange")) coefficients_.overlap.exchange = above(*exchange, 1, hint);
+    coefficients_.overlap.source = citation_of(node.at("source"));
+  }
+
+  void read_software(const YamlNode& node) {
+    std::vector<std::string_view> keys{"name", "spatial_layers"};
+    for (const SoftwareKey& each : software_keys()) keys.push_back(each.key);
+    node.only_keys(keys, std::array{former_launch_overhead});
+    Software& software = coefficients_.software;
+    software.name = citations_.read(node.at("name")).value.text();
+    // What the file does not say is as the software's own file has it, or the best that can be.
+    for (const SoftwareKey& each : software_keys()) {
+      if (const auto entry = node.find(each.key, each.former)) each.read(citations_.read(*entry).value, software);
+    }
+    if (const auto limits = node.find("spatial_layers")) {
+      for (const YamlNode& item : limits->items()) read_spatial_limit(item);
+    }
+  }
+
+  void read_spatial_limit(const YamlNode& node) {
+    node.only_keys({"model", "layers", "source"});
+    std::string model = canonical_model_name(node.at("model").text());
+    const auto layers = static_cast<int>(node.at("layers").integer(1, std::numeric_limits<int>::max()));
+    static_cast<void>(citations_.of(node.at("source")));
+    auto& limits = coefficients_.software.spatial_layers;
+    if (std::any_of(limits.begin(), limits.end(), [&](const auto& limit) { return limit.first == model; })) {
+      node.fail(fmt::format("a second limit for {}", quote(model)), "remove one of them");
+    }
+    limits.emplace_back(std::move(model), layers);
+  }
+
+  YamlNode root_;
+  Citations citations_;
+  Coefficients coefficients_;
+};
+
+}  // namespace
+
+std::optional<Coefficients> bundled_coefficients(const std::string& machine_name) {
+  for (const EmbeddedFile& file : coefficients_files()) {
+    if (file.name == machine_name) return parse_coefficients(std::string(file.content), std::string(file.path));
+  }
+  return std::nullopt;
+}
+
+Coefficients load_coefficients(const std::string& name_or_path) {
+  if (is_path(name_or_path)) return CoefficientsReader(YamlNode::load(name_or_path)).read();
+  std::vector<std::string> known;
+  for (const EmbeddedFile& file : coefficients_files()) {
+    Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    for (const std::string& name : {coefficients.name, coefficients.machine}) {
+      if (name_key(name) == name_key(name_or_path)) return coefficients;
+      known.push_back(name);
+    }
+  }
+  known.emplace_back("none");
+  throw Error(fmt::format("unknown coefficients {}", quote(name_or_path)),
+              fmt::format("known: {}; a file of your own ends in '.yaml'", fmt::join(known, ", ")));
+}
+
+std::string coefficients_text(const std::string& name_or_path, const std::string& machine) {
+  if (name_or_path == "none") return {};
+  if (is_path(name_or_path)) return read_file(name_or_path);
+  if (name_or_path.empty() && is_path(machine)) {
+    const std::optional<OwnCoefficients> own = own_coefficients(machine);
+    return own ? read_file(own->path) : "";
+  }
+  const std::string wanted = name_key(name_or_path.empty() ? machine : name_or_path);
+  for (const EmbeddedFile& file : coefficients_files()) {
+    const Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    if (name_key(coefficients.name) == wanted || name_key(coefficients.machine) == wanted) return std::string(file.content);
+  }
+  return {};
+}
+
+Coefficients parse_coefficients(std::string text, std::string origin) {
+  return CoefficientsReader(YamlNode::parse(std::move(text), std::move(origin))).read();
+}
+
+}  // namespace ddl

@@ -1,0 +1,219 @@
+#include "calibration/inputs/device_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/files/bundled_files.hpp"
+#include "core/file_format.hpp"
+#include "core/source_text.hpp"
+#include "core/yaml_node.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view families_key = "\nfamilies:";
+constexpr std::string_view transferred_name = "other-devices";
+constexpr std::array<Pass, 3> passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
+/// Residuals on one line of the file.
+constexpr std::size_t on_a_line = 12;
+/// Logarithms of sizes and of ratios beyond these are slips of the keyboard.
+constexpr float log_size_bound = 80, log_ratio_bound = 5;
+
+template <class Names>
+std::string known(const Names& names) {
+  std::vector<std::string_view> words;
+  for (const auto& each : names) words.push_back(to_string(each));
+  return fmt::format("known: {}", fmt::join(words, ", "));
+}
+
+std::vector<std::string> read_names(const YamlNode& root) {
+  std::vector<std::string> names;
+  for (const YamlNode& name : root.at("names").items()) names.push_back(name.name());
+  if (names.empty()) root.at("names").fail("a device has a name");
+  return names;
+}
+
+/// `12.3 10 11 0 23.1 -0.034; …`
+void read_residuals(const YamlNode& node, std::vector<KernelResidual>& residuals) {
+  const std::string text = node.text();
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    std::array<float, std::tuple_size_v<KernelPlace> + 1> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      while (at < end && *at == ' ') ++at;
+      const auto [next, problem] = std::from_chars(at, end, numbers[i]);
+      const bool is_ratio = i + 1 == numbers.size();
+      const bool is_size = numbers[i] >= 0 && numbers[i] <= log_size_bound;
+      if (problem != std::errc{} || !(is_ratio ? std::abs(numbers[i]) <= log_ratio_bound : is_size)) {
+        node.fail(fmt::format("at {}: six numbers are expected", quote(std::string_view(at, end).substr(0, 20))),
+                  "binary logarithms of m, n, k, count and bytes, and ln(measured / formula)");
+      }
+      at = next;
+    }
+    KernelResidual residual{.log_ratio = numbers.back()};
+    std::copy_n(numbers.begin(), residual.place.size(), residual.place.begin());
+    residuals.push_back(residual);
+    while (at < end && (*at == ' ' || *at == ';')) ++at;
+  }
+}
+
+KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
+  node.only_keys({"kind", "pass", "precision", "source", "rows", "constants", "spread", "residuals"});
+  KernelFamily family;
+  const YamlNode kind = node.at("kind");
+  const auto* const found = std::find_if(kernel_kind_names.begin(), kernel_kind_names.end(),
+                                         [&](const auto& each) { return each.second == kind.text(); });
+  if (found == kernel_kind_names.end()) {
+    std::vector<std::string_view> names;
+    for (const auto& each : kernel_kind_names) names.push_back(each.second);
+    kind.fail(fmt::format("unknown kind of kernel {}", quote(kind.text())),
+              fmt::format("known: {}", fmt::join(names, ", ")));
+  }
+  family.kind = found->first;
+  if (const auto pass = node.find("pass")) {
+    for (const Pass each : passes) {
+      if (to_string(each) == pass->text()) family.pass = each;
+    }
+    if (!family.pass) pass->fail(fmt::format("unknown pass {}", quote(pass->text())), known(passes));
+  }
+  const auto precision = parse_precision(node.at("precision").text());
+  if (!precision) {
+    node.at("precision")
+        .fail(fmt::format("unknown precision {}", quote(node.at("precision").text())), known(all_precisions));
+  }
+  family.precision = *precision;
+  family.source = node.at("source").text();
+  if (std::none_of(file.sources.begin(), file.sources.end(),
+                   [&](const auto& each) { return each.first == family.source; })) {
+    node.at("source").fail(fmt::format("there is no source {}", quote(family.source)), "cite it under 'sources'");
+  }
+  family.rows = static_cast<int>(node.at("rows").integer(1, 100'000'000));
+  const YamlNode constants = node.at("constants");
+  const KernelForm& form = form_of(family.kind);
+  std::vector<std::string_view> names;
+  for (const KernelConstant& each : form.constants) names.push_back(each.name);
+  constants.only_keys(names);
+  // A fit ends at a bound where the rows do not tell.
+  constexpr double rounding = 1e-3;
+  for (const KernelConstant& each : form.constants) {
+    const double least = each.least * (1 - rounding), most = each.most * (1 + rounding);
+    const bool is_left_out = each.is_optional && !constants.find(each.name);
+    family.constants.push_back(is_left_out ? each.usual : constants.at(each.name).number(least, most));
+  }
+  const YamlNode spread = node.at("spread");
+  spread.only_keys({"inside", "outside"});
+  family.spread_inside = spread.at("inside").number(0, static_cast<double>(log_ratio_bound));
+  family.spread_outside = spread.at("outside").number(0, static_cast<double>(log_ratio_bound));
+  if (const auto residuals = node.find("residuals")) {
+    for (const YamlNode& line : residuals->items()) read_residuals(line, family.residuals);
+  }
+  return family;
+}
+
+/// Read once: many machines have the same device.
+std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
+  static std::mutex mutex;
+  static std::map<std::string_view, std::shared_ptr<const DeviceKernels>> known;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const DeviceKernels>& kernels = known[file.name];
+  if (!kernels) {
+    DeviceFile read = parse_device_file(std::string(file.content), std::string(file.path));
+    kernels = std::make_shared<const DeviceKernels>(std::move(read.kernels));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+DeviceFile parse_device_file(const std::string& text, const std::string& origin) {
+  const YamlNode root = YamlNode::parse(text, origin);
+  check_format(root);
+  root.only_keys({"format", "names", "compute_capability", "sources", "families"});
+  DeviceFile file;
+  file.names = read_names(root);
+  file.kernels.device = file.names.front();
+  if (const auto capability = root.find("compute_capability")) file.compute_capability = capability->number(1, 1000);
+  for (const auto& [key, citation] : root.at("sources").entries()) file.sources.emplace_back(key.name(), citation.text());
+  for (const YamlNode& family : root.at("families").items()) file.kernels.families.push_back(read_family(family, file));
+  return file;
+}
+
+std::string print_device_file(const DeviceFile& file) {
+  std::string text = "format: 1\nnames:\n";
+  for (const std::string& name : file.names) text += fmt::format("  - {}\n", name);
+  if (file.compute_capability) text += fmt::format("compute_capability: {}\n", *file.compute_capability);
+  text += "sources:\n";
+  for (const auto& [key, citation] : file.sources) text += fmt::format("  {}: \"{}\"\n", key, citation);
+  text += "families:\n";
+  for (const KernelFamily& family : file.kernels.families) {
+    text += fmt::format("  - kind: {}\n", to_string(family.kind));
+    if (family.pass) text += fmt::format("    pass: {}\n", to_string(*family.pass));
+    text += fmt::format("    precision: {}\n    source: {}\n    rows: {}\n    constants: {{", to_string(family.precision),
+                        family.source, family.rows);
+    const KernelForm& form = form_of(family.kind);
+    for (std::size_t i = 0; i < form.constants.size(); ++i) {
+      const std::string value = fmt::format("{:.4g}", family.constants[i]);
+      if (form.constants[i].is_optional && value == fmt::format("{:.4g}", form.constants[i].usual)) continue;
+      text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", form.constants[i].name, value);
+    }
+    text +=
+        fmt::format("}}\n    spread: {{inside: {:.3g}, outside: {:.3g}}}\n", family.spread_inside, family.spread_outside);
+    if (family.residuals.empty()) continue;
+    text += "    residuals:\n";
+    for (std::size_t i = 0; i < family.residuals.size(); ++i) {
+      if (i % on_a_line == 0) text += i == 0 ? "      - " : "\n      - ";
+      const KernelResidual& each = family.residuals[i];
+      text += fmt::format("{}", i % on_a_line == 0 ? "" : "; ");
+      for (const float place : each.place) text += fmt::format("{:.4g} ", place);
+      text += fmt::format("{:.3f}", each.log_ratio);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
+  for (const EmbeddedFile& file : device_files()) {
+    if (file.name == transferred_name) continue;
+    const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
+    for (const std::string& name : read_names(YamlNode::parse(std::string(head), std::string(file.path)))) {
+      const bool is_it = name == device.name || std::find(device.profile_names.begin(), device.profile_names.end(), name) !=
+                                                    device.profile_names.end();
+      if (is_it) return kernels_of(file);
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
+  static std::map<double, std::shared_ptr<const DeviceKernels>> known;
+  std::shared_ptr<const DeviceKernels>& kernels = known[device.compute_capability.value_or(0)];
+  if (kernels) return kernels;
+  DeviceKernels all;
+  for (const EmbeddedFile& file : device_files()) {
+    if (file.name == transferred_name) continue;
+    const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
+    const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
+    if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
+    all = *kernels_of(file);
+    // What is left beside a formula is this device's own.
+    for (KernelFamily& family : all.families) family.residuals.clear();
+  }
+  for (const EmbeddedFile& file : device_files()) {
+    if (file.name != transferred_name) continue;
+    const std::shared_ptr<const DeviceKernels> others = kernels_of(file);
+    all.device = others->device;
+    all.families.insert(all.families.end(), others->families.begin(), others->families.end());
+  }
+  kernels = std::make_shared<const DeviceKernels>(std::move(all));
+  return kernels;
+}
+
+}  // namespace ddl

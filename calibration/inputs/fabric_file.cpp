@@ -1,0 +1,63 @@
+#include "calibration/inputs/fabric_file.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "calibration/files/bundled_files.hpp"
+#include "calibration/files/file_names.hpp"
+#include "core/embedded.hpp"
+#include "core/file_format.hpp"
+#include "core/plausible.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+/// More than this is a slip of the keyboard.
+constexpr double largest_factor = 100;
+constexpr double largest_doubt = 1000;
+constexpr int most_clusters = 1'000'000;
+
+}  // namespace
+
+Fabric parse_fabric(const YamlNode& root) {
+  check_format(root);
+  root.only_keys({"format", "fabric", "description", "joins", "sources", "clusters", "step", "call", "tree_level",
+                  "tree_inside", "message", "ring_fill", "tree_fill", "all_to_all", "doubt"});
+  Fabric fabric;
+  LibraryHabits& habits = fabric.habits;
+  habits.fabric = root.at("fabric").name();
+  fabric.description = root.at("description").text();
+  const YamlNode joins = root.at("joins");
+  fabric.inside_nodes = joins.text() == "devices";
+  if (!fabric.inside_nodes && joins.text() != "nodes")
+    joins.fail(fmt::format("{} is nothing that a fabric joins", quote(joins.text())), "known: devices, nodes");
+  for (const YamlNode& source : root.at("sources").items()) static_cast<void>(source.text());
+  habits.clusters = static_cast<int>(root.at("clusters").integer(1, most_clusters));
+  fabric.step = root.at("step").seconds(true, plausible_latency);
+  habits.call = root.at("call").seconds(true, plausible_latency);
+  const auto factor = [&](const char* key) { return root.at(key).number(0, largest_factor); };
+  habits.tree_level = factor("tree_level");
+  habits.tree_inside = factor("tree_inside");
+  habits.message = factor("message");
+  habits.ring_fill = factor("ring_fill");
+  habits.tree_fill = factor("tree_fill");
+  const YamlNode share = root.at("all_to_all");
+  habits.all_to_all = share.number(0, 1);
+  if (habits.all_to_all == 0) share.fail("must be greater than zero", "a fraction: 1 is all of it");
+  habits.doubt = root.at("doubt").number(1, largest_doubt);
+  return fabric;
+}
+
+std::vector<std::string> fabric_names() { return names_of(fabric_files()); }
+
+Fabric bundled_fabric(const YamlNode& name) {
+  for (const EmbeddedFile& file : fabric_files()) {
+    if (file.name == name.text()) return parse_fabric(YamlNode::parse(std::string(file.content), std::string(file.path)));
+  }
+  name.fail(fmt::format("no fabric is called {}", quote(name.text())), suggest(name.text(), fabric_names()));
+}
+
+}  // namespace ddl

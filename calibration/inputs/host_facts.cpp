@@ -1,0 +1,186 @@
+#include "calibration/inputs/host_facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/program_output.hpp"
+
+namespace ddl {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// A controller that does not answer must not hold up what needs no answer.
+constexpr auto patience = 10s;
+/// Slower ports are for administration.
+constexpr double slowest_port_gigabits = 10;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (const std::string_view line = trimmed(text.substr(0, end)); !line.empty()) lines.emplace_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+template <class Number>
+std::optional<Number> number_at_start(std::string_view text) {
+  Number number{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc()) return std::nullopt;
+  return number;
+}
+
+/// First line of a small file; empty where it cannot be read.
+std::string first_line(const fs::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return std::string(trimmed(line));
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
+    entries.push_back(entry->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+/// The part behind the ':' of the first line that starts with `key`.
+std::string value_of(const std::vector<std::string>& lines, std::string_view key) {
+  for (const std::string& line : lines) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string::npos && trimmed(std::string_view(line).substr(0, colon)) == key) {
+      return std::string(trimmed(std::string_view(line).substr(colon + 1)));
+    }
+  }
+  return {};
+}
+
+std::optional<DetectedGpus> detect_gpus(const HostPlaces& places) {
+  const auto text = program_output({"nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"},
+                                   places.search_path, patience);
+  if (!text) return std::nullopt;
+  std::vector<DetectedGpus> kinds;
+  for (const std::string& line : lines_of(*text)) {
+    const std::size_t comma = line.rfind(',');
+    if (comma == std::string::npos) continue;
+    const std::string name(trimmed(std::string_view(line).substr(0, comma)));
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const DetectedGpus& kind) { return kind.name == name; });
+    if (known != kinds.end()) {
+      ++known->count;
+    } else {
+      kinds.push_back({name, 1, number_at_start<std::int64_t>(trimmed(std::string_view(line).substr(comma + 1)))});
+    }
+  }
+  if (kinds.empty()) return std::nullopt;
+  const auto most =
+      std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.count < b.count; });
+  DetectedGpus gpus = *most;
+  std::vector<std::string> others;
+  for (const DetectedGpus& kind : kinds) {
+    if (kind.name != gpus.name) others.push_back(fmt::format("{} x {}", kind.count, kind.name));
+  }
+  gpus.others = fmt::format("{}", fmt::join(others, ", "));
+  return gpus;
+}
+
+std::optional<DetectedProcessor> detect_processor(const HostPlaces& places) {
+  std::ifstream in(fs::path(places.root) / "proc/cpuinfo");
+  std::vector<std::string> lines;
+  std::set<std::string> sockets;
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(line);
+    if (line.starts_with("physical id")) sockets.insert(line);
+  }
+  if (const std::string name = value_of(lines, "model name"); !name.empty()) {
+    return DetectedProcessor{name, std::max(1, static_cast<int>(sockets.size())), "/proc/cpuinfo"};
+  }
+  const auto text = program_output({"lscpu"}, places.search_path, patience);
+  if (!text) return std::nullopt;
+  lines = lines_of(*text);
+  const std::string name = value_of(lines, "Model name");
+  if (name.empty()) return std::nullopt;
+  return DetectedProcessor{name, std::max(1, number_at_start<int>(value_of(lines, "Socket(s)")).value_or(1)), "lscpu"};
+}
+
+struct Port {
+  double gigabits = 0;
+  std::string rate;
+};
+
+std::optional<DetectedPorts> fastest(const std::vector<Port>& ports, std::string_view folder) {
+  DetectedPorts found;
+  for (const Port& port : ports) {
+    if (port.gigabits > found.gigabits) found = {0, port.gigabits, fmt::format("{}, {}", folder, port.rate)};
+    if (port.gigabits == found.gigabits) ++found.count;
+  }
+  if (found.gigabits < slowest_port_gigabits) return std::nullopt;
+  return found;
+}
+
+std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
+  std::vector<Port> ports;
+  for (const fs::path& adapter : entries_of(fs::path(places.root) / "sys/class/infiniband")) {
+    for (const fs::path& port : entries_of(adapter / "ports")) {
+      const std::string rate = first_line(port / "rate");
+      const auto gigabits = number_at_start<double>(rate);
+      if (gigabits && first_line(port / "state").find("ACTIVE") != std::string::npos) ports.push_back({*gigabits, rate});
+    }
+  }
+  if (const auto found = fastest(ports, "/sys/class/infiniband")) return found;
+  ports.clear();
+  for (const fs::path& port : entries_of(fs::path(places.root) / "sys/class/net")) {
+    std::error_code problem;
+    // Bridges, tunnels and the like have no device.
+    if (!fs::exists(port / "device", problem) || first_line(port / "operstate") != "up") continue;
+    const auto megabits = number_at_start<std::int64_t>(first_line(port / "speed"));
+    if (megabits && *megabits > 0)
+      ports.push_back({static_cast<double>(*megabits) / 1000, fmt::format("{} Mb/s", *megabits)});
+  }
+  return fastest(ports, "/sys/class/net");
+}
+
+std::optional<DetectedNodes> detect_nodes(const HostPlaces& places) {
+  const auto text = program_output({"scontrol", "show", "nodes", "--oneliner"}, places.search_path, patience);
+  if (!text) return std::nullopt;
+  int all = 0, with_gpus = 0;
+  for (const std::string& line : lines_of(*text)) {
+    if (!line.starts_with("NodeName=")) continue;
+    ++all;
+    if (line.find(" Gres=gpu") != std::string::npos) ++with_gpus;
+  }
+  if (all == 0) return std::nullopt;
+  return DetectedNodes{with_gpus > 0 ? with_gpus : all, with_gpus > 0};
+}
+
+}  // namespace
+
+HostFacts detect_host(const HostPlaces& places) {
+  return {detect_gpus(places), detect_processor(places), detect_ports(places), detect_nodes(places)};
+}
+
+}  // namespace ddl

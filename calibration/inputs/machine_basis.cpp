@@ -1,0 +1,70 @@
+#include "calibration/inputs/machine_basis.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace ddl {
+namespace {
+
+/// Numbers that times of kernels follow from.
+bool is_of_kernels(std::string_view key) {
+  constexpr std::array<std::string_view, 5> others{"device.memory_bandwidth", "device.attainable_peak",
+                                                   "device.attainable_bandwidth", "device.launch_overhead",
+                                                   "device.host_speed"};
+  return key.starts_with("device.peak.") || std::find(others.begin(), others.end(), key) != others.end();
+}
+
+/// Numbers that times of exchanges follow from; how many units a level has is known of every machine.
+bool is_of_network(std::string_view key) {
+  if (key.starts_with("topology.")) return key.ends_with("bandwidth") || key.ends_with("latency");
+  return key.starts_with("levels.") &&
+         (key.ends_with(".latency") || key.ends_with(".bandwidth") || key.ends_with(".attainable"));
+}
+
+template <class IsMeant>
+NumberBasis basis_of_numbers(const MachineSheet& sheet, const IsMeant& is_meant) {
+  bool measured = false, assumed = false;
+  for (const SourcedNumber& number : sheet.numbers) {
+    if (!is_meant(number.key)) continue;
+    if (number.source.starts_with("measured:") || number.source.starts_with("fitted:")) {
+      measured = true;
+    } else if (number.source.find("assumed") != std::string::npos) {
+      assumed = true;
+    }
+  }
+  if (measured) return assumed ? NumberBasis::mixed : NumberBasis::published;
+  return assumed ? NumberBasis::assumed : NumberBasis::data_sheet;
+}
+
+}  // namespace
+
+std::string_view to_string(NumberBasis basis) {
+  switch (basis) {
+    case NumberBasis::measured:
+      return "measured";
+    case NumberBasis::published:
+      return "published";
+    case NumberBasis::mixed:
+      return "mixed";
+    case NumberBasis::data_sheet:
+      return "data sheet";
+    case NumberBasis::assumed:
+      return "assumed";
+  }
+  return "";
+}
+
+MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients) {
+  MachineBasis basis{basis_of_numbers(sheet, is_of_kernels), basis_of_numbers(sheet, is_of_network)};
+  if (sheet.machine.device.kernels) basis.kernels = NumberBasis::published;
+  if (coefficients && !coefficients->models.empty()) basis.kernels = NumberBasis::measured;
+  if (coefficients && !coefficients->exchanges.empty()) {
+    const std::vector<MeasuredCurve>& curves = coefficients->exchanges.curves();
+    const bool between =
+        std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
+    basis.network = between || sheet.machine.levels.size() < 2 ? NumberBasis::measured : NumberBasis::mixed;
+  }
+  return basis;
+}
+
+}  // namespace ddl

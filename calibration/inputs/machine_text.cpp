@@ -1,0 +1,180 @@
+#include "calibration/inputs/machine_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ddl {
+namespace {
+
+bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// Whether a control character of two bytes stands at `at`: readers refuse those of C1.
+bool is_wide_control(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]) == 0xC2 && at + 1 < text.size() &&
+         static_cast<unsigned char>(text[at + 1]) < 0xA0;
+}
+
+/// Neither a sign of YAML nor the beginning of one, wherever a value or a key may stand.
+bool is_plain(std::string_view text) {
+  if (text.empty() || text.back() == ' ' || text == "null" || text == "Null" || text == "NULL") return false;
+  const bool begins_well =
+      is_alphanumeric(text.front()) ||
+      (text.size() > 1 && is_alphanumeric(text[1]) && (text.front() == '-' || text.front() == '.' || text.front() == '+'));
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (is_wide_control(text, at)) return false;
+  }
+  return begins_well && std::all_of(text.begin(), text.end(), [](char c) {
+           return is_alphanumeric(c) || std::string_view(" .+-_/()").find(c) != std::string_view::npos;
+         });
+}
+
+/// `{value: [4, 4, 8], source: sheet}`.
+std::string list_pair(const std::vector<int>& values, const SourcedNumber& number, SourceKeys& sources) {
+  return fmt::format("{{value: [{}], source: {}}}", fmt::join(values, ", "),
+                     yaml_scalar(sources.key_of(number.source, number.source_key)));
+}
+
+constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory_bandwidth", "tile",
+                                                      "attainable_peak", "sustained_peak",   "attainable_bandwidth",
+                                                      "launch_overhead", "host_speed"};
+constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
+                                                     "attainable", "rails",  "oversubscription"};
+
+/// The lines of numbers whose key starts with `prefix`, without it; nothing where there are none.
+std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {
+  std::string lines;
+  for (const SourcedNumber& number : sheet.numbers) {
+    if (!number.key.starts_with(prefix)) continue;
+    const std::string_view key = std::string_view(number.key).substr(prefix.size());
+    std::string pair = sources.pair(number);
+    if (number.key == "topology.extents") pair = list_pair(sheet.machine.shape.extents, number, sources);
+    if (number.key == "topology.shortcuts") pair = list_pair(sheet.machine.shape.shortcuts, number, sources);
+    lines += fmt::format("{}{}: {}\n", indent, key, pair);
+  }
+  return lines;
+}
+
+std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
+  const Device& device = sheet.machine.device;
+  std::string lines = fmt::format("  name: {}\n", yaml_scalar(device.name));
+  if (device.is_processor) lines += "  kind: processor\n";
+  if (!device.profile_names.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& name : device.profile_names) names.push_back(yaml_scalar(name));
+    lines += fmt::format("  profile_names: [{}]\n", fmt::join(names, ", "));
+  }
+  if (const SourcedNumber* const number = find_number(sheet, "device.compute_capability")) {
+    lines += fmt::format("  compute_capability: {}\n", sources.pair(*number));
+  }
+  if (const SourcedNumber* const number = find_number(sheet, "device.multiprocessors")) {
+    lines += fmt::format("  multiprocessors: {}\n", sources.pair(*number));
+  }
+  lines += "  peak:\n" + lines_below(sheet, "device.peak.", "    ", sources);
+  const std::string sustained = lines_below(sheet, "device.sustained_peaks.", "    ", sources);
+  if (!sustained.empty()) lines += "  sustained_peaks:\n" + sustained;
+  for (const std::string_view key : device_keys) {
+    if (const SourcedNumber* const number = find_number(sheet, fmt::format("device.{}", key))) {
+      lines += fmt::format("  {}: {}\n", key, sources.pair(*number));
+    }
+  }
+  if (!device.kernels_file.empty()) lines += fmt::format("  kernels: {}\n", yaml_scalar(device.kernels_file));
+  return lines;
+}
+
+}  // namespace
+
+std::string yaml_scalar(std::string_view text) {
+  if (is_plain(text)) return std::string(text);
+  std::string quoted = "\"";
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (is_wide_control(text, at)) {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[++at])));
+    } else if (c == '\n') {
+      quoted += "\\n";
+    } else if (c == '\t') {
+      quoted += "\\t";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string SourceKeys::key_of(const std::string& citation, const std::string& wanted) {
+  for (const auto& [key, known] : citations_) {
+    if (known == citation) return key;
+  }
+  // A long key is no key to YAML.
+  constexpr std::size_t longest_key = 100;
+  const std::string stem = wanted.size() > longest_key ? "source" : wanted;
+  std::string key = stem;
+  const auto is_taken = [&] {
+    return std::any_of(citations_.begin(), citations_.end(), [&](const auto& known) { return known.first == key; });
+  };
+  for (int i = 2; is_taken(); ++i) key = fmt::format("{}-{}", stem, i);
+  citations_.emplace_back(key, citation);
+  return key;
+}
+
+std::string SourceKeys::pair(const SourcedNumber& number) {
+  return fmt::format("{{value: {}, source: {}}}", yaml_scalar(number.value),
+                     yaml_scalar(key_of(number.source, number.source_key)));
+}
+
+std::string SourceKeys::lines() const {
+  std::string lines;
+  for (const auto& [key, citation] : citations_) {
+    // Citations are prose: all of them are quoted.
+    const std::string text = yaml_scalar(citation);
+    lines += fmt::format("  {}: {}\n", yaml_scalar(key), text.front() == '"' ? text : '"' + text + '"');
+  }
+  return lines;
+}
+
+const SourcedNumber* find_number(const MachineSheet& sheet, std::string_view key) {
+  const auto found =
+      std::find_if(sheet.numbers.begin(), sheet.numbers.end(), [&](const SourcedNumber& each) { return each.key == key; });
+  return found == sheet.numbers.end() ? nullptr : &*found;
+}
+
+std::string level_lines(const MachineSheet& sheet, const std::string& level, SourceKeys& sources,
+                        const std::vector<SourcedNumber>& replaced) {
+  std::string lines = fmt::format("  - name: {}\n", yaml_scalar(level));
+  for (const std::string_view key : level_keys) {
+    const std::string full = fmt::format("levels.{}.{}", level, key);
+    const auto other =
+        std::find_if(replaced.begin(), replaced.end(), [&](const SourcedNumber& each) { return each.key == full; });
+    const SourcedNumber* const number = other != replaced.end() ? &*other : find_number(sheet, full);
+    // Rails that follow from the over-subscription have no citation.
+    if (number == nullptr || number->source_key.empty()) continue;
+    lines += fmt::format("    {}: {}\n", key, sources.pair(*number));
+  }
+  return lines;
+}
+
+std::string machine_text(const MachineSheet& sheet) {
+  const Machine& machine = sheet.machine;
+  SourceKeys sources;
+  std::string sections = "\ndevice:\n" + device_lines(sheet, sources) + "\nlevels:\n";
+  for (const LinkLevel& level : machine.levels) sections += level_lines(sheet, level.name, sources);
+  for (const std::string_view section : {"topology", "host", "storage"}) {
+    const std::string lines = lines_below(sheet, fmt::format("{}.", section), "  ", sources);
+    if (!lines.empty()) sections += fmt::format("\n{}:\n{}", section, lines);
+  }
+  if (const SourcedNumber* const price = find_number(sheet, "price")) {
+    sections += fmt::format("\nprice: {}\n", sources.pair(*price));
+  }
+  return fmt::format("format: 1\nmachine: {}\ndescription: {}\n\nsources:\n{}{}", yaml_scalar(machine.name),
+                     yaml_scalar(machine.description), sources.lines(), sections);
+}
+
+}  // namespace ddl

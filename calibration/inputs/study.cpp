@@ -1,0 +1,393 @@
+#include "calibration/inputs/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/inputs/coefficients_reader.hpp"
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/network/fits/fitted_links.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/packed_sequences.hpp"
+
+namespace ddl {
+namespace {
+
+Precision default_precision(const Model& model, const Device& device) {
+  // As PyTorch runs convolutions where nobody asks for anything else.
+  if (!model.input.sequence) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    if (device.peak_at(precision)) return precision;
+  }
+  return Precision::fp32;
+}
+
+/// The default, or what kernels of the device, or the whole model, were measured in where that is something else:
+/// measurements are there to be used.
+Precision usual_precision(const Model& model, const Device& device, const Coefficients& coefficients,
+                          const FoundProfiles& profiles) {
+  const Precision usual = default_precision(model, device);
+  std::optional<Precision> measured;
+  for (const MeasuredModel& each : coefficients.models) {
+    if (each.model != model.name) continue;
+    if (each.precision == usual) return usual;
+    if (!measured && device.peak_at(each.precision)) measured = each.precision;
+  }
+  for (const FoundProfile& each : profiles.profiles) {
+    for (const MeasuredKernel& kernel : measured_kernels(std::span(&each, 1)).kernels) {
+      if (kernel.problem.precision == usual) return usual;
+      if (!measured && device.peak_at(kernel.problem.precision)) measured = kernel.problem.precision;
+    }
+  }
+  return measured.value_or(usual);
+}
+
+/// A flat vector can be made of anything; a default is what comes nearest, since there has to be one.
+void require_fitting(const Dataset& dataset, const Model& model, bool named) {
+  const TensorShape& sample = dataset.sample;
+  const TensorShape& input = model.input;
+  const bool flat = input.rank == 0;
+  const bool same_kind = sample.sequence == input.sequence && (flat || sample.rank == input.rank);
+  const bool same_channels = input.sequence || flat || sample.channels == input.channels;
+  if (sample.sequence == input.sequence && (!named || (same_kind && same_channels))) return;
+  const Dataset fitting = load_dataset(default_dataset(model));
+  const bool fits = fitting.sample.rank == input.rank && (input.sequence || fitting.sample.channels == input.channels);
+  throw Error(fmt::format("the samples of '{}' are {}, the input of '{}' is {}", dataset.name, to_string(sample), model.name,
+                          to_string(input)),
+              fits ? fmt::format("a data set that fits: --dataset {}", fitting.name)
+                   : "describe one that fits in a file: --dataset mine.yaml");
+}
+
+/// Volumes and text are stored as they are fed, so a network that reads smaller ones reads fewer bytes; images are
+/// compressed, and cropped after reading.
+Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
+  const Bytes stored = dataset.sample_bytes();
+  const bool stored_raw = dataset.sample.rank == 3 || dataset.sample.sequence;
+  if (!stored_raw || dataset.sample.rank != model.input.rank || dataset.sample.items() <= 0) return stored;
+  const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(dataset.sample.positions());
+  return stored * ratio;
+}
+
+/// Whether a part of a sample can be read without the rest: compressed samples have less than a byte an item.
+bool is_stored_raw(const Dataset& dataset) {
+  return dataset.sample_bytes().value() >= static_cast<double>(dataset.sample.items());
+}
+
+/// A data set of tokens is cut into as many samples as the model's sequence length makes of it.
+double samples_of(const Dataset& dataset, const Model& model) {
+  const auto samples = static_cast<double>(dataset.samples);
+  if (!model.input.sequence || !dataset.sample.sequence) return samples;
+  return samples * static_cast<double>(dataset.sample.positions()) / static_cast<double>(model.input.positions());
+}
+
+}  // namespace
+
+bool has_layout(const Model& model) { return !model.input.sequence && model.input.rank > 0; }
+
+void require_precision(Precision precision, const Device& device) {
+  if (device.peak_at(precision)) return;
+  std::string known;
+  for (const Precision candidate : all_precisions) {
+    if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
+  }
+  throw Error(fmt::format("the data sheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
+}
+
+std::string unused_profile_warning(Precision precision, const std::string& profiles) {
+  return fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision), profiles);
+}
+
+Bytes available_memory(Bytes device_memory, const Margin& margin) {
+  const Bytes kept = margin.of(device_memory);
+  if (kept < device_memory) return device_memory - kept;
+  throw Error(fmt::format("a margin of {} leaves nothing of {}", print_quantity(kept), print_quantity(device_memory)),
+              "make it smaller than the memory of a device");
+}
+
+namespace {
+
+/// Whether exchanges inside a node take as long on both: the same devices, as many of them, joined alike.
+bool have_like_nodes(const Machine& a, const Machine& b) {
+  if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
+  const LinkLevel &links = a.levels.front(), &others = b.levels.front();
+  return a.device.compute_capability == b.device.compute_capability && links.units == others.units &&
+         links.bandwidth == others.bandwidth && links.rails == others.rails;
+}
+
+/// What was measured inside a node of a bundled machine that has such nodes: of the same device where there is one.
+Coefficients of_like_nodes(const Machine& machine) {
+  Coefficients found;
+  bool same_device = false;
+  for (const std::string& name : machine_names()) {
+    const std::optional<Coefficients> bundled = bundled_coefficients(name);
+    if (!bundled || bundled->exchanges.empty()) continue;
+    const Machine other = load_machine(name);
+    const bool same = other.device.name == machine.device.name;
+    if (!have_like_nodes(machine, other) || same_device || (!same && !found.exchanges.empty())) continue;
+    std::vector<MeasuredCurve> curves;
+    for (MeasuredCurve curve : bundled->exchanges.curves()) {
+      if (curve.nodes != 1) continue;
+      curve.tool += fmt::format("{}on {}", curve.tool.empty() ? "" : " ", other.name);
+      curves.push_back(std::move(curve));
+    }
+    if (curves.empty()) continue;
+    found.exchanges = MeasuredExchanges(std::move(curves));
+    same_device = same;
+  }
+  return found;
+}
+
+}  // namespace
+
+Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
+  if (spec.coefficients == "none") return {};
+  std::string name = spec.coefficients;
+  std::string way_out = "leave --coefficients out, or name that machine with --machine";
+  if (name.empty()) {
+    // A file that bears a bundled machine's name need not describe that machine.
+    if (!is_path(spec.machine)) {
+      const std::optional<Coefficients> bundled = bundled_coefficients(machine.name);
+      return bundled ? *bundled : of_like_nodes(machine);
+    }
+    const std::optional<OwnCoefficients> own = own_coefficients(spec.machine);
+    if (!own) return wants_no_coefficients(spec.machine) ? Coefficients{} : of_like_nodes(machine);
+    name = own->path;
+    way_out = fmt::format("{}; --coefficients none leaves them out",
+                          own->is_named ? "the machine file names them" : "they lie beside the machine file");
+  }
+  Coefficients coefficients = load_coefficients(name);
+  if (coefficients.machine != machine.name) {
+    throw Error(fmt::format("the coefficients of '{}' belong to the machine '{}', not to '{}'", name, coefficients.machine,
+                            machine.name),
+                way_out);
+  }
+  const auto check_level = [&](const std::string& level) {
+    std::vector<std::string_view> known;
+    for (const LinkLevel& at : machine.levels) known.push_back(at.name);
+    if (std::find(known.begin(), known.end(), level) != known.end()) return;
+    throw Error(
+        fmt::format("the coefficients of '{}' measure the level '{}', which {} does not have", name, level, machine.name),
+        fmt::format("its levels: {}", fmt::join(known, ", ")));
+  };
+  for (const MeasuredContention& measured : coefficients.contention) check_level(measured.level);
+  for (const Congestion& congestion : coefficients.congestion) check_level(congestion.level);
+  return coefficients;
+}
+
+std::string default_dataset(const Model& model) {
+  for (const std::string& name : dataset_names()) {
+    if (load_dataset(name).sample == model.input) return name;
+  }
+  if (model.input.sequence) return "openwebtext";
+  // The nearest in size of those that have as many channels.
+  std::string nearest;
+  double distance = 0;
+  for (const std::string& name : dataset_names()) {
+    const TensorShape sample = load_dataset(name).sample;
+    if (model.input.rank == 0 || sample.sequence || sample.rank != model.input.rank) continue;
+    if (sample.channels != model.input.channels) continue;
+    const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(sample.positions());
+    if (nearest.empty() || std::abs(std::log(ratio)) < distance) {
+      nearest = name;
+      distance = std::abs(std::log(ratio));
+    }
+  }
+  if (!nearest.empty()) return nearest;
+  if (model.input.rank == 3) return "cosmoflow";
+  return model.input.positions() <= std::int64_t{64} * 64 ? "cifar10" : "imagenet";
+}
+
+SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
+  if (spec.software == no_software) return {};
+  if (!spec.software.empty()) return load_software(spec.software);
+  // Runs that were measured had a software of their own: where that is a bundled one, what they did not show is as its file
+  // says; else a host of the usual one is all that is assumed.
+  const std::string& measured = coefficients.software.name;
+  SoftwareFile usual = load_software(std::string(usual_software));
+  if (measured.empty() || measured == unnamed_software) return usual;
+  std::string nearest;
+  for (const std::string& name : software_names()) {
+    if (name.size() > nearest.size() && name_key(measured).starts_with(name_key(name))) nearest = name;
+  }
+  if (!nearest.empty()) {
+    SoftwareFile own = load_software(nearest);
+    return sequences && own.images_only ? usual : own;
+  }
+  SoftwareFile host;
+  host.launch_overhead = usual.launch_overhead;
+  return host;
+}
+
+std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision) {
+  double sum = 0;
+  int count = 0;
+  for (const MeasuredModel& measured : coefficients.models) {
+    if (measured.precision != precision) continue;
+    const Model model = load_model(measured.model);
+    const std::optional<double> scale = measured_scale(facts_of(model), machine.device, coefficients, precision);
+    if (!scale) continue;
+    sum += std::log(*scale);
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::exp(sum / count);
+}
+
+StudyInputs load_inputs(const StudySpec& spec) {
+  StudyInputs inputs;
+  inputs.model = load_model(spec.model, spec.sequence);
+  if (spec.packed_length) pack_sequences(inputs.model, *spec.packed_length);
+  inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
+  inputs.machine = load_machine(spec.machine);
+  inputs.coefficients = coefficients_of(spec, inputs.machine);
+  inputs.software = software_of(spec, inputs.coefficients, inputs.model.input.sequence);
+  inputs.profiles = spec.found_profiles
+                        ? spec.found_profiles
+                        : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
+  return inputs;
+}
+
+namespace {
+
+/// Whether coefficients are of runs of another software than this one.
+bool is_of_another(const Software& measured, const SoftwareFile& software) {
+  return !software.name.empty() && !measured.name.empty() && measured.name != unnamed_software &&
+         !name_key(measured.name).starts_with(name_key(software.name));
+}
+
+}  // namespace
+
+Coefficients Study::completed(Coefficients coefficients) const {
+  // What runs of another software did, and have taught, says nothing of this one.
+  if (is_of_another(coefficients.software, software_)) {
+    coefficients.software = {};
+    coefficients.learned.clear();
+  }
+  // Tensor splits beside a software of images alone were measured with models of sequences, and another software.
+  if (software_.images_only && !model_.input.sequence) {
+    std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
+  }
+  coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
+  if (coefficients.overlap.source.empty() && !machine_.device.is_processor)
+    coefficients.overlap.kernels = coefficients.software.overlap_slowdown.value_or(coefficients.overlap.kernels);
+  return coefficients;
+}
+
+void Study::use_software() {
+  if (is_of_another(coefficients_.software, software_) && !spec_.software.empty()) {
+    warnings_.push_back(fmt::format("the coefficients say what runs of {} did, which is not used for {}",
+                                    quote(coefficients_.software.name), software_.name));
+  }
+  coefficients_ = completed(std::move(coefficients_));
+  Device& device = machine_.device;
+  if (!device.launch_overhead && !device.is_processor && software_.launch_overhead)
+    device.launch_overhead = *software_.launch_overhead / device.host_speed;
+  const std::optional<MixedPrecision> mixed = spec_.mixed_precision ? spec_.mixed_precision : software_.mixed_precision;
+  if (mixed) assumptions_ = with_mixed_precision(assumptions_, *mixed);
+  const auto choose = [](auto& chosen, const auto& asked, const auto& usual) {
+    if (asked || usual) chosen = asked ? *asked : *usual;
+  };
+  const bool has_own = !is_mixed(precision_) && software_.memory_format_of_fp32;
+  choose(assumptions_.memory_format, spec_.memory_format,
+         has_own ? software_.memory_format_of_fp32 : software_.memory_format);
+  // Volumes whose channels come first by what is asked for are not turned.
+  if (spec_.memory_format != MemoryFormat::channels_first)
+    assumptions_.copies_volumes = software_.copies_volumes.value_or(assumptions_.copies_volumes);
+  if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
+  if (software_.gradient_sums) assumptions_.gradient_sums = software_.gradient_sums;
+  assumptions_.keeps_sent = software_.keeps_sent.value_or(assumptions_.keeps_sent);
+  assumptions_.engine_groups = software_.engine_groups.value_or(assumptions_.engine_groups);
+  assumptions_.flat_gradients = software_.flat_gradients.value_or(assumptions_.flat_gradients);
+  assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
+  assumptions_.composites = software_.composites.value_or(assumptions_.composites);
+  assumptions_.own_half_norms = software_.own_half_norms.value_or(assumptions_.own_half_norms);
+  assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
+  assumptions_.convolution_biases = software_.convolution_biases.value_or(assumptions_.convolution_biases);
+  assumptions_.linear_biases = software_.linear_biases.value_or(assumptions_.linear_biases);
+  assumptions_.expert_biases = software_.expert_biases.value_or(assumptions_.expert_biases);
+  assumptions_.selective = software_.selective.value_or(assumptions_.selective);
+  if (software_.attention) assumptions_.attention = software_.attention;
+  choose(assumptions_.update, spec_.update, software_.update);
+  assumptions_.beside_update = software_.beside_update.value_or(assumptions_.beside_update);
+  choose(assumptions_.older_framework, spec_.older_framework, software_.older_framework);
+}
+
+Study::Study(StudySpec spec, StudyInputs inputs)
+    : spec_(std::move(spec)),
+      model_(std::move(inputs.model)),
+      facts_(facts_of(model_)),
+      dataset_(std::move(inputs.dataset)),
+      machine_(std::move(inputs.machine)),
+      coefficients_(std::move(inputs.coefficients)),
+      software_(std::move(inputs.software)),
+      assumptions_(spec_.assumptions),
+      precision_(spec_.precision ? *spec_.precision
+                                 : usual_precision(model_, machine_.device, coefficients_, *inputs.profiles)),
+      optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
+      profiles_(std::move(inputs.profiles)),
+      warnings_(profiles_->warnings) {
+  for (std::string& unused : unused_profiles_text(*profiles_, machine_, model_.name)) warnings_.push_back(std::move(unused));
+  device_memory_ = spec_.device_memory.value_or(machine_.device.memory);
+  machine_.device.memory = available_memory(device_memory_, spec_.margin);
+  if (spec_.known_kernels != KnownKernels::all) machine_.device.kernels = nullptr;
+  if (spec_.known_kernels == KnownKernels::none) machine_.device.other_kernels = nullptr;
+  require_fitting(dataset_, model_, !spec_.dataset.empty());
+  require_precision(precision_, machine_.device);
+  use_software();
+  if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
+    throw Error(fmt::format("congestion: nothing measured says how the times of exchanges on {} spread", machine_.name),
+                "calibrate with several runs of each benchmark, or leave it out");
+  }
+  if (!coefficients_.exchanges.empty()) {
+    std::vector<std::string> notes;  // which `calibrate` has given
+    machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
+  }
+  // Other models are looked at only where this one was never measured.
+  std::optional<double> scale;
+  if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
+    scale = pooled_scale(machine_, coefficients_, precision_);
+  }
+  const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
+  const bool any = !profiles_->profiles.empty();
+  kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
+                                            any ? &measured : nullptr, assumptions_);
+  if (any && kernels_->measured() == nullptr) {
+    warnings_.push_back(unused_profile_warning(precision_, measured.name));
+  }
+  const bool casts = assumptions_.mixed_precision == MixedPrecision::autocast;
+  for (const FoundProfile& each : profiles_->profiles) {
+    const auto& details = each.profile.head.details;
+    const bool autocast = std::find(details.begin(), details.end(),
+                                    std::pair<std::string, std::string>("mixed precision", "autocast")) != details.end();
+    if (!autocast || casts) continue;
+    warnings_.push_back(fmt::format(
+        "{} was measured under autocast, in which norms, losses and updates are in fp32: add --mixed-precision autocast",
+        each.path));
+    break;
+  }
+  if (measured.layout == "both" && has_layout(model_)) {
+    warnings_.emplace_back(
+        "kernels of images were measured in channels-last and in channels-first: prices are of both; name the profiles of "
+        "one layout with --profile");
+  }
+  job_ = std::make_unique<Job>(Job{.facts = facts_,
+                                   .machine = machine_,
+                                   .coefficients = coefficients_,
+                                   .kernels = *kernels_,
+                                   .assumptions = assumptions_,
+                                   .samples_per_epoch = samples_of(dataset_, model_),
+                                   .sample_bytes = bytes_per_sample(dataset_, model_),
+                                   .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_),
+                                   .stored_raw = is_stored_raw(dataset_)});
+}
+
+}  // namespace ddl

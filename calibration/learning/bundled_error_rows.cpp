@@ -1,0 +1,69 @@
+#include "calibration/learning/bundled_error_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "calibration/learning/run_fit.hpp"
+
+namespace ddl {
+namespace {
+
+/// A bundled table whose runs do not say where they were measured, and what to keep of it.
+struct KnownTable {
+  std::string_view name, machine;
+  std::string_view keep;  ///< as --where takes it
+  bool teaches;           ///< its runs are of one machine and one software, so that some teach what others take
+};
+constexpr KnownTable known_tables[] = {{"paradl-abci", "abci", "quality=A,B", true},
+                                       {"vtrain-a100-cluster", "dgx-a100", "", true},
+                                       {"vtrain-a100-node", "dgx-a100", "", true}};
+constexpr std::string_view usual_machine = "dgx-a100";
+
+ErrorTable table_of(const std::string& name, const KnownTable* known) {
+  ErrorTable table{name, load_runs(name), std::string(known != nullptr ? known->machine : usual_machine), ""};
+  if (known != nullptr && !known->keep.empty()) {
+    const RunFilter filter = parse_where(std::string(known->keep));
+    table.runs = select_runs(table.runs, std::span(&filter, 1));
+  }
+  const RunFilter whole{"quantity", {"iter_total_s", "iter_without_update_s", "samples_per_s_per_gpu"}};
+  table.runs = select_runs(table.runs, std::span(&whole, 1));
+  return table;
+}
+
+/// Each configuration predicted from all others.
+std::vector<ErrorRow> learned_rows(const ErrorTable& table) {
+  std::vector<MeasuredRun> runs = table.runs;
+  std::erase_if(runs, [](const MeasuredRun& run) { return run.includes_io == "yes" || run.includes_io == "probably"; });
+  std::vector<ErrorRow> rows;
+  RunFitter fitter(runs, table.machine, table.coefficients);
+  for (const ValidationCase& each : fitter.leave_one_out().cases) {
+    if (!each.sensitivity || !each.sensitivity->learned || !each.predicted || each.run.value <= 0) continue;
+    rows.push_back({table.name, each.run.model, each.run.degrees, std::log(each.run.value / each.predicted->value()),
+                    KnownKernels::all, *each.sensitivity});
+  }
+  return rows;
+}
+
+}  // namespace
+
+BundledErrorRows bundled_error_rows() {
+  BundledErrorRows all;
+  const auto append = [](std::vector<ErrorRow>& to, std::vector<ErrorRow> more) {
+    to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  for (const std::string& name : observation_names()) {
+    const auto* known = std::find_if(std::begin(known_tables), std::end(known_tables),
+                                     [&](const KnownTable& each) { return each.name == name; });
+    if (known == std::end(known_tables)) known = nullptr;
+    const ErrorTable table = table_of(name, known);
+    for (const KnownKernels kernels : {KnownKernels::all, KnownKernels::of_other_devices, KnownKernels::none}) {
+      append(all.rows, error_rows(table, kernels));
+    }
+    if (known == nullptr || !known->teaches) continue;
+    append(all.learned, learned_rows(table));
+  }
+  return all;
+}
+
+}  // namespace ddl

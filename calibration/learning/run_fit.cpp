@@ -1,0 +1,521 @@
+#include "calibration/learning/run_fit.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <Eigen/Dense>
+#include <fmt/format.h>
+#include <unsupported/Eigen/AutoDiff>
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
+
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+/// Logarithms of predicted over measured scatter by this much, whatever is fitted: what two runs of one configuration differ
+/// by, and what a formula leaves out.
+constexpr double noise = 0.1;
+/// Residuals beyond so many widths count linearly [Huber, Robust Estimation of a Location Parameter, 1964].
+constexpr double outlier = 1.0;
+
+double huber(double residual) {
+  const double size = std::abs(residual);
+  return size <= outlier ? size * size / 2 : outlier * (size - outlier / 2);
+}
+
+/// Of a coefficient that runs are asked about.
+const Prior& prior_of(Coefficient what) {
+  const std::optional<Prior>& prior = row_of(what).prior;
+  assert(prior);
+  return *prior;
+}
+
+/// A coefficient from its place in units of the prior's width, 0 being the prior's best, and by how much it grows there.
+double value_at(Coefficient what, double place) {
+  const double width = prior_of(what).width;
+  return row_of(what).is_factor() ? std::exp(width * place) : width * place;
+}
+
+double derivative_at(Coefficient what, double place) {
+  const double width = prior_of(what).width;
+  return row_of(what).is_factor() ? width * value_at(what, place) : width;
+}
+
+/// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
+class Posterior {
+ public:
+  Posterior(std::span<const TaughtRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
+      : runs_(runs), what_(std::move(what)), launch_overhead_(launch_overhead) {}
+
+  [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
+  [[nodiscard]] Learned values(const Eigen::VectorXd& places) const {
+    Learned values;
+    values[Coefficient::launch_overhead] = launch_overhead_;
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      const Coefficient what = what_[static_cast<std::size_t>(i)];
+      values[what] = value_at(what, places[i]);
+    }
+    return values;
+  }
+  [[nodiscard]] double objective(const Eigen::VectorXd& places) const {
+    const Learned at = values(places);
+    double sum = places.squaredNorm() / 2;
+    for (const TaughtRun* run : runs_) sum += huber(std::log(run->predicted(at) / run->measured) / noise);
+    return sum;
+  }
+  void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
+    // Numbers carry as many derivatives as there are coefficients, or a few more.
+    if (size() <= 4) return linearize_by<4>(places, hessian, gradient);
+    if (size() <= 8) return linearize_by<8>(places, hessian, gradient);
+    linearize_by<coefficient_table.size()>(places, hessian, gradient);
+  }
+  [[nodiscard]] double least(Eigen::Index i) const { return row_of(at_place(i)).is_factor() ? -widest : 0.0; }
+  [[nodiscard]] double most(Eigen::Index i) const {
+    const Prior& prior = prior_of(at_place(i));
+    return prior.most > 0 ? prior.most / prior.width : widest;
+  }
+  [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
+
+ private:
+  /// Nothing is that far from its prior: keeps steps finite.
+  static constexpr double widest = 12;
+
+  template <int Count>
+  void linearize_by(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
+    using Differentiated = Eigen::AutoDiffScalar<Eigen::Matrix<double, Count, 1>>;
+    hessian = Eigen::MatrixXd::Identity(size(), size());
+    gradient = places;
+    const Learned at = values(places);
+    CoefficientValues<Differentiated> x;
+    for (const CoefficientRow& row : coefficient_table) x[row.coefficient] = Differentiated(at[row.coefficient]);
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      const Coefficient what = what_[static_cast<std::size_t>(i)];
+      x[what] = Differentiated(at[what], Count, static_cast<int>(i));
+    }
+    Eigen::VectorXd slope(size());
+    for (const TaughtRun* run : runs_) {
+      const Differentiated time = run->predicted(x);
+      const double residual = std::log(time.value() / run->measured) / noise;
+      for (Eigen::Index i = 0; i < size(); ++i) {
+        slope[i] = time.derivatives()[i] * derivative_at(at_place(i), places[i]) / time.value() / noise;
+      }
+      const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
+      hessian += weight * slope * slope.transpose();
+      gradient += weight * residual * slope;
+    }
+  }
+
+  std::span<const TaughtRun* const> runs_;
+  std::vector<Coefficient> what_;
+  double launch_overhead_ = 0;
+};
+
+/// Levenberg-Marquardt with bounds: what lies at one and would leave it stays.
+Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<double>& begin) {
+  const Eigen::Index size = posterior.size();
+  Eigen::VectorXd places = Eigen::VectorXd::Zero(size);
+  if (static_cast<Eigen::Index>(begin.size()) == size) std::copy(begin.begin(), begin.end(), places.begin());
+  if (size == 0) return places;
+  double objective = posterior.objective(places), damping = 1e-3;
+  Eigen::MatrixXd hessian;
+  Eigen::VectorXd gradient;
+  constexpr int enough = 200;
+  for (int round = 0; round < enough; ++round) {
+    posterior.linearize(places, hessian, gradient);
+    std::vector<Eigen::Index> free;
+    for (Eigen::Index i = 0; i < size; ++i) {
+      const bool held =
+          (places[i] <= posterior.least(i) && gradient[i] > 0) || (places[i] >= posterior.most(i) && gradient[i] < 0);
+      if (!held) free.push_back(i);
+    }
+    if (free.empty()) break;
+    const auto count = static_cast<Eigen::Index>(free.size());
+    Eigen::MatrixXd matrix(count, count);
+    Eigen::VectorXd right(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      right[i] = -gradient[free[static_cast<std::size_t>(i)]];
+      for (Eigen::Index j = 0; j < count; ++j) {
+        matrix(i, j) = hessian(free[static_cast<std::size_t>(i)], free[static_cast<std::size_t>(j)]);
+      }
+    }
+    bool better = false;
+    double gain = 0;
+    for (int attempt = 0; attempt < 12 && !better; ++attempt) {
+      Eigen::MatrixXd damped = matrix;
+      damped.diagonal() *= 1.0 + damping;
+      const Eigen::VectorXd step = damped.ldlt().solve(right);
+      // At the end of the way nothing is left to gain.
+      const double expected = right.dot(step) - step.dot(matrix * step) / 2;
+      if (expected < 1e-11 * (1 + objective)) break;
+      Eigen::VectorXd next = places;
+      for (Eigen::Index i = 0; i < count; ++i) {
+        const Eigen::Index at = free[static_cast<std::size_t>(i)];
+        next[at] = std::clamp(places[at] + step[i], posterior.least(at), posterior.most(at));
+      }
+      const double found = posterior.objective(next);
+      if (found < objective) {
+        better = true;
+        gain = objective - found;
+        objective = found;
+        places = next;
+        damping = std::max(1e-9, damping / 5);
+      } else {
+        damping *= 5;
+      }
+    }
+    if (!better || gain < 1e-10 * (1 + objective)) break;
+  }
+  return places;
+}
+
+/// The coefficients that a price of these runs depends on. What none depends on stays what it was, and is not said to be
+/// learned.
+std::vector<Coefficient> coefficients_of(std::span<const TaughtRun* const> runs) {
+  std::vector<Coefficient> what;
+  for (const CoefficientRow& row : coefficient_table) {
+    const bool matters =
+        std::any_of(runs.begin(), runs.end(), [&](const TaughtRun* run) { return run->depends_on(row.coefficient); });
+    if (row.prior && matters) what.push_back(row.coefficient);
+  }
+  return what;
+}
+
+/// What a fit that ends at these places says.
+FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, const std::vector<Coefficient>& what,
+                       const Posterior& posterior, const Eigen::VectorXd& places) {
+  Eigen::MatrixXd hessian;
+  Eigen::VectorXd gradient;
+  posterior.linearize(places, hessian, gradient);
+  const Eigen::MatrixXd covariance = hessian.ldlt().solve(Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));
+
+  FamilyFit fit;
+  fit.family = family;
+  fit.runs = static_cast<int>(runs.size());
+  const Learned values = posterior.values(places);
+  fit.learned = values;
+  fit.learned[Coefficient::launch_overhead] = 0;
+  for (Eigen::Index i = 0; i < posterior.size(); ++i) {
+    const double width = std::sqrt(std::max(0.0, covariance(i, i)));
+    LearnedCoefficient& one = fit.coefficients.emplace_back();
+    one.what = what[static_cast<std::size_t>(i)];
+    one.value = value_at(one.what, places[i]);
+    one.low = value_at(one.what, std::max(posterior.least(i), places[i] - width));
+    one.high = value_at(one.what, std::min(posterior.most(i), places[i] + width));
+    one.narrowing = std::min(1.0, width);
+  }
+  for (const TaughtRun* run : runs) fit.misfit += std::abs(run->predicted(values) / run->measured - 1.0);
+  if (!runs.empty()) fit.misfit /= static_cast<double>(runs.size());
+  return fit;
+}
+
+/// A choice of the software that runs may decide.
+struct Choice {
+  std::string_view key;
+  std::string_view off, on;
+  bool (*is_on)(const Software&);
+  void (*turn)(Software&);
+  /// What overruling the file takes, in logarithms of the posterior: strong evidence, from 3 on, where somebody who knows
+  /// the software has written a route down; positive evidence, from 1 on, where files mostly say nothing [Kass and Raftery,
+  /// Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. Less would let a value change
+  /// without runs that decide it (LearnedChoice::determined).
+  double against;
+};
+
+constexpr Route other(Route route) { return route == Route::direct ? Route::host : Route::direct; }
+
+const std::array<Choice, 3>& choices() {
+  static const std::array<Choice, 3> all{
+      {{"gradient_route", "direct", "host", [](const Software& s) { return s.gradient_route == Route::host; },
+        [](Software& s) { s.gradient_route = other(s.gradient_route); }, 3},
+       {"halo_route", "direct", "host", [](const Software& s) { return s.halo_route == Route::host; },
+        [](Software& s) { s.halo_route = other(s.halo_route); }, 3},
+       {"layered_gradients_in_hybrids", "no", "yes", [](const Software& s) { return s.layered_gradients_in_hybrids; },
+        [](Software& s) { s.layered_gradients_in_hybrids = !s.layered_gradients_in_hybrids; }, 1}}};
+  return all;
+}
+
+/// What a framework's host takes to start one of our kernels, which may be several of its own: tens of microseconds where it
+/// interprets its program operation by operation. Zero at best, and half of a normal of this width.
+constexpr double start_width = 5e-5;
+/// How far, relative, a start that the file gives may be off: one standard deviation.
+constexpr double start_doubt = 0.25;
+
+/// In steps of a tenth of a microsecond, so that what is predicted with and what is written are the same.
+double rounded_start(double seconds) { return std::round(seconds * 1e7) / 1e7; }
+std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds * 1e6); }
+
+}  // namespace
+
+FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double launch_overhead) {
+  const std::vector<Coefficient> what = coefficients_of(runs);
+  const Posterior posterior(runs, what, launch_overhead);
+  return describe_fit(family, runs, what, posterior, most_probable(posterior, {}));
+}
+
+RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
+                     const ProfileChoice& profiles, std::string software)
+    : predictor_(std::move(machine), std::move(coefficients), profiles, std::move(software)) {
+  if (runs.size() > most_fitted_runs)
+    throw Error(fmt::format("{} runs are more than the {} that can be learned from together", runs.size(), most_fitted_runs),
+                "choose some with --where, or average repeats");
+  bool known = false;
+  for (const MeasuredRun& each : runs) {
+    Row row;
+    row.run = in_seconds(each);
+    row.taught.resize(std::size_t{1} << choices().size());
+    row.configuration = fmt::format("{} {} {} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0),
+                                    row.run.degrees, row.run.chosen[PlanChoice::zero].value_or(0));
+    const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
+    const std::optional<Family> family = parse_family(row.run.strategy);
+    // Nothing is learned of one device (learned_of): its kernels have no factor, and their start would have to explain all.
+    const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
+    if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
+      row.family = family;
+      const double start = predictor_.launch_overhead(row.run).value();
+      one_start_ = one_start_ && (!known || start == start_before_);
+      start_before_ = known ? std::min(start_before_, start) : start;
+      known = true;
+    }
+    rows_.push_back(std::move(row));
+  }
+}
+
+Coefficients RunFitter::chosen(Choices bits) const {
+  Coefficients coefficients = predictor_.coefficients();
+  coefficients.learned.clear();
+  coefficients.learned_runs.clear();
+  coefficients.software.launch_overhead = Seconds{};  // not the sheet's either
+  for (std::size_t i = 0; i < choices().size(); ++i) {
+    if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
+  }
+  return coefficients;
+}
+
+const TaughtRun& RunFitter::taught(Row& row, Choices bits) {
+  std::optional<TaughtRun>& known = row.taught[bits];
+  if (!known) {
+    // Algorithms and cuts are those that would be chosen before anything is learned.
+    Coefficients coefficients = chosen(bits);
+    coefficients.software.launch_overhead = Seconds(start_before_);
+    Estimator::Taught step = predictor_.taught(row.run, coefficients);
+    known = TaughtRun{row.run.value, std::move(step.step), std::move(step.updates)};
+  }
+  return *known;
+}
+
+std::vector<RunFitter::Choices> RunFitter::all_choices() const {
+  std::vector<Choices> all(std::size_t{1} << choices().size());
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
+std::vector<RunFitter::FamilyRows> RunFitter::rows_by_family(const std::vector<bool>& used) {
+  std::map<Family, std::vector<std::size_t>> rows;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (const std::optional<Family>& family = rows_[i].family; used[i] && family) rows[*family].push_back(i);
+  }
+  std::vector<FamilyRows> families;
+  for (auto& [family, own] : rows) {
+    const int number = row_sets_.try_emplace(own, static_cast<int>(row_sets_.size())).first->second;
+    families.push_back({family, std::move(own), number});
+  }
+  return families;
+}
+
+RunFitter::FamilyRows RunFitter::all_rows_of(Family family) {
+  FamilyRows all{family, {}, 0};
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].family == family) all.rows.push_back(i);
+  }
+  all.number = row_sets_.try_emplace(all.rows, static_cast<int>(row_sets_.size())).first->second;
+  return all;
+}
+
+RunFitter::Choices RunFitter::alike_choices(Family family, Choices bits) {
+  std::vector<Choices>& known = alike_[family];
+  if (known.empty()) {
+    const FamilyRows all = all_rows_of(family);
+    for (const Choices each : all_choices()) {
+      const auto is_alike = [&](Choices before) {
+        return std::all_of(all.rows.begin(), all.rows.end(), [&](std::size_t row) {
+          const TaughtRun& one = taught(rows_[row], each);
+          const TaughtRun& other = taught(rows_[row], before);
+          return one.step == other.step && one.updates.take_as_long_as(other.updates);
+        });
+      };
+      const auto found = std::find_if(known.begin(), known.end(), is_alike);
+      known.push_back(found != known.end() ? *found : each);
+    }
+  }
+  return known[bits];
+}
+
+const RunFitter::Fitted& RunFitter::fit_rows(const FamilyRows& family, Choices bits, double launch_overhead) {
+  const Choices own = alike_choices(family.family, bits);
+  const auto key = std::tuple(family.number, own, launch_overhead);
+  if (const auto known = fitted_.find(key); known != fitted_.end()) return known->second;
+  const FamilyRows all = all_rows_of(family.family);
+  std::vector<double> begin;
+  if (all.number != family.number) begin = fit_rows(all, own, launch_overhead).places;
+  std::vector<const TaughtRun*> runs;
+  for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], own));
+  const Posterior posterior(runs, coefficients_of(runs), launch_overhead);
+  const Eigen::VectorXd places = most_probable(posterior, begin);
+  return fitted_.emplace(key, Fitted{posterior.objective(places), {places.begin(), places.end()}}).first->second;
+}
+
+double RunFitter::objective(const std::vector<FamilyRows>& families, Choices bits, double launch_overhead) {
+  double sum = 0;
+  for (const FamilyRows& family : families) sum += fit_rows(family, bits, launch_overhead).objective;
+  return sum;
+}
+
+FamilyFit RunFitter::family_fit(const FamilyRows& family, Choices bits, double launch_overhead) {
+  const std::vector<double>& places = fit_rows(family, bits, launch_overhead).places;
+  std::vector<const TaughtRun*> runs;
+  for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], bits));
+  const std::vector<Coefficient> what = coefficients_of(runs);
+  const Posterior posterior(runs, what, launch_overhead);
+  return describe_fit(family.family, runs, what, posterior,
+                      Eigen::Map<const Eigen::VectorXd>(places.data(), static_cast<Eigen::Index>(places.size())));
+}
+
+double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bits) {
+  const double said = start_before_;
+  const auto prior = [&](double start) {
+    const double away = said > 0 ? (start / said - 1) / start_doubt : start / start_width;
+    return away * away / 2;
+  };
+  const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
+  // In steps of two, since below some start the device waits nowhere; then between the neighbours of the best.
+  double best = said, lowest = objective(said);
+  const auto consider = [&](double start) {
+    const double found = objective(start);
+    if (found >= lowest) return false;
+    lowest = found;
+    best = start;
+    return true;
+  };
+  const double unchanged = lowest;
+  if (said > 0) consider(0);
+  for (double start = 5e-6; start < 1e-3; start *= 2) consider(start);
+  if (best == 0) return best;
+  for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
+    if (!consider(best * ratio)) consider(best / ratio);
+  }
+  // As for choices, runs have to be e times as probable otherwise, whatever was thought before.
+  const double margin = unchanged - (lowest - prior(best));
+  return margin > 1 ? rounded_start(best) : said;
+}
+
+RunFit RunFitter::fit(const std::vector<bool>& used) {
+  RunFit best;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (used[i]) (rows_[i].family ? best.runs : best.left_out) += 1;
+  }
+  const std::vector<FamilyRows> families = rows_by_family(used);
+  const double start = best_start(families, 0);
+  const std::vector<Choices> all = all_choices();
+  const auto against = [](Choices bits) {
+    double sum = 0;
+    for (std::size_t i = 0; i < choices().size(); ++i) sum += (bits >> i & 1U) != 0 ? choices()[i].against : 0.0;
+    return sum;
+  };
+  std::vector<double> objectives;
+  for (const Choices bits : all) objectives.push_back(objective(families, bits, start));
+  const auto chosen_bits = *std::min_element(
+      all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
+  best.coefficients = chosen(chosen_bits);
+  // What runs say nothing of stays with the file, or with the machine's sheet.
+  best.coefficients.software.launch_overhead = start == start_before_ && one_start_
+                                                   ? predictor_.coefficients().software.launch_overhead
+                                                   : std::optional(Seconds(start));
+  for (std::size_t i = 0; i < choices().size(); ++i) {
+    const Choice& choice = choices()[i];
+    const Choices other_bits = chosen_bits ^ (1U << i);
+    const auto text = [&](const Software& software) { return std::string(choice.is_on(software) ? choice.on : choice.off); };
+    best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
+                            text(best.coefficients.software), objectives[other_bits] - objectives[chosen_bits]});
+  }
+  const double otherwise = objective(families, chosen_bits, start_before_);
+  best.choices.push_back(
+      {"launch_overhead", start_text(start_before_), start_text(start), otherwise - objectives[chosen_bits]});
+  for (const FamilyRows& family : families) best.families.push_back(family_fit(family, chosen_bits, start));
+  for (const FamilyFit& family : best.families) {
+    best.coefficients.learned.emplace_back(family.family, family.learned);
+    best.coefficients.learned_runs.emplace_back(family.family, LearnedRuns{family.runs, family.misfit});
+  }
+  return best;
+}
+
+RunFit RunFitter::fit() { return fit(std::vector<bool>(rows_.size(), true)); }
+
+Validation RunFitter::leave_one_out(const BeforeRun& before_run) {
+  Validation validation;
+  validation.warnings = predictor_.profile_warnings();
+  std::map<std::string, Coefficients> without;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (before_run) before_run(i, rows_.size());
+    const Row& row = rows_[i];
+    if (!without.contains(row.configuration)) {
+      std::vector<bool> used;
+      for (const Row& other : rows_) used.push_back(other.configuration != row.configuration);
+      without.emplace(row.configuration, fit(used).coefficients);
+    }
+    validation.cases.push_back(validation_case(row.run, predictor_, without.at(row.configuration)));
+  }
+  validation.summary = summarize(validation.cases);
+  return validation;
+}
+
+Validation RunFitter::fit_up_to(int gpus) {
+  std::vector<bool> used;
+  for (const Row& row : rows_) used.push_back(row.run.gpus && *row.run.gpus <= gpus);
+  const auto count = std::count(used.begin(), used.end(), true);
+  if (count == 0 || count == static_cast<std::ptrdiff_t>(used.size())) {
+    throw Error(fmt::format("{} of the runs have {} GPUs or fewer", count == 0 ? "none" : "all", gpus),
+                "fitted to some, the others are predicted");
+  }
+  const Coefficients fitted = fit(used).coefficients;
+  Validation validation;
+  validation.warnings = predictor_.profile_warnings();
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!used[i]) validation.cases.push_back(validation_case(rows_[i].run, predictor_, fitted));
+  }
+  validation.summary = summarize(validation.cases);
+  return validation;
+}
+
+std::string learned_section(const RunFit& fit, std::string_view source) {
+  const auto number = [](Coefficient what, double value) {
+    const CoefficientUnit unit = row_of(what).unit;
+    if (unit == CoefficientUnit::seconds) return fmt::format("{:.4g} us", value * 1e6);
+    // The time of a gigabyte: no unit is a time per byte.
+    if (unit == CoefficientUnit::seconds_per_byte) return fmt::format("{:.4g} ms", value * 1e12);
+    return fmt::format("{:.4g}", value);
+  };
+  YAML::Emitter out;
+  out << YAML::BeginMap << "learned";
+  if (fit.families.empty()) out << YAML::Flow;
+  out << YAML::BeginSeq;
+  for (const FamilyFit& family : fit.families) {
+    out << YAML::BeginMap << "family" << family_name(family.family) << "runs" << family.runs << "misfit"
+        << fmt::format("{:.3g}", family.misfit) << "source" << std::string(source);
+    for (const LearnedCoefficient& one : family.coefficients) {
+      out << std::string(to_string(one.what)) << YAML::Flow << YAML::BeginMap << "value" << number(one.what, one.value)
+          << "low" << number(one.what, one.low) << "high" << number(one.what, one.high) << "determined"
+          << (one.determined() ? "yes" : "no") << YAML::EndMap;
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace ddl

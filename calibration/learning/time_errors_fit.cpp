@@ -1,0 +1,288 @@
+#include "calibration/learning/time_errors_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+using Side = double ErrorWidth::*;
+constexpr Side sides[] = {&ErrorWidth::faster, &ErrorWidth::slower};
+
+/// What the fit chooses for one side, as logarithms: widths of sources and classes, and how factors differ from each other.
+constexpr std::size_t source_count = error_source_names.size();
+constexpr std::size_t class_count = model_class_names.size();
+enum Extra : std::size_t { interpolated, transferred, kernel_sheet, exchange_measured, exchange_sheet, extra_count };
+constexpr std::size_t parameter_count = source_count + extra_count + class_count;
+using Parameters = std::array<double, parameter_count>;
+
+/// Where nothing is known, what one would think: kernels are known to some tens of percent, exchanges to a factor of two.
+constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.5, 0.5, 0.7,  0.3,  0.5,
+                                                    0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
+constexpr double prior_width = 0.7;    ///< of a logarithm
+constexpr double prior_weight = 0.02;  ///< beside a mean score of the order of one, so that one set alone decides little
+/// A measured kernel was repeated on this device; what is interpolated between such kernels was not. Assumed.
+constexpr double measured_over_interpolated = 0.5;
+
+Parameters usual_parameters() {
+  Parameters parameters{};
+  for (std::size_t i = 0; i < parameter_count; ++i) parameters[i] = std::log(usual[i]);
+  return parameters;
+}
+
+void set_errors(TimeErrors& errors, const Parameters& parameters, Side side) {
+  const auto at = [&](std::size_t i) { return std::exp(parameters[i]); };
+  const auto extra = [&](Extra which) { return at(source_count + which); };
+  for (std::size_t i = 0; i < source_count; ++i) errors.sources[i].*side = at(i);
+  for (std::size_t i = 0; i < class_count; ++i) errors.classes[i].*side = at(source_count + extra_count + i);
+  const double between = 1 / (1 + extra(interpolated)), other = 1 + extra(transferred);
+  const std::array<double, price_basis_names.size()> kernels{measured_over_interpolated * between, between, 1, other,
+                                                             other * (1 + extra(kernel_sheet))};
+  const double own = 1 / (1 + extra(exchange_measured)), sheet = 1 + extra(exchange_sheet);
+  const std::array<double, price_basis_names.size()> exchanges{own, own, 1, 1, sheet};
+  for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
+    errors.kernel_bases[i].*side = kernels[i];
+    errors.exchange_bases[i].*side = exchanges[i];
+  }
+}
+
+/// Rows that a fit looks at, with their weights.
+struct Weighted {
+  const ErrorRow* row = nullptr;
+  double weight = 0;
+};
+
+std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string& left_out) {
+  std::map<std::pair<std::string, KnownKernels>, int> counts;
+  for (const ErrorRow& row : rows) ++counts[{row.set, row.known}];
+  std::vector<Weighted> used;
+  double sum = 0;
+  for (const ErrorRow& row : rows) {
+    if (row.set == left_out) continue;
+    // What is as the program is used counts twice.
+    const double weight =
+        (row.known == KnownKernels::all ? 1 : 0.5) / std::sqrt(static_cast<double>(counts[{row.set, row.known}]));
+    used.push_back({&row, weight});
+    sum += weight;
+  }
+  for (Weighted& each : used) each.weight /= sum;
+  return used;
+}
+
+class SideFit {
+ public:
+  SideFit(const std::vector<Weighted>& rows, Side side) : rows_(rows), side_(side) {}
+
+  /// Changes one parameter after the other by steps that shrink.
+  [[nodiscard]] Parameters fit(Parameters parameters, double step) const {
+    double best = score(parameters);
+    for (; step > 0.02; step /= 2) {
+      for (bool better = true; better;) {
+        better = false;
+        for (std::size_t i = 0; i < parameter_count; ++i) {
+          for (const double by : {step, -step}) {
+            Parameters other = parameters;
+            other[i] += by;
+            const double found = score(other);
+            if (found >= best - 1e-7) continue;
+            best = found;
+            parameters = other;
+            better = true;
+            break;
+          }
+        }
+      }
+    }
+    return parameters;
+  }
+
+ private:
+  [[nodiscard]] double score(const Parameters& parameters) const {
+    TimeErrors errors;
+    set_errors(errors, parameters, side_);
+    constexpr double outside = (1 - interval_level) / 2;
+    double sum = 0;
+    for (const Weighted& each : rows_) {
+      const double width = std::sqrt(variance_of(errors, each.row->time, side_));
+      const double beyond = (side_ == &ErrorWidth::slower ? each.row->log_ratio : -each.row->log_ratio) - width;
+      sum += each.weight * (beyond > 0 ? (1 - outside) * beyond : -outside * beyond);
+    }
+    double prior = 0;
+    for (std::size_t i = 0; i < parameter_count; ++i) {
+      const double away = (parameters[i] - std::log(usual[i])) / prior_width;
+      prior += away * away;
+    }
+    return sum / outside + prior_weight * prior;
+  }
+
+  const std::vector<Weighted>& rows_;
+  Side side_;
+};
+
+bool holds(const TimeInterval& interval, double log_ratio) {
+  return std::log(interval.low) <= log_ratio && log_ratio <= std::log(interval.high);
+}
+
+void widen(TimeErrors& errors, double by) {
+  for (const Side side : sides) {
+    for (ErrorWidth& each : errors.sources) each.*side *= by;
+    for (ErrorWidth& each : errors.classes) each.*side *= by;
+  }
+}
+
+/// The least value on a ladder of factors at which `held` reaches the level; the last one where none does.
+template <class Held>
+double least_that_holds(double least, double most, const Held& held) {
+  constexpr double rung = 1.02;
+  double value = least;
+  while (value < most && held(value) < interval_level) value *= rung;
+  return std::min(value, most);
+}
+
+/// A run and another one that answers the same question with another plan.
+using Pair = std::pair<const ErrorRow*, const ErrorRow*>;
+
+/// By question, some pairs of runs of one set.
+std::vector<std::vector<Pair>> pairs_of(std::span<const ErrorRow> rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<const ErrorRow*>> questions;
+  for (const ErrorRow& row : rows) {
+    if (row.known == KnownKernels::all) questions[{row.set, row.question}].push_back(&row);
+  }
+  constexpr std::size_t most_partners = 8;
+  std::vector<std::vector<Pair>> pairs;
+  for (const auto& [question, own] : questions) {
+    std::vector<Pair> found;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      for (std::size_t j = 1; j <= most_partners && i + j < own.size(); ++j) {
+        if (own[i]->plan != own[i + j]->plan) found.emplace_back(own[i], own[i + j]);
+      }
+    }
+    if (!found.empty()) pairs.push_back(std::move(found));
+  }
+  return pairs;
+}
+
+double half_width(const TimeInterval& interval) { return std::log(interval.high / interval.low) / 2; }
+
+RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::vector<Pair>>& questions) {
+  RatioCoverage coverage;
+  double weights = 0;
+  for (const std::vector<Pair>& pairs : questions) {
+    const double weight = std::sqrt(static_cast<double>(pairs.size()));
+    weights += weight;
+    for (const auto& [a, b] : pairs) {
+      const TimeInterval ratio = ratio_interval_of(errors, a->time, b->time);
+      const double each = weight / static_cast<double>(pairs.size());
+      coverage.held += holds(ratio, b->log_ratio - a->log_ratio) ? each : 0;
+      coverage.mean_width += half_width(ratio) * each;
+      coverage.mean_single +=
+          (half_width(interval_of(errors, a->time)) + half_width(interval_of(errors, b->time))) / 2 * each;
+      ++coverage.pairs;
+    }
+  }
+  if (weights <= 0) return {};
+  coverage.held /= weights;
+  coverage.mean_width /= weights;
+  coverage.mean_single /= weights;
+  return coverage;
+}
+
+double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> learned) {
+  std::map<std::string, std::pair<int, int>> sets;  // held, all
+  for (const ErrorRow& row : learned) {
+    auto& [held, all] = sets[row.set];
+    held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
+    ++all;
+  }
+  double sum = 0;
+  for (const auto& [set, counts] : sets) sum += static_cast<double>(counts.first) / counts.second;
+  return sets.empty() ? 1 : sum / static_cast<double>(sets.size());
+}
+
+}  // namespace
+
+TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> learned) {
+  if (rows.empty()) throw Error("no run could be predicted", "widths are fitted to times of iterations without input");
+  constexpr double first_step = 0.4, next_step = 0.1;
+  const auto fit = [&](const std::string& left_out, std::span<const Parameters> begin, double step) {
+    const std::vector<Weighted> used = weighted(rows, left_out);
+    std::array<Parameters, 2> fitted{};
+    for (std::size_t i = 0; i < 2; ++i) fitted[i] = SideFit(used, sides[i]).fit(begin[i], step);
+    return fitted;
+  };
+  const auto errors_of = [](const std::array<Parameters, 2>& fitted) {
+    TimeErrors errors;
+    for (std::size_t i = 0; i < 2; ++i) set_errors(errors, fitted[i], sides[i]);
+    return errors;
+  };
+  const std::array<Parameters, 2> begin{usual_parameters(), usual_parameters()};
+  const std::array<Parameters, 2> all = fit("", begin, first_step);
+  TimeErrorsFile result;
+  result.errors = errors_of(all);
+
+  std::map<std::string, std::vector<const ErrorRow*>> sets;
+  for (const ErrorRow& row : rows) {
+    if (row.known == KnownKernels::all) sets[row.set].push_back(&row);
+  }
+  std::map<std::string, TimeErrors> without;
+  for (const auto& [set, own] : sets) without[set] = sets.size() > 1 ? errors_of(fit(set, all, next_step)) : result.errors;
+  const auto held_of = [](const TimeErrors& errors, const std::vector<const ErrorRow*>& own) {
+    const auto count = std::count_if(
+        own.begin(), own.end(), [&](const ErrorRow* row) { return holds(interval_of(errors, row->time), row->log_ratio); });
+    return static_cast<double>(count) / static_cast<double>(own.size());
+  };
+  const auto mean_held = [&](double by) {
+    double sum = 0;
+    for (const auto& [set, own] : sets) {
+      TimeErrors wider = without[set];
+      widen(wider, by);
+      sum += held_of(wider, own);
+    }
+    return sum / static_cast<double>(sets.size());
+  };
+  result.widened = least_that_holds(0.5, 5, mean_held);
+  widen(result.errors, result.widened);
+
+  // Pairs of runs say how much of what no source explains is a plan's own.
+  const std::vector<std::vector<Pair>> pairs = pairs_of(rows);
+  if (!pairs.empty()) {
+    result.errors.own_of_plan = least_that_holds(0.001, 1, [&](double own) {
+      TimeErrors other = result.errors;
+      other.own_of_plan = own;
+      return ratio_coverage(other, pairs).held;
+    });
+    result.ratios = ratio_coverage(result.errors, pairs);
+  }
+  if (!learned.empty()) {
+    result.errors.learned_scatter = least_that_holds(0.2, 10, [&](double scatter) {
+      TimeErrors other = result.errors;
+      other.learned_scatter = scatter;
+      return learned_coverage(other, learned);
+    });
+    result.learned_runs = static_cast<int>(learned.size());
+    result.learned_held = learned_coverage(result.errors, learned);
+  }
+
+  for (const auto& [set, own] : sets) {
+    TimeErrors wider = without[set];
+    widen(wider, result.widened);
+    SetCoverage coverage{set, static_cast<int>(own.size()), held_of(result.errors, own), held_of(wider, own), {}};
+    double low = 0, high = 0;
+    for (const ErrorRow* row : own) {
+      const TimeInterval interval = interval_of(wider, row->time);
+      low += std::log(interval.low);
+      high += std::log(interval.high);
+    }
+    coverage.mean = {std::exp(low / static_cast<double>(own.size())), std::exp(high / static_cast<double>(own.size()))};
+    result.coverage.push_back(std::move(coverage));
+  }
+  return result;
+}
+
+}  // namespace ddl

@@ -1,0 +1,92 @@
+#include "calibration/network/benchmarks/benchmark_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view blanks = " \t\r";
+
+std::vector<BenchmarkWord> words_from(std::string_view text, std::size_t offset) {
+  std::vector<BenchmarkWord> words;
+  for (std::size_t at = text.find_first_not_of(blanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(blanks, at), text.size());
+    words.push_back({text.substr(at, end - at), offset + at});
+    at = text.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+/// Launchers put the rank before each line when asked to: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun --tag-output),
+/// `[default0]:` (torchrun --tee).
+std::size_t label_length(std::string_view line) {
+  const std::size_t start = std::min(line.find_first_not_of(blanks), line.size());
+  const std::size_t digits = std::min(line.find_first_not_of("0123456789", start), line.size());
+  if (digits > start && line.substr(digits).starts_with(": ")) return digits + 2;
+  if (!line.substr(start).starts_with('[')) return 0;
+  for (const std::string_view tag : {"<stdout>:", "]:"}) {
+    const std::size_t end = line.find(tag, start);
+    if (end != std::string_view::npos && line.find_first_of(blanks, start) > end) return end + tag.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<BenchmarkWord> BenchmarkLine::words() const { return words_from(text, offset); }
+
+std::vector<BenchmarkWord> BenchmarkLine::words_of_comment() const {
+  const std::size_t sign = text.find_first_not_of(blanks);
+  if (sign == std::string_view::npos || text[sign] != '#') return words();
+  return words_from(text.substr(sign + 1), offset + sign + 1);
+}
+
+BenchmarkText::BenchmarkText(std::string text, std::string origin) : source_(std::move(text), std::move(origin)) {
+  const std::string_view all = source_.text();
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = all.find('\n', at);
+    const bool ended = end != std::string_view::npos;
+    std::string_view line = all.substr(at, ended ? end - at : std::string_view::npos);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (lines_.size() == most_lines) {
+      throw error(at, fmt::format("more than {} lines", most_lines), "cut NCCL's own log (NCCL_DEBUG) out of it");
+    }
+    const std::size_t label = label_length(line);
+    lines_.push_back({line.substr(label), at + label, lines_.size() + 1, ended});
+    if (!ended) break;
+    at = end + 1;
+  }
+}
+
+double BenchmarkText::number(const BenchmarkWord& word, std::string_view what) const {
+  double value = 0;
+  const char* const end = word.text.data() + word.text.size();
+  const auto [stop, problem] = std::from_chars(word.text.data(), end, value);
+  if (problem != std::errc{} || stop != end || !(value >= 0 && value <= benchmark_number_limit)) {
+    throw error(word.offset, fmt::format("{} is no {}", quote(word.text), what),
+                "the file is damaged, or not as the benchmark printed it");
+  }
+  return value;
+}
+
+void BenchmarkText::refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const {
+  if (line.ended || line.text.size() >= before.text.size()) return;
+  throw error(line.offset + line.text.size(), "the file ends inside this row", "it was cut: take the whole output");
+}
+
+bool is_digits(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+double rounding_of(std::string_view number) {
+  const std::size_t point = number.find('.');
+  const std::size_t places = point == std::string_view::npos ? 0 : number.size() - point - 1;
+  return 0.5 * std::pow(10.0, -static_cast<double>(std::min<std::size_t>(places, 20)));
+}
+
+}  // namespace ddl

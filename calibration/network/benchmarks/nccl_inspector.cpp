@@ -1,0 +1,294 @@
+#include "calibration/network/benchmarks/nccl_inspector.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/repetitions.hpp"
+#include "core/json_cursor.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view inspector_hint =
+    "the job was ended while NCCL Inspector wrote this: leave what is cut out, as in head -n -1";
+/// Nesting of one record; the trace of its events has four.
+constexpr std::size_t most_record_depth = 16;
+
+/// Names of other operations that are warned of.
+constexpr std::size_t most_others = 4;
+
+/// One record: an exchange as one rank saw it.
+struct InspectorRecord {
+  std::string communicator{}, operation{}, timing{};
+  double rank = -1, ranks = -1, nodes = -1, number = -1, bytes = -1, microseconds = -1;
+  bool is_collective = false, is_message = false;
+};
+
+/// Follows what the parser says of one record and keeps what counts.
+class RecordReader final : public nlohmann::json_sax<Json> {
+ public:
+  RecordReader(const SourceText& source, std::size_t begin) : source_(source), begin_(begin) {}
+
+  InspectorRecord read(std::size_t end) {
+    const char* const text = source_.text().data();
+    Json::sax_parse(JsonCursor(text + begin_, &bytes_read_), JsonCursor(text + end, &bytes_read_), this);
+    return std::move(record_);
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
+  bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
+  bool number_float(double value, const std::string& /*text*/) override { return number(value); }
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
+  bool string(std::string& value) override {
+    if (is_at("header") && key_ == "id") record_.communicator = value;
+    if (is_at("coll_perf") && key_ == "coll") record_.operation = value;
+    if (is_at("coll_perf") && key_ == "coll_timing_source") record_.timing = value;
+    return true;
+  }
+  bool start_object(std::size_t /*size*/) override { return open(); }
+  bool start_array(std::size_t /*size*/) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& key) override {
+    if (depth_ == 1) {
+      section_ = key;
+      record_.is_collective = record_.is_collective || key == "coll_perf";
+      record_.is_message = record_.is_message || key == "p2p_perf";
+    }
+    key_.swap(key);
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string& /*token*/, const Json::exception& error) override {
+    const bool out_of_range = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
+    const std::size_t place = out_of_range ? bytes_read_ : byte;
+    throw source_.error(begin_ + (place == 0 ? 0 : place - 1),
+                        out_of_range ? "a number that is too large" : "not valid JSON", std::string(inspector_hint));
+  }
+
+ private:
+  [[nodiscard]] bool is_at(std::string_view section) const { return depth_ == 2 && section_ == section; }
+  bool number(double value) {
+    if (is_at("header")) {
+      if (key_ == "rank") record_.rank = value;
+      if (key_ == "n_ranks") record_.ranks = value;
+      if (key_ == "nnodes") record_.nodes = value;
+    } else if (is_at("coll_perf")) {
+      if (key_ == "coll_sn") record_.number = value;
+      if (key_ == "coll_msg_size_bytes") record_.bytes = value;
+      if (key_ == "coll_exec_time_us") record_.microseconds = value;
+    }
+    return true;
+  }
+  bool open() {
+    if (depth_ == most_record_depth) {
+      throw source_.error(begin_ + bytes_read_ - 1, fmt::format("nested deeper than {} levels", most_record_depth));
+    }
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const SourceText& source_;
+  std::size_t begin_, bytes_read_ = 0, depth_ = 0;
+  std::string section_, key_;
+  InspectorRecord record_;
+};
+
+/// Where the object that begins at `begin` ends, behind its bracket; the end of the text where it does not.
+std::size_t end_of_object(std::string_view text, std::size_t begin) {
+  std::size_t open = 0;
+  bool quoted = false;
+  for (std::size_t at = begin; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      if (c == '\\') ++at;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{') {
+      ++open;
+    } else if (c == '}' && --open == 0) {
+      return at + 1;
+    }
+  }
+  return text.size();
+}
+
+/// What one series is of.
+struct CommunicatorKey {
+  Collective operation = Collective::allreduce;
+  int ranks = 2, nodes = 0;  ///< 0: not said
+  friend auto operator<=>(const CommunicatorKey&, const CommunicatorKey&) = default;
+};
+
+/// One exchange, whatever rank recorded it.
+struct RecordedKey {
+  std::string communicator;
+  double number = 0;
+  friend auto operator<=>(const RecordedKey&, const RecordedKey&) = default;
+};
+
+struct RecordedExchange {
+  CommunicatorKey series{};
+  double bytes = 0, microseconds = 0;
+  std::size_t offset = 0;
+  std::set<double> ranks{};
+};
+
+class InspectorReader {
+ public:
+  InspectorReader(std::string text, const std::string& origin, const AskedFacts& asked, std::vector<std::string>& warnings)
+      : source_(std::move(text), origin), asked_(asked), warnings_(warnings) {}
+
+  std::vector<ExchangeSeries> read() {
+    const std::string_view text = source_.text();
+    for (std::size_t at = 0; (at = text.find_first_not_of(" \t\r\n", at)) != std::string_view::npos;) {
+      if (text[at] != '{') throw source_.error(at, "expected a record of NCCL Inspector", std::string(inspector_hint));
+      const std::size_t end = end_of_object(text, at);
+      add(RecordReader(source_, at).read(end), at);
+      at = end;
+    }
+    return series();
+  }
+
+ private:
+  void add(const InspectorRecord& record, std::size_t at) {
+    const auto broken = [&](std::string_view message) {
+      return source_.error(at, message, "give the file as NCCL Inspector wrote it, in JSON");
+    };
+    if (record.is_message && !record.is_collective) return void(++messages_);
+    if (!record.is_collective) throw broken("this record has neither 'coll_perf' nor 'p2p_perf'");
+    const auto is_count = [](double value) {
+      return value >= 1 && value <= most_exchange_ranks && value == std::floor(value);
+    };
+    if (!is_count(record.ranks)) throw broken("this record has no whole number 'n_ranks' of at least 1");
+    if (record.nodes != -1 && !(is_count(record.nodes) && record.nodes <= record.ranks)) {
+      throw broken("'nnodes' of this record is no whole number from 1 to its ranks");
+    }
+    for (const double figure : {record.bytes, record.microseconds}) {
+      if (!(figure >= 0 && figure <= benchmark_number_limit)) {
+        throw broken("this record lacks 'coll_msg_size_bytes' or 'coll_exec_time_us', or they are no numbers of at least 0");
+      }
+    }
+    const std::optional<Collective> operation = parse_operation(record.operation);
+    // How much of an all-to-all it counts is not said.
+    if (!operation || *operation == Collective::all_to_all || *operation == Collective::point_to_point) {
+      if (others_.size() < most_others) others_.insert(record.operation);
+      return;
+    }
+    if (record.ranks == 1) return void(++alone_);
+    if (!record.timing.empty() && record.timing != "kernel_gpu") return void(++by_host_);
+    if (record.bytes == 0 || record.microseconds == 0) return void(++empty_);
+    RecordedExchange exchange{
+        .series = {*operation, static_cast<int>(record.ranks), static_cast<int>(std::max(0.0, record.nodes))},
+        .bytes = record.bytes,
+        .microseconds = record.microseconds,
+        .offset = at,
+        .ranks = {record.rank}};
+    // NCCL counts one rank's part of these.
+    if (operation == Collective::allgather || operation == Collective::reduce_scatter) exchange.bytes *= record.ranks;
+    RecordedKey key{record.communicator, record.number};
+    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // without a number each is its own
+    const auto [place, is_new] = exchanges_.try_emplace(std::move(key), exchange);
+    if (is_new) return;
+    RecordedExchange& known = place->second;
+    if (known.series != exchange.series || known.bytes != exchange.bytes) {
+      throw broken("this record is of another operation or size than an earlier one of the same exchange");
+    }
+    known.microseconds = std::min(known.microseconds, exchange.microseconds);
+    known.ranks.insert(record.rank);
+  }
+
+  std::vector<ExchangeSeries> series() {
+    const auto warn = [&](std::size_t count, std::string_view what) {
+      if (count > 0) warnings_.push_back(fmt::format("{} {}", count, what));
+    };
+    warn(messages_, "sends and receives are left out: their times hold waiting for each other");
+    warn(alone_, "exchanges of a single rank are left out");
+    warn(by_host_, "times that the host took are left out: they are not those of the kernels");
+    warn(empty_, "times of no bytes, or of no time, are left out");
+    for (const std::string& name : others_) {
+      warnings_.push_back(
+          fmt::format("exchanges of {} are left out: no plan uses them, or their size is not said", quote(name)));
+    }
+    std::map<CommunicatorKey, std::map<double, std::vector<double>>> times;
+    std::map<CommunicatorKey, std::size_t> offsets;
+    bool waits = false;
+    for (const auto& [key, exchange] : exchanges_) {
+      times[exchange.series][exchange.bytes].push_back(exchange.microseconds / 1e6);
+      const auto [place, is_new] = offsets.try_emplace(exchange.series, exchange.offset);
+      if (!is_new) place->second = std::min(place->second, exchange.offset);
+      waits = waits || exchange.ranks.size() < static_cast<std::size_t>(exchange.series.ranks);
+    }
+    if (times.empty()) {
+      throw source_.error(0, "no record of this file has the time of a collective",
+                          "let all ranks write, with NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING=1, which is the default");
+    }
+    if (waits) {
+      warnings_.emplace_back(
+          "not all ranks wrote into this file, so times hold waiting for the others; join the files of all: cat *.log > "
+          "all");
+    }
+    std::vector<ExchangeSeries> found;
+    for (const auto& [key, by_size] : times) {
+      ExchangeFacts stated{.operation = key.operation, .ranks = key.ranks};
+      if (key.nodes > 0) stated.nodes = key.nodes;
+      const std::size_t offset = offsets.at(key);
+      const PlacedError error = [&](const std::string& message, const std::string& hint) {
+        return source_.error(offset, message, hint);
+      };
+      const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
+      ExchangeSeries series{.operation = *facts.operation,
+                            .ranks = facts.ranks,
+                            .nodes = facts.nodes,
+                            .level = facts.level,
+                            .tool = "NCCL Inspector",
+                            .file = source_.origin()};
+      const std::size_t line = static_cast<std::size_t>(source_.place(offset).line);
+      for (const auto& [bytes, seconds] : by_size) {
+        for (const double each : few_repetitions(seconds)) {
+          series.rows.push_back({.message = Bytes(bytes), .time = Seconds(each), .line = line});
+        }
+      }
+      found.push_back(std::move(series));
+    }
+    return found;
+  }
+
+  SourceText source_;
+  const AskedFacts& asked_;
+  std::vector<std::string>& warnings_;
+  std::map<RecordedKey, RecordedExchange> exchanges_;
+  std::set<std::string> others_;
+  std::size_t messages_ = 0, alone_ = 0, by_host_ = 0, empty_ = 0;
+};
+
+}  // namespace
+
+bool is_nccl_inspector(std::string_view text) {
+  return text.find("\"coll_perf\"") != std::string_view::npos || text.find("\"p2p_perf\"") != std::string_view::npos;
+}
+
+std::vector<ExchangeSeries> read_nccl_inspector(std::string text, const std::string& origin, const AskedFacts& asked,
+                                                std::vector<std::string>& warnings) {
+  return InspectorReader(std::move(text), origin, asked, warnings).read();
+}
+
+}  // namespace ddl

@@ -1,0 +1,276 @@
+#include "calibration/network/benchmarks/nccl_tests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view program_suffix = "_perf";
+constexpr std::array<std::string_view, 11> programs{"all_reduce", "all_gather", "reduce_scatter", "alltoall",
+                                                    "broadcast",  "reduce",     "sendrecv",       "gather",
+                                                    "scatter",    "hypercube",  "alltoallv"};
+
+bool has_parts(Collective operation) {
+  return operation == Collective::allgather || operation == Collective::reduce_scatter ||
+         operation == Collective::all_to_all;
+}
+
+/// The operation of a program; an Error where it is none that plans use.
+std::optional<Collective> operation_of(const std::string& program, const PlacedError& error) {
+  if (program.empty()) return std::nullopt;
+  const auto operation = parse_operation(std::string_view(program).substr(0, program.size() - program_suffix.size()));
+  if (!operation) {
+    throw error(fmt::format("{} times an operation that no plan asks for", program),
+                "read: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce and sendrecv");
+  }
+  return operation;
+}
+
+/// Whole numbers of ranks that something agrees with.
+struct RankRange {
+  double least = 1, most = std::numeric_limits<double>::infinity();
+  [[nodiscard]] bool holds(int ranks) const { return ranks >= least && ranks <= most; }
+  [[nodiscard]] std::optional<int> only() const {
+    return least == most ? std::optional(static_cast<int>(least)) : std::nullopt;
+  }
+};
+
+/// The bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm's [PERFORMANCE.md]: what n can be, both being rounded.
+RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
+  double low = 0, high = 2;
+  for (const NcclRow& row : rows) {
+    for (const NcclTime& time : row.times) {
+      if (time.algorithm_bandwidth <= 2 * time.algorithm_rounding) continue;
+      low = std::max(low, (time.bus_bandwidth - time.bus_rounding) / (time.algorithm_bandwidth + time.algorithm_rounding));
+      high = std::min(high, (time.bus_bandwidth + time.bus_rounding) / (time.algorithm_bandwidth - time.algorithm_rounding));
+    }
+  }
+  constexpr double slack = 1e-6;
+  RankRange range;
+  if (low > high || low >= 2) return range;  // not by that formula
+  range.least = std::max(1.0, std::ceil(2 / (2 - low) - slack));
+  if (high < 2) range.most = std::floor(2 / (2 - high) + slack);
+  return range.most < range.least ? RankRange{} : range;
+}
+
+/// The size column counts all parts, the count column one of them.
+std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
+  std::optional<double> ranks;
+  for (const NcclRow& row : rows) {
+    if (row.size <= 0) continue;
+    if (row.count <= 0 || row.type_bytes <= 0) return std::nullopt;
+    const double parts = row.size / (row.count * row.type_bytes);
+    if (parts != std::floor(parts) || parts < 1 || parts > most_exchange_ranks || (ranks && *ranks != parts)) {
+      return std::nullopt;
+    }
+    ranks = parts;
+  }
+  return ranks && *ranks > 1 ? std::optional(static_cast<int>(*ranks)) : std::nullopt;
+}
+
+/// Ranks and nodes as the run lists them; nothing where the list has gaps.
+ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::vector<std::string>& warnings) {
+  ExchangeFacts facts;
+  facts.ranks = run.rank_count;
+  if (run.ranks.empty()) return facts;
+  std::set<int> numbers, groups;
+  std::set<std::string> hosts;
+  for (const NcclRank& each : run.ranks) {
+    numbers.insert(each.rank);
+    groups.insert(each.group);
+    hosts.insert(each.host);
+  }
+  if (groups.size() > 1) {
+    throw error(fmt::format("{} groups ran at once, so that these are not the times of one alone", groups.size()),
+                "run it without NCCL_TESTS_SPLIT");
+  }
+  const int lines = static_cast<int>(numbers.size());
+  if (*numbers.begin() != 0 || *numbers.rbegin() != (lines - 1) * run.ranks_per_line) {
+    warnings.push_back(
+        fmt::format("lists {} of its ranks, but not all up to {}, so they do not count", lines, *numbers.rbegin()));
+    return facts;
+  }
+  facts.ranks = lines * run.ranks_per_line;
+  facts.nodes = static_cast<int>(hosts.size());
+  return facts;
+}
+
+/// Adds to what is stated the ranks that follow from sizes, or, unless the user says them, from bandwidths; takes
+/// back a list that these show to be short.
+void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
+                 std::vector<std::string>& warnings) {
+  const auto short_list = [&](const std::string& of) {
+    warnings.push_back(fmt::format("lists only {} of {} ranks, so the nodes are not known from it", *stated.ranks, of));
+    stated.ranks.reset();
+    stated.nodes.reset();
+  };
+  if (has_parts(operation)) {
+    const auto parts = ranks_by_parts(run.rows);
+    if (stated.ranks && parts && *stated.ranks != *parts) short_list(std::to_string(*parts));
+    if (!stated.ranks) stated.ranks = parts;
+  } else if (operation == Collective::allreduce) {
+    const RankRange range = ranks_by_bandwidth(run.rows);
+    if (stated.ranks && !range.holds(*stated.ranks)) {
+      short_list(range.only() ? std::to_string(*range.only()) : fmt::format("{:.0f} or more", range.least));
+    }
+    if (!stated.ranks && !asked && range.only()) {
+      stated.ranks = range.only();
+      warnings.push_back(fmt::format("lists no ranks; its two bandwidths are those of {}", *stated.ranks));
+    }
+  }
+  if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
+}
+
+/// Whether the sizes are of another operation, and then whether a rank hands over all of a size.
+struct OtherSizes {
+  bool whole = false;
+};
+std::optional<OtherSizes> other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks) {
+  for (const NcclRow& row : run.rows) {
+    if (row.size <= 0 || row.count <= 0 || row.type_bytes <= 0) continue;
+    const bool whole = row.size == row.count * row.type_bytes;
+    if (has_parts(operation) == whole && !(whole && ranks == 1)) return OtherSizes{whole};
+  }
+  return std::nullopt;
+}
+
+void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks, const PlacedError& error) {
+  const std::optional<OtherSizes> other = other_sizes(run, operation, ranks);
+  if (!other) return;
+  throw error(fmt::format("these are no times of {}: a rank hands over {} of what the size column counts",
+                          to_string(operation), other->whole ? "all" : "a part"),
+              other->whole ? "allreduce, broadcast, reduce and point-to-point have such sizes"
+                           : "allgather, reduce-scatter and all-to-all have such sizes");
+}
+
+/// What the bandwidths say against a number of ranks.
+void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const PlacedError& error) {
+  if (facts.operation != Collective::allreduce || !facts.ranks) return;
+  const RankRange range = ranks_by_bandwidth(run.rows);
+  if (range.holds(*facts.ranks)) return;
+  throw error(fmt::format("{} ranks do not go with the two bandwidths of these rows", *facts.ranks),
+              range.only() ? fmt::format("they are those of an allreduce among {}", *range.only())
+                           : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
+}
+
+/// Why the operation is to be said, and what it can be.
+Error unknown_operation(const NcclRun& run, const PlacedError& error) {
+  // Only an Allreduce has a bus bandwidth above the other one.
+  const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
+  return error("nothing says which operation was timed",
+               fmt::format("say it with --operation, or beside the file's name: FILE,operation=allreduce{}",
+                           is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
+}
+
+/// What NCCL ran, by bytes of all parts together.
+std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFacts& facts) {
+  std::map<double, std::string> algorithms;
+  for (const NcclChoice& choice : run.choices) {
+    if (!choice.function.empty() && choice.function != nccl_function(*facts.operation)) continue;
+    const bool of_part = choice.of_one_rank && has_parts(*facts.operation);
+    if (of_part && !facts.ranks) continue;
+    algorithms[of_part ? choice.bytes * *facts.ranks : choice.bytes] = choice.algorithm;
+  }
+  return algorithms;
+}
+
+/// What it ran for this size, which may be rounded to elements of each rank; empty where nothing says it.
+std::string algorithm_at(const std::map<double, std::string>& algorithms, double size) {
+  constexpr double rounding = 0.01;
+  const auto found = algorithms.lower_bound(size * (1 - rounding));
+  return found != algorithms.end() && found->first <= size * (1 + rounding) ? found->second : "";
+}
+
+/// What the environment made it run. Only an Allreduce has more than a ring in every version.
+std::string set_algorithm(const NcclRun& run, Collective operation) {
+  const auto set = print_nccl_algorithm(run.set_algorithm, run.set_protocol);
+  return set && (operation == Collective::allreduce || set->starts_with("Ring")) ? *set : "";
+}
+
+}  // namespace
+
+double nccl_type_bytes(std::string_view name) {
+  struct Type {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr std::array types{Type{"int8", 1},     Type{"uint8", 1},    Type{"char", 1},     Type{"f8e4m3", 1},
+                             Type{"f8e5m2", 1},   Type{"fp8_e4m3", 1}, Type{"fp8_e5m2", 1}, Type{"half", 2},
+                             Type{"bfloat16", 2}, Type{"int32", 4},    Type{"uint32", 4},   Type{"int", 4},
+                             Type{"float", 4},    Type{"int64", 8},    Type{"uint64", 8},   Type{"double", 8}};
+  const auto* const found = std::find_if(types.begin(), types.end(), [&](const Type& type) { return type.name == name; });
+  return found == types.end() ? 0 : found->bytes;
+}
+
+std::optional<std::string> nccl_program(std::string_view word) {
+  if (const std::size_t slash = word.find_last_of('/'); slash != std::string_view::npos) word.remove_prefix(slash + 1);
+  if (!word.ends_with(program_suffix)) return std::nullopt;
+  const std::string_view name = word.substr(0, word.size() - program_suffix.size());
+  if (std::find(programs.begin(), programs.end(), name) == programs.end()) return std::nullopt;
+  return std::string(word);
+}
+
+ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked, const PlacedError& error,
+                         std::vector<std::string>& warnings) {
+  ExchangeFacts stated = listed_facts(run, error, warnings);
+  stated.operation = run.operation ? run.operation : operation_of(run.program, error);
+  auto operation = stated.operation          ? stated.operation
+                   : asked.of_file.operation ? asked.of_file.operation
+                                             : asked.otherwise.operation;
+  // A name that the sizes contradict says nothing.
+  if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
+  if (!operation) throw unknown_operation(run, error);
+  refuse_other_sizes(run, *operation, stated.ranks, error);
+  check_ranks(run, *operation, stated, asked.of_file.ranks || asked.otherwise.ranks, warnings);
+  const ExchangeFacts facts = settle(stated, asked, error, warnings);
+  refuse_other_ranks(run, facts, error);
+
+  ExchangeSeries series;
+  series.operation = *facts.operation;
+  // Each rank sends to the next one and receives from the one before.
+  if (series.operation == Collective::point_to_point) series.pattern = ExchangePattern::both_ways;
+  series.ranks = facts.ranks;
+  series.nodes = facts.nodes;
+  series.level = facts.level;
+  series.tool = run.tool;
+  series.device = run.ranks.empty() ? run.device : run.ranks.front().device;
+  series.file = file;
+  const std::map<double, std::string> algorithms = algorithms_of(run, facts);
+  const std::string set = set_algorithm(run, series.operation);
+  std::size_t empty = 0, wrong = 0;
+  for (const NcclRow& row : run.rows) {
+    const std::string ran = algorithm_at(algorithms, row.size);
+    for (const NcclTime& time : row.times) {
+      // A size below one element for each rank is run as nothing at all.
+      if (row.size <= 0 || time.microseconds <= 0) {
+        ++empty;
+      } else if (time.wrong) {
+        ++wrong;
+      } else {
+        MeasuredExchange measured{.message = Bytes(row.size),
+                                  .time = Seconds(time.microseconds / 1e6),
+                                  .in_place = time.in_place,
+                                  .line = row.line,
+                                  .algorithm = ran.empty() ? set : ran};
+        if (time.deviation) measured.spread = Seconds(*time.deviation / 1e6);
+        series.rows.push_back(measured);
+      }
+    }
+  }
+  if (empty > 0) warnings.push_back(fmt::format("{} times of no bytes, or of no time, are left out", empty));
+  if (wrong > 0) warnings.push_back(fmt::format("{} times of wrong results are left out", wrong));
+  if (series.rows.empty()) throw error("none of these rows has a time", "run the benchmark with larger messages");
+  return series;
+}
+
+}  // namespace ddl

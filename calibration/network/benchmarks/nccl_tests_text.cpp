@@ -1,0 +1,294 @@
+#include "calibration/network/benchmarks/nccl_tests_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/network/benchmarks/nccl_tests.hpp"
+
+namespace ddl {
+namespace {
+
+using Words = std::vector<BenchmarkWord>;
+
+std::optional<int> int_of(std::string_view text) {
+  int value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+bool has_word(const Words& words, std::string_view text) {
+  return std::any_of(words.begin(), words.end(), [&](const BenchmarkWord& word) { return word.text == text; });
+}
+
+/// `Rank  0 Group  0 Pid  15784 on nid007106 device  0 [0009:01:00] NVIDIA GH200 120GB`; versions before 2.13 print no
+/// group.
+std::optional<NcclRank> rank_of(const BenchmarkLine& line) {
+  const Words words = line.words_of_comment();
+  if (words.size() < 2 || words[0].text != "Rank") return std::nullopt;
+  const auto number = int_of(words[1].text);
+  if (!number) return std::nullopt;
+  NcclRank rank{.rank = *number};
+  bool has_device = false;
+  for (std::size_t i = 2; i + 1 < words.size(); ++i) {
+    if (words[i].text == "Group") rank.group = int_of(words[i + 1].text).value_or(0);
+    if (words[i].text == "on" && rank.host.empty()) rank.host = words[i + 1].text;
+    if (words[i].text == "device") has_device = true;
+    if (has_device && words[i].text.starts_with('[') && words[i].text.ends_with(']')) {
+      const std::size_t end = words.back().offset + words.back().text.size();
+      rank.device = std::string(line.text.substr(words[i + 1].offset - line.offset, end - words[i + 1].offset));
+      break;
+    }
+  }
+  return has_device && !rank.host.empty() ? std::optional(rank) : std::nullopt;
+}
+
+/// Where a table has what.
+struct Columns {
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::size_t size = none, count = none, type = none;
+  struct Times {
+    std::size_t time = none, algorithm_bandwidth = none, bus_bandwidth = none, wrong = none, variation = none;
+  };
+  std::vector<Times> times{};
+  std::size_t cells = 0;
+};
+
+/// The sizes that a run says it goes through.
+struct Sweep {
+  double largest = 0;
+  std::optional<double> step{}, factor{};
+};
+
+class NcclTextReader {
+ public:
+  NcclTextReader(const BenchmarkText& text, const AskedFacts& asked, std::vector<std::string>& warnings)
+      : text_(text), asked_(asked), warnings_(warnings) {}
+
+  std::vector<ExchangeSeries> read() {
+    for (const BenchmarkLine& line : text_.lines()) {
+      Words words = line.words();
+      if (words.empty()) continue;
+      if (const auto log = nccl_log_line(line.text, hosts_)) {
+        note_log(line, *log);
+      } else if (!begun_.empty() && is_cell(words.front().text)) {
+        words.insert(words.begin(), begun_.begin(), begun_.end());
+        begun_.clear();
+        add_row(line, words);
+      } else if (is_nccl_header(line)) {
+        start_table(line);
+      } else if (header_ != nullptr && is_digits(words.front().text)) {
+        add_row(line, words);
+      } else {
+        note(line, words);
+      }
+    }
+    end_table();
+    return std::move(series_);
+  }
+
+ private:
+  /// What may go on with a row behind a line of NCCL's log.
+  static bool is_cell(std::string_view word) {
+    return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
+  }
+
+  /// nccl-tests prints a row in parts, and NCCL its log between them.
+  void note_log(const BenchmarkLine& line, const NcclLogLine& log) {
+    if (log.choice) run_.choices.push_back(*log.choice);
+    if (!log.set_algorithm.empty()) run_.set_algorithm = log.set_algorithm;
+    if (!log.set_protocol.empty()) run_.set_protocol = log.set_protocol;
+    BenchmarkLine before = line;
+    before.text = line.text.substr(0, log.begin);
+    const Words words = before.words();
+    if (header_ == nullptr || words.empty()) return;
+    if (begun_.empty() ? is_digits(words.front().text) : is_cell(words.front().text)) {
+      begun_.insert(begun_.end(), words.begin(), words.end());
+    }
+  }
+
+  void note(const BenchmarkLine& line, const Words& words) {
+    const Words comment = line.words_of_comment();
+    if (header_ != nullptr && run_.rows.empty() && has_word(comment, "(us)")) has_units_ = true;
+    if (const auto rank = rank_of(line)) {
+      start_run();
+      run_.ranks.push_back(*rank);
+      hosts_.insert(rank->host);
+      return;
+    }
+    if (has_word(comment, "nThread") && has_word(comment, "maxBytes")) {
+      start_run();
+      read_sweep(comment);
+      return;
+    }
+    if (comment.size() > 3 && comment[0].text == "nccl-tests" && comment[1].text == "version") {
+      start_run();
+      run_.tool = fmt::format("nccl-tests {}", comment[2].text);
+      return;
+    }
+    if (comment.size() > 4 && comment[0].text == "Reducing" && comment[1].text == "maxBytes") {
+      sweep_.largest = int_of(comment[3].text) ? text_.number(comment[3], "number of bytes") : 0;
+      return;
+    }
+    if (has_word(comment, "concluded:")) return;
+    // A table of results is over where a line of the tool follows it.
+    for (const BenchmarkWord& word : words) {
+      if (auto program = nccl_program(word.text)) {
+        start_run();
+        run_.program = std::move(*program);
+      }
+    }
+  }
+
+  /// What is said after a table is said of the next one.
+  void start_run() {
+    if (header_ == nullptr) return;
+    end_table();
+    run_ = {};
+    sweep_ = {};
+  }
+
+  void read_sweep(const Words& words) {
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i].text == "maxBytes") sweep_.largest = text_.number(words[i + 1], "number of bytes");
+      if (words[i].text != "step:") continue;
+      const std::string_view step = words[i + 1].text;
+      const std::size_t end = step.find('(');
+      const auto value = int_of(step.substr(0, end));
+      if (!value || end == std::string_view::npos) continue;
+      if (step.substr(end) == "(factor)") sweep_.factor = *value;
+      if (step.substr(end) == "(bytes)") sweep_.step = *value;
+    }
+  }
+
+  void start_table(const BenchmarkLine& line) {
+    const bool again = header_ != nullptr;
+    end_table();
+    if (again) run_.rows.clear();
+    header_ = &line;
+    has_units_ = false;
+    columns_ = {};
+    const Words words = line.words_of_comment();
+    columns_.cells = words.size();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string_view name = words[i].text;
+      if (name == "size") columns_.size = i;
+      if (name == "count") columns_.count = i;
+      if (name == "type") columns_.type = i;
+      if (name == "time") columns_.times.push_back({.time = i});
+      if (name == "cputime") {
+        throw text_.error(words[i].offset, "these are times of the processor, not of the exchange",
+                          "run nccl-tests without -C");
+      }
+      // It prints a date and a time of day.
+      if (name == "timestamp") ++columns_.cells;
+      if (columns_.times.empty()) continue;
+      if (name == "algbw") columns_.times.back().algorithm_bandwidth = i;
+      if (name == "busbw") columns_.times.back().bus_bandwidth = i;
+      if (name == "#wrong") columns_.times.back().wrong = i;
+      if (name == "i_cv%") columns_.times.back().variation = i;
+    }
+    if (columns_.times.empty()) {
+      throw text_.error(line.offset, "this table has no column 'time'", "give nccl-tests' own output");
+    }
+  }
+
+  void add_row(const BenchmarkLine& line, const Words& words) {
+    if (!has_units_) {
+      throw text_.error(header_->offset, "below these names stands no line of units, such as '(B) (elements) ... (us)'",
+                        "it is no output of nccl-tests: take it as it was printed");
+    }
+    if (words.size() != columns_.cells) {
+      throw text_.error(words.size() < columns_.cells ? line.offset + line.text.size() : words[columns_.cells].offset,
+                        fmt::format("this row has {} cells, and the table {} columns", words.size(), columns_.cells),
+                        "it was cut or mixed with other output: take the whole output of rank 0");
+    }
+    if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
+    last_row_ = &line;
+    NcclRow row{.size = text_.number(words[columns_.size], "number of bytes"),
+                .count = text_.number(words[columns_.count], "number of elements"),
+                .type_bytes = columns_.type == Columns::none ? 0 : nccl_type_bytes(words[columns_.type].text),
+                .line = line.number};
+    bool in_place = false;
+    for (const Columns::Times& column : columns_.times) {
+      NcclTime time{.microseconds = text_.number(words[column.time], "time in microseconds"), .in_place = in_place};
+      if (column.algorithm_bandwidth != Columns::none && column.bus_bandwidth != Columns::none) {
+        const BenchmarkWord &algorithm = words[column.algorithm_bandwidth], &bus = words[column.bus_bandwidth];
+        time.algorithm_bandwidth = text_.number(algorithm, "bandwidth");
+        time.bus_bandwidth = text_.number(bus, "bandwidth");
+        time.algorithm_rounding = rounding_of(algorithm.text);
+        time.bus_rounding = rounding_of(bus.text);
+      }
+      if (column.wrong != Columns::none && words[column.wrong].text != "N/A") {
+        time.wrong = text_.number(words[column.wrong], "number of wrong elements") > 0;
+      }
+      if (column.variation != Columns::none) {
+        time.deviation = text_.number(words[column.variation], "percentage") / 100 * time.microseconds;
+      }
+      row.times.push_back(time);
+      in_place = true;
+    }
+    run_.rows.push_back(std::move(row));
+  }
+
+  void end_table() {
+    if (header_ == nullptr) return;
+    if (!begun_.empty()) {
+      throw text_.error(begun_.front().offset, "this row is not continued behind NCCL's log",
+                        "it was cut or mixed with other output: take the whole output of rank 0");
+    }
+    if (run_.rows.empty()) {
+      throw text_.error(header_->offset, "no rows follow the names of these columns",
+                        "the run broke off: give a complete output");
+    }
+    const double last = run_.rows.back().size;
+    const double next = sweep_.factor ? last * *sweep_.factor : last + 2 * sweep_.step.value_or(0);
+    // Sizes are rounded down to whole elements of each rank, so the last is not the largest itself.
+    if (last > 0 && next > last && next <= sweep_.largest) {
+      throw text_.error(
+          last_row_->offset,
+          fmt::format("the table ends with this row, though the run was to reach {:.0f} bytes", sweep_.largest),
+          "it broke off or was cut: take the whole output, or give -e with what it reached");
+    }
+    const PlacedError error = [this](const std::string& message, const std::string& hint) {
+      return text_.error(header_->offset, message, hint);
+    };
+    series_.push_back(series_of(run_, text_.origin(), asked_, error, warnings_));
+    header_ = nullptr;
+    last_row_ = nullptr;
+  }
+
+  const BenchmarkText& text_;
+  const AskedFacts& asked_;
+  std::vector<std::string>& warnings_;
+  NcclRun run_;
+  HostNames hosts_;  ///< of all ranks that were listed
+  Words begun_;      ///< a row so far that NCCL's log interrupts
+  Sweep sweep_;
+  Columns columns_;
+  const BenchmarkLine* header_ = nullptr;  ///< of the table that is read
+  const BenchmarkLine* last_row_ = nullptr;
+  bool has_units_ = false;
+  std::vector<ExchangeSeries> series_;
+};
+
+}  // namespace
+
+bool is_nccl_header(const BenchmarkLine& line) {
+  const Words words = line.words_of_comment();
+  return words.size() > 2 && words[0].text == "size" && words[1].text == "count" &&
+         (has_word(words, "time") || has_word(words, "cputime"));
+}
+
+std::vector<ExchangeSeries> read_nccl_tests_text(const BenchmarkText& text, const AskedFacts& asked,
+                                                 std::vector<std::string>& warnings) {
+  return NcclTextReader(text, asked, warnings).read();
+}
+
+}  // namespace ddl

@@ -1,0 +1,290 @@
+#include "calibration/network/benchmarks/osu_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+using Words = std::vector<BenchmarkWord>;
+
+/// One benchmark by its title, without "OSU MPI" and "Test".
+struct Benchmark {
+  std::string_view title, figure;  ///< figure: how the name of the column begins
+  Collective operation;
+  ExchangePattern pattern;
+  bool of_part = false;  ///< the size column is of one rank's part
+};
+constexpr auto collective = ExchangePattern::collective;
+constexpr std::array benchmarks{
+    Benchmark{"Latency", "Latency", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{"Bandwidth", "Bandwidth", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{"Bi-Directional Bandwidth", "Bandwidth", Collective::point_to_point, ExchangePattern::both_ways},
+    Benchmark{"Allreduce Latency", "Latency", Collective::allreduce, collective},
+    Benchmark{"Allgather Latency", "Latency", Collective::allgather, collective, true},
+    Benchmark{"Reduce_scatter Latency", "Latency", Collective::reduce_scatter, collective},
+    Benchmark{"Broadcast Latency", "Latency", Collective::broadcast, collective},
+    Benchmark{"All-to-All Personalized Exchange Latency", "Latency", Collective::all_to_all, collective, true},
+    Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
+};
+
+/// Begins the line by which print_osu (calibration/sweep) says what OSU's format does not.
+constexpr std::string_view own_mark = "ddl-oracle:";
+
+/// `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`, taken apart.
+struct Title {
+  std::string name, version;
+};
+std::optional<Title> title_of(const BenchmarkLine& line) {
+  const Words words = line.words_of_comment();
+  if (words.size() < 5 || words[0].text != "OSU" || words[words.size() - 2].text != "Test" ||
+      !words.back().text.starts_with('v')) {
+    return std::nullopt;
+  }
+  Title title;
+  for (std::size_t i = 2; i + 2 < words.size(); ++i) title.name += fmt::format("{}{}", i > 2 ? " " : "", words[i].text);
+  title.version = std::string(words.back().text.substr(1));
+  return title;
+}
+
+/// `# Size          Avg Latency(us)`; a line of nothing but `#` is not one.
+bool is_header(const BenchmarkLine& line) {
+  const Words words = line.words_of_comment();
+  return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
+}
+
+/// Names of columns have blanks, and two or more between them.
+std::vector<std::string_view> column_names(const BenchmarkLine& line) {
+  std::vector<std::string_view> names;
+  std::size_t end = 0;
+  for (const BenchmarkWord& word : line.words_of_comment()) {
+    const std::size_t start = word.offset - line.offset;
+    if (names.empty() || start > end + 1) {
+      names.push_back(word.text);
+    } else {
+      const std::size_t first = static_cast<std::size_t>(names.back().data() - line.text.data());
+      names.back() = line.text.substr(first, start + word.text.size() - first);
+    }
+    end = start + word.text.size();
+  }
+  return names;
+}
+
+class OsuTextReader {
+ public:
+  OsuTextReader(const BenchmarkText& text, const AskedFacts& asked, std::vector<std::string>& warnings)
+      : text_(text), asked_(asked), warnings_(warnings) {}
+
+  std::vector<ExchangeSeries> read() {
+    for (const BenchmarkLine& line : text_.lines()) {
+      const Words words = line.words();
+      if (words.empty()) continue;
+      if (!library_) library_ = library_named_by(line.text);
+      // Whoever sets its parameters has rules of his own.
+      is_pinned_ = is_pinned_ || line.text.find("coll_tuned") != std::string_view::npos;
+      if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
+        end_table();
+        read_own_facts(words);
+      } else if (const std::optional<Title> title = title_of(line)) {
+        start_table(line, *title);
+      } else if (title_ == nullptr) {
+        continue;
+      } else if (is_header(line)) {
+        read_header(line);
+      } else if (is_digits(words.front().text)) {
+        add_row(line, words);
+      }
+    }
+    end_table();
+    // Said before the tables or behind them, it is said of all.
+    for (ExchangeSeries& each : series_) {
+      if (is_pinned_ && !asked_.of_file.library) each.library.clear();
+      if (each.library.empty() && library_ && !is_pinned_) each.library = *library_;
+    }
+    return std::move(series_);
+  }
+
+ private:
+  void start_table(const BenchmarkLine& line, const Title& title) {
+    end_table();
+    const auto* const found =
+        std::find_if(benchmarks.begin(), benchmarks.end(), [&](const Benchmark& each) { return each.title == title.name; });
+    if (found == benchmarks.end()) {
+      throw text_.error(line.offset, fmt::format("no use is made of OSU's '{} Test'", title.name),
+                        "read: latency, bw, bibw, allreduce, allgather, reduce_scatter, bcast, alltoall and reduce");
+    }
+    benchmark_ = found;
+    title_ = &line;
+    columns_.clear();
+    last_row_ = nullptr;
+    rows_ = rows_without_time_ = rows_wrong_ = 0;
+    ExchangeFacts stated = std::exchange(own_facts_, {});
+    stated.library = library_;
+    stated.operation = benchmark_->operation;
+    const std::optional<double> window = std::exchange(own_window_, std::nullopt);
+    // Its benchmarks of two processes run with two, and with no other number.
+    if (benchmark_->pattern != collective) stated.ranks = 2;
+    const PlacedError error = [&](const std::string& message, const std::string& hint) {
+      return text_.error(line.offset, message, hint);
+    };
+    const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
+    if (benchmark_->of_part && !facts.ranks) {
+      throw text_.error(line.offset, "sizes are of one rank's part here, and nothing says how many ranks took part",
+                        "say it with --ranks, or beside the file's name: FILE,ranks=4");
+    }
+    current_ = {};
+    current_.operation = benchmark_->operation;
+    current_.pattern = benchmark_->pattern;
+    current_.ranks = facts.ranks;
+    current_.nodes = facts.nodes;
+    current_.level = facts.level;
+    current_.library = facts.library.value_or("");
+    current_.tool = fmt::format("OSU micro-benchmarks {}", title.version);
+    current_.file = text_.origin();
+    if (benchmark_->figure == "Bandwidth") {
+      current_.window = window.value_or(osu_window);
+      if (!window)
+        warnings_.push_back(
+            fmt::format("does not print how many messages it keeps in flight; counted with OSU's {:.0f}", osu_window));
+    }
+  }
+
+  /// `# ddl-oracle: ranks=4 nodes=2 window=64`: what our own sweep says of the table that follows.
+  void read_own_facts(const Words& words) {
+    own_facts_ = {};
+    own_window_.reset();
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      const std::string_view text = words[i].text;
+      const std::size_t sign = std::min(text.find('='), text.size());
+      const BenchmarkWord value{text.substr(std::min(sign + 1, text.size())), words[i].offset + sign + 1};
+      const double number = text_.number(value, "whole number");
+      if (number < 1 || number > most_exchange_ranks || number != std::floor(number)) {
+        throw text_.error(words[i].offset,
+                          fmt::format("{} is not a whole number from 1 to {}", quote(text), most_exchange_ranks),
+                          "the file is damaged");
+      }
+      if (text.starts_with("ranks=")) {
+        own_facts_.ranks = static_cast<int>(number);
+      } else if (text.starts_with("nodes=")) {
+        own_facts_.nodes = static_cast<int>(number);
+      } else if (text.starts_with("window=")) {
+        own_window_ = number;
+      } else {
+        throw text_.error(words[i].offset, fmt::format("{} is nothing that a sweep says", quote(text)),
+                          "the file is damaged");
+      }
+    }
+  }
+
+  void read_header(const BenchmarkLine& line) {
+    if (!columns_.empty()) return;
+    columns_ = column_names(line);
+    // `Latency (us)` before 5.x and for pairs, `Avg Latency(us)` for collectives and since 7.x.
+    const bool in_bytes_per_second = benchmark_->figure == "Bandwidth";
+    const std::string_view figure = columns_.size() > 1 ? columns_[1] : std::string_view();
+    if (figure.find(benchmark_->figure) == std::string_view::npos ||
+        !figure.ends_with(in_bytes_per_second ? "(MB/s)" : "(us)")) {
+      throw text_.error(line.offset,
+                        fmt::format("expected a column of {} after the size",
+                                    in_bytes_per_second ? "'Bandwidth (MB/s)'" : "'Latency (us)'"),
+                        "take the output as OSU's benchmark printed it");
+    }
+  }
+
+  [[nodiscard]] std::optional<std::size_t> column(std::string_view beginning) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].starts_with(beginning)) return i;
+    }
+    return std::nullopt;
+  }
+
+  void add_row(const BenchmarkLine& line, const Words& words) {
+    if (columns_.empty()) {
+      throw text_.error(line.offset, "a row before the line '# Size ...' that names the columns",
+                        "take the output as OSU's benchmark printed it");
+    }
+    if (words.size() != columns_.size()) {
+      throw text_.error(words.size() < columns_.size() ? line.offset + line.text.size() : words[columns_.size()].offset,
+                        fmt::format("this row has {} cells, and the table {} columns", words.size(), columns_.size()),
+                        "it was cut or mixed with other output: take the whole output");
+    }
+    if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
+    last_row_ = &line;
+    ++rows_;
+    const double size = text_.number(words[0], "number of bytes");
+    const double figure = text_.number(words[1], "figure");
+    if (const auto validation = column("Validation"); validation && words[*validation].text != "Pass") {
+      ++rows_wrong_;
+      return;
+    }
+    double microseconds = figure;
+    if (benchmark_->figure == "Bandwidth") {
+      // MB are 10^6 bytes; of both directions together where there are two.
+      const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
+      microseconds = figure > 0 ? bytes / figure : 0;
+      if (microseconds > benchmark_number_limit)
+        throw text_.error(words[1].offset, fmt::format("{} is no bandwidth", quote(words[1].text)), "the file is damaged");
+    }
+    if (microseconds <= 0) {
+      ++rows_without_time_;
+      return;
+    }
+    MeasuredExchange measured{.message = Bytes(benchmark_->of_part ? size * current_.ranks.value_or(1) : size),
+                              .time = Seconds(microseconds / 1e6),
+                              .line = line.number};
+    const auto least = column("Min Latency"), most = column("Max Latency");
+    if (least && most) {
+      const double low = text_.number(words[*least], "time"), high = text_.number(words[*most], "time");
+      if (high >= low) measured.spread = Seconds((high - low) / 2e6);
+    }
+    current_.rows.push_back(measured);
+  }
+
+  void end_table() {
+    if (title_ == nullptr) return;
+    const auto broken = [&](std::string_view message) {
+      return text_.error(title_->offset, message, "the run broke off: give a complete output");
+    };
+    if (rows_ == 0) throw broken("no rows follow this title");
+    if (current_.rows.empty()) throw broken("no row of this table has a time");
+    if (rows_without_time_ > 0)
+      warnings_.push_back(fmt::format("{} rows that round to zero are left out", rows_without_time_));
+    if (rows_wrong_ > 0) warnings_.push_back(fmt::format("{} rows that failed their validation are left out", rows_wrong_));
+    series_.push_back(std::move(current_));
+    title_ = nullptr;
+  }
+
+  const BenchmarkText& text_;
+  const AskedFacts& asked_;
+  std::vector<std::string>& warnings_;
+  ExchangeFacts own_facts_;
+  std::optional<double> own_window_;
+  std::optional<std::string> library_;  ///< that a line names
+  bool is_pinned_ = false;              ///< to an algorithm that a line chooses
+  const Benchmark* benchmark_ = nullptr;
+  const BenchmarkLine* title_ = nullptr;  ///< of the table that is read
+  const BenchmarkLine* last_row_ = nullptr;
+  std::vector<std::string_view> columns_;
+  std::size_t rows_ = 0, rows_without_time_ = 0, rows_wrong_ = 0;
+  ExchangeSeries current_;
+  std::vector<ExchangeSeries> series_;
+};
+
+}  // namespace
+
+bool is_osu_title(const BenchmarkLine& line) { return title_of(line).has_value(); }
+
+std::vector<ExchangeSeries> read_osu_text(const BenchmarkText& text, const AskedFacts& asked,
+                                          std::vector<std::string>& warnings) {
+  return OsuTextReader(text, asked, warnings).read();
+}
+
+}  // namespace ddl

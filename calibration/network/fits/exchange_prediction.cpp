@@ -1,0 +1,166 @@
+#include "calibration/network/fits/exchange_prediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/network/fits/fitted_links.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "estimator/exchanges/lone_exchange.hpp"
+
+namespace ddl {
+namespace {
+
+/// Bytes that pass a rank's link for each byte of the vector (nccl-tests, doc/PERFORMANCE.md).
+double bus_factor(Collective operation, double ranks) {
+  switch (operation) {
+    case Collective::allreduce:
+      return 2 * (ranks - 1) / ranks;
+    case Collective::allgather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      return (ranks - 1) / ranks;
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::point_to_point:
+      return 1;
+  }
+  return 1;
+}
+
+/// How far prices by links are off from what was measured on a level, as a factor: the 95th percentile.
+std::optional<double> miss_of_links(const Machine& machine, const MeasuredExchanges& measured, bool inside) {
+  const Coefficients none;
+  std::vector<double> misses;
+  for (const MeasuredCurve& curve : measured.curves()) {
+    if ((curve.nodes == 1) != inside || curve.operation == Collective::point_to_point || curve.ranks % curve.nodes != 0)
+      continue;
+    const LoneExchange alone(machine, none, curve.ranks, curve.nodes);
+    for (const MeasuredCurve::Point& point : curve.points) {
+      misses.push_back(std::abs(std::log(alone.price(curve.operation, point.message).time / point.time)));
+    }
+  }
+  if (misses.empty()) return std::nullopt;
+  const auto at = misses.begin() + static_cast<std::ptrdiff_t>(0.95 * static_cast<double>(misses.size() - 1));
+  std::nth_element(misses.begin(), at, misses.end());
+  return std::exp(*at);
+}
+
+bool has_curve_on(const MeasuredExchanges& measured, bool inside) {
+  return std::any_of(measured.curves().begin(), measured.curves().end(),
+                     [&](const MeasuredCurve& curve) { return (curve.nodes == 1) == inside; });
+}
+
+/// What the library ran in the measurements that a prediction rests on; empty where they do not say it, or differ.
+std::string algorithm_of(const MeasuredExchanges::Prediction& prediction, Bytes message) {
+  std::string ran = prediction.curves.front()->algorithm_at(message);
+  for (const MeasuredCurve* curve : prediction.curves) {
+    if (curve->algorithm_at(message) != ran) return {};
+  }
+  return ran;
+}
+
+std::string beyond(const MeasuredExchanges::Prediction& prediction) {
+  const MeasuredCurve& nearest = *prediction.curves.front();
+  std::string text;
+  if (prediction.beyond_counts) {
+    text = fmt::format("rests on a measurement of {} ranks on {} node{}", nearest.ranks, nearest.nodes,
+                       nearest.nodes == 1 ? "" : "s");
+  }
+  if (prediction.beyond_sizes) {
+    text += fmt::format("{}measured from {} to {}", text.empty() ? "" : "; ", humanize(nearest.points.front().message),
+                        humanize(nearest.points.back().message));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_string(ExchangeBasis basis) {
+  switch (basis) {
+    case ExchangeBasis::measured:
+      return "measured";
+    case ExchangeBasis::interpolated:
+      return "interpolated";
+    case ExchangeBasis::extrapolated:
+      return "extrapolated";
+    case ExchangeBasis::fitted_links:
+      return "fitted links";
+    case ExchangeBasis::other_clusters:
+      return "other clusters";
+    case ExchangeBasis::data_sheet:
+      return "data sheet";
+  }
+  return "";
+}
+
+ExchangePredictor::ExchangePredictor(Machine sheet, Coefficients coefficients)
+    : machine_(with_fitted_links(std::move(sheet), coefficients.exchanges, notes_)), coefficients_(std::move(coefficients)) {
+  links_miss_ = {miss_of_links(machine_, coefficients_.exchanges, true),
+                 miss_of_links(machine_, coefficients_.exchanges, false)};
+}
+
+PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message, int ranks, int nodes) const {
+  if (ranks < 2 || nodes < 1 || ranks % nodes != 0) {
+    throw Error(fmt::format("{} ranks on {} node{}: every node has as many ranks, and there are two at least", ranks, nodes,
+                            nodes == 1 ? "" : "s"));
+  }
+  if (ranks / nodes > machine_.devices_per_node()) {
+    throw Error(fmt::format("{} ranks on {} node{}: {} has {} devices a node", ranks, nodes, nodes == 1 ? "" : "s",
+                            machine_.name, machine_.devices_per_node()));
+  }
+  if (nodes > 1 && machine_.levels.size() < 2) {
+    throw Error(fmt::format("{} has no network between nodes", machine_.name), "ask for ranks of one node");
+  }
+  const LoneExchange alone(machine_, coefficients_, ranks, nodes);
+  const ExchangePrices::Priced priced = alone.price(operation, message);
+  PredictedExchange predicted{.operation = operation,
+                              .ranks = ranks,
+                              .nodes = nodes,
+                              .message = message,
+                              .time = priced.time,
+                              .bus_bandwidth = message * bus_factor(operation, ranks) / priced.time,
+                              .algorithm = std::string(priced.algorithm)};
+  const bool inside = nodes == 1;
+  if (const auto prediction = priced.algorithm == measured_exchange
+                                  ? coefficients_.exchanges.predict(operation, message, ranks, nodes)
+                                  : std::nullopt) {
+    const std::string ran = prediction->beyond_counts ? "" : algorithm_of(*prediction, message);
+    if (!ran.empty()) predicted.algorithm = ran;
+    predicted.low = prediction->low;
+    predicted.high = prediction->high * std::max(1.0, priced.time / prediction->time);
+    const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
+    predicted.basis = prediction->beyond_counts || prediction->beyond_sizes ? ExchangeBasis::extrapolated
+                      : same                                                ? ExchangeBasis::measured
+                                                                            : ExchangeBasis::interpolated;
+    predicted.warning = beyond(*prediction);
+  } else if (has_curve_on(coefficients_.exchanges, inside)) {
+    predicted.basis = ExchangeBasis::fitted_links;
+    if (const auto& miss = links_miss_[inside ? 0 : 1]) {
+      predicted.low = predicted.time / *miss;
+      predicted.high = predicted.time * *miss;
+    }
+    predicted.warning = fmt::format("{} was not measured among {} rank{} a node", to_string(operation), ranks / nodes,
+                                    ranks == nodes ? "" : "s");
+    if (const std::string assumed = assumed_between_nodes(coefficients_.exchanges, coefficients_.contention, machine_);
+        !inside && !assumed.empty()) {
+      predicted.warning += "; " + assumed;
+    }
+  } else if (const auto& library = machine_.levels[inside ? 0 : 1].library;
+             library && operation != Collective::point_to_point) {
+    predicted.basis = ExchangeBasis::other_clusters;
+    const double doubt = library->doubt;
+    predicted.low = predicted.time / doubt;
+    predicted.high = predicted.time * doubt;
+  }
+  if (ranks > machine_.devices()) {
+    if (!predicted.warning.empty()) predicted.warning += "; ";
+    predicted.warning += fmt::format("{} has {} devices", machine_.name, machine_.devices());
+  }
+  return predicted;
+}
+
+}  // namespace ddl

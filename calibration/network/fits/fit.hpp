@@ -1,0 +1,103 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/network/benchmarks/measured_exchange.hpp"
+#include "core/quantity.hpp"
+#include "estimator/inputs/collective.hpp"
+
+namespace ddl {
+
+/// How an operation's messages travel: what turns a time into α and β. docs/formulas.md, "Fit of α and β", has the formulas.
+enum class ExchangeAlgorithm {
+  direct,             ///< one message between two ranks
+  linear,             ///< the root's messages, one after the other
+  tree,               ///< ⌈log2 P⌉ rounds of the whole vector
+  pipelined_tree,     ///< a tree whose rounds overlap, the vector in pieces
+  butterfly,          ///< recursive doubling
+  ring,               ///< steps of one slice to the neighbour
+  chain,              ///< from rank to rank, the vector in pieces
+  pairwise,           ///< every rank trades one slice with each other one
+  bruck,              ///< ⌈log2 P⌉ rounds of half the vector
+  rabenseifner,       ///< recursive halving, then doubling
+  scatter_allgather,  ///< slices from the root, then a ring
+  in_switch,          ///< the network adds or copies: time does not depend on P (NVLS, SHARP)
+  open_mpi_41,        ///< the messages that Open MPI 4.1 sends for this size and number of ranks
+  striped_ring,       ///< a ring on the rails of all ranks of a node
+  // Inside each node first, then between the nodes as the name says, then inside again.
+  hierarchical_ring,
+  hierarchical_tree,
+  hierarchical_pipelined_tree,
+  hierarchical_rabenseifner,
+  hierarchical_pairwise,
+};
+[[nodiscard]] std::string_view to_string(ExchangeAlgorithm algorithm);
+
+/// A number with its 95 % interval.
+template <typename Unit>
+struct Estimated {
+  Unit value{};
+  Unit low{};
+  Unit high{};
+};
+
+/// α and β of the link over a range of message sizes within which neither protocol nor algorithm changes.
+struct FitRange {
+  Bytes min_message{};  ///< smallest and largest measured in it
+  Bytes max_message{};
+  /// Up to where it holds; beyond begins the next range. Infinite in the last.
+  Bytes knee{};
+  /// The next range goes on where this one ends; else the time jumps there.
+  bool continuous = false;
+  ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
+  /// Nothing where the rows do not tell it apart from zero. With a window of messages in flight α is hidden.
+  std::optional<Estimated<Seconds>> alpha{};
+  std::optional<Estimated<SecondsPerByte>> beta{};
+  double r2 = 0;               ///< share of the times' variance that the fit explains
+  double median_residual = 0;  ///< |measured − fitted| / fitted
+  double worst_residual = 0;
+  std::size_t points = 0;
+  std::size_t outliers = 0;  ///< of these, rows the fit gives no weight
+  /// Of the algorithm's terms, in seconds and seconds per byte, and their covariance row by row.
+  std::vector<double> coefficients{};
+  std::vector<double> covariance{};
+  double noise = 0;    ///< standard deviation of one row, relative to the fitted time
+  double freedom = 1;  ///< degrees of freedom it was found with
+};
+
+/// What the rows of one operation on one level say about the link.
+struct ExchangeFit {
+  Collective operation = Collective::allreduce;
+  ExchangePattern pattern = ExchangePattern::collective;
+  double window = 1;
+  std::optional<NetworkLevel> level{};
+  /// Measured; nothing where no series says.
+  std::optional<int> min_ranks{};
+  std::optional<int> max_ranks{};
+  std::optional<int> min_nodes{};
+  std::optional<int> max_nodes{};
+  std::size_t rank_counts = 0;        ///< how many different ones
+  std::vector<std::size_t> series{};  ///< their positions in what `fit_exchanges` was given
+  std::vector<FitRange> ranges{};     ///< by size; at least one unless there is a refusal
+  std::vector<std::string> notes{};   ///< what to know before using it, whole sentences
+  std::string refusal{};              ///< why there is no fit; empty if there is one
+  std::string what_to_measure{};      ///< a hint that goes with the refusal
+};
+
+/// Fits every operation and level by itself, series of several rank counts jointly, so that the result predicts others.
+/// Series of one rank count that contradict each other are fitted one by one. In the order of first appearance.
+/// Throws Error on a time or size that is no positive number.
+[[nodiscard]] std::vector<ExchangeFit> fit_exchanges(std::span<const ExchangeSeries> series);
+
+struct ExchangePrediction {
+  Estimated<Seconds> time{};            ///< the interval is of a single measurement
+  std::vector<std::string> warnings{};  ///< why it may be wrong: outside the measured ranks, nodes or bytes
+};
+/// Time of one operation of `ranks` ranks on `nodes` nodes; `message` is of the full vector. The fit must not be refused.
+[[nodiscard]] ExchangePrediction predict(const ExchangeFit& fit, int ranks, int nodes, Bytes message);
+
+}  // namespace ddl

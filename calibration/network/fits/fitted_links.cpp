@@ -1,0 +1,200 @@
+#include "calibration/network/fits/fitted_links.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/statistics.hpp"
+#include "core/units.hpp"
+#include "estimator/exchanges/group.hpp"
+#include "estimator/exchanges/lone_exchange.hpp"
+
+namespace ddl {
+namespace {
+
+/// Links may be as much faster than a data sheet's, which says what like machines attain, and no more.
+constexpr double slack = 1.1;
+/// Only messages of at least this size tell a bandwidth, only smaller ones a start-up.
+constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
+
+/// The argument in [low, high], both above zero, at which a function that grows has a value; the nearer end where it has
+/// none.
+template <class Function>
+double where(double value, double low, double high, Function&& function) {
+  constexpr int halvings = 20;  // of a logarithm, which leaves a part in a thousand
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = std::sqrt(low) * std::sqrt(high);
+    (function(middle) < value ? low : high) = middle;
+  }
+  return std::sqrt(low) * std::sqrt(high);
+}
+
+struct FittedLink {
+  std::optional<double> alpha, bandwidth;  ///< seconds, bytes/s of one rail
+  double rails = 1;                        ///< that carried it at once
+  bool capped = false;
+};
+
+/// Of a message between two ranks.
+FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool inside) {
+  FittedLink link;
+  if (curve.window == 1 && !curve.both_ways && curve.points.front().message < least_of_bandwidth) {
+    link.alpha = curve.points.front().time.value();
+  }
+  const MeasuredCurve::Point& last = curve.points.back();
+  if (last.message < least_of_bandwidth) return link;
+  const double startup = link.alpha.value_or(0.0);
+  const double per_byte = (last.time.value() - std::min(startup, 0.9 * last.time.value())) / last.message.value();
+  // Inside a node a message is striped over all links of a device; between nodes it takes one rail.
+  const double rail = 1 / per_byte / (inside ? sheet.rails : 1.0);
+  link.capped = rail > slack * sheet.bandwidth.value();
+  link.bandwidth = std::min(rail, slack * sheet.bandwidth.value());
+  return link;
+}
+
+/// Of a collective, under the formulas that price it.
+FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine, std::size_t level) {
+  const LinkLevel& sheet = machine.levels[level];
+  const Coefficients none;
+  LoneExchange alone(machine, none, curve.ranks, curve.nodes);
+  const auto price = [&](Seconds startup, Bandwidth rail, Bytes message) {
+    alone.machine().levels[level].latency = startup;
+    alone.machine().levels[level].bandwidth = rail;
+    return alone.price(curve.operation, message).time;
+  };
+  FittedLink link;
+  link.rails = alone.machine().levels[level].rails;
+  const Bandwidth fastest = sheet.bandwidth * slack;
+  const MeasuredCurve::Point &first = curve.points.front(), &last = curve.points.back();
+  double alpha = sheet.latency.value();
+  double bandwidth = sheet.bandwidth.value();
+  constexpr int rounds = 2;
+  for (int round = 0; round < rounds; ++round) {
+    if (last.message >= least_of_bandwidth) {
+      const double per_byte = where(last.time.value(), 1 / fastest.value(), 1e6 / fastest.value(), [&](double beta) {
+        return price(Seconds(alpha), Bandwidth(1 / beta), last.message).value();
+      });
+      bandwidth = 1 / per_byte;
+      link.bandwidth = bandwidth;
+    }
+    if (first.message < least_of_bandwidth) {
+      constexpr double shortest = 1e-9, longest = 1;
+      alpha = where(first.time.value(), shortest, longest,
+                    [&](double startup) { return price(Seconds(startup), Bandwidth(bandwidth), first.message).value(); });
+      link.alpha = alpha;
+    }
+  }
+  if (link.bandwidth) {
+    constexpr double tolerance = 1.02;
+    link.capped = price(Seconds(alpha), fastest, last.message) > last.time * tolerance;
+  }
+  return link;
+}
+
+void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t level, std::vector<std::string>& notes) {
+  const bool inside = level == 0;
+  const LinkLevel sheet = machine.levels[level];
+  std::vector<double> alphas, bandwidths, pair_alphas, pair_bandwidths;
+  double most_rails = 0;
+  const MeasuredCurve* capped = nullptr;
+  for (const MeasuredCurve& curve : measured.curves()) {
+    if ((curve.nodes == 1) != inside || curve.ranks % curve.nodes != 0) continue;
+    const bool pair = curve.operation == Collective::point_to_point;
+    const FittedLink link = pair ? link_of_pair(curve, sheet, inside) : link_of_collective(curve, machine, level);
+    if (link.alpha) (pair ? pair_alphas : alphas).push_back(*link.alpha);
+    if (link.bandwidth && !pair && link.rails > most_rails) {
+      // Fewer ranks of a node reach fewer rails, and do not tell what all carry at once.
+      bandwidths.clear();
+      most_rails = link.rails;
+    }
+    if (link.bandwidth && (pair || link.rails == most_rails))
+      (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
+    if (link.capped && capped == nullptr) capped = &curve;
+  }
+  // Collectives tell what collectives take; two ranks stand in where there are none.
+  if (alphas.empty()) alphas = std::move(pair_alphas);
+  if (bandwidths.empty()) bandwidths = std::move(pair_bandwidths);
+  if (!alphas.empty()) machine.levels[level].latency = Seconds(median(alphas));
+  if (!bandwidths.empty()) machine.levels[level].bandwidth = Bandwidth(median(bandwidths));
+  if (capped != nullptr) {
+    const double rails = capped->operation == Collective::point_to_point && !inside ? 1 : sheet.rails;
+    notes.push_back(fmt::format(
+        "{} among {} ranks on {} node{} was faster than {:.3g} rail{} of {} can be by the formulas: exchanges that were not "
+        "measured are priced with at most {} a rail",
+        to_string(capped->operation), capped->ranks, capped->nodes, capped->nodes == 1 ? "" : "s", rails,
+        rails == 1 ? "" : "s", humanize(sheet.bandwidth), humanize(sheet.bandwidth * slack)));
+  }
+}
+
+}  // namespace
+
+Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, std::vector<std::string>& notes) {
+  std::vector<LinkLevel>& levels = machine.levels;
+  for (std::size_t level = 0; level < std::min<std::size_t>(2, levels.size()); ++level) {
+    fit_level(machine, measured, level, notes);
+  }
+  // What is narrow further out stays so, but nothing out there starts sooner than next door.
+  for (std::size_t i = 2; i < levels.size(); ++i) levels[i].latency = max(levels[i].latency, levels[1].latency);
+  return machine;
+}
+
+std::string assumed_between_nodes(const MeasuredExchanges& measured, const std::vector<MeasuredContention>& contention,
+                                  const Machine& machine) {
+  if (machine.levels.size() < 2) return {};
+  const bool holds_several = machine.devices_per_node() > 1;
+  bool is_measured = false;
+  for (const MeasuredCurve& curve : measured.curves()) {
+    if (curve.nodes < 2) continue;
+    is_measured = true;
+    const bool is_collective = curve.operation != Collective::point_to_point;
+    if (is_collective && (curve.ranks > curve.nodes || !holds_several)) return {};
+  }
+  if (!is_measured) return {};
+  const double rails = machine.levels[1].rails;
+  const bool together = rails <= 1 || std::any_of(contention.begin(), contention.end(),
+                                                  [](const MeasuredContention& one) { return one.groups > 1; });
+  return fmt::format(
+      "between nodes no collective{} was measured: which algorithm runs{} is assumed; measure {}allreduce, allgather and "
+      "reduce_scatter among all ranks",
+      holds_several ? " of several ranks a node" : "",
+      together ? "" : fmt::format(", and that {:.3g} rails carry {:.3g} times as much at once,", rails, rails),
+      together ? "" : "contention, ");
+}
+
+std::vector<std::string> outside_of_measured(const Coefficients& coefficients, const Machine& machine,
+                                             const Explanation& explanation) {
+  const MeasuredExchanges& measured = coefficients.exchanges;
+  std::vector<std::string> outside;
+  const auto say = [&](std::string sentence) {
+    if (std::find(outside.begin(), outside.end(), sentence) == outside.end()) outside.push_back(std::move(sentence));
+  };
+  for (const ExchangeTotal& each : explanation.exchanges) {
+    if (each.count <= 0 || each.operation == Collective::point_to_point) continue;
+    const Group group = group_of(explanation.estimate.plan, machine, each.axes);
+    const double nodes = group.outermost == 0 ? 1 : group.nodes();
+    const Bytes message = each.bytes / each.count;
+    const auto prediction = measured.predict(each.operation, message, group.ranks, nodes);
+    if (!prediction && nodes > 1) {
+      if (std::string assumed = assumed_between_nodes(measured, coefficients.contention, machine); !assumed.empty()) {
+        say(std::move(assumed));
+      }
+    }
+    if (!prediction) continue;
+    const MeasuredCurve& nearest = *prediction->curves.front();
+    if (prediction->beyond_counts) {
+      say(fmt::format("{} among {:.0f} ranks on {:.0f} node{} rests on a measurement of {} ranks on {}",
+                      to_string(each.operation), group.ranks, nodes, nodes == 1 ? "" : "s", nearest.ranks, nearest.nodes));
+    }
+    if (prediction->beyond_sizes && !nearest.ends_by_bytes()) {
+      say(fmt::format("{} of {} rests on measurements of {} to {}", to_string(each.operation), humanize(message),
+                      humanize(nearest.points.front().message), humanize(nearest.points.back().message)));
+    }
+  }
+  return outside;
+}
+
+}  // namespace ddl

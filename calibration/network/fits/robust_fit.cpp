@@ -1,0 +1,188 @@
+#include "calibration/network/fits/robust_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+
+#include "core/statistics.hpp"
+
+namespace ddl {
+namespace {
+
+/// Residuals below this relative size count alike: benchmarks print three or four digits.
+constexpr double print_precision = 1e-3;
+/// Tukey's bisquare with 95 % efficiency for normal errors (Maronna, Martin & Yohai, "Robust Statistics", 2006,
+/// section 2.2).
+constexpr double bisquare_reach = 4.685;
+
+/// Solves min Σ w (1 − a·x)² for columns of unit length; nothing if they are dependent.
+bool solve(const Eigen::MatrixXd& rows, const Eigen::VectorXd& weights, Eigen::VectorXd& x) {
+  const Eigen::MatrixXd normal = rows.transpose() * weights.asDiagonal() * rows;
+  const Eigen::LDLT<Eigen::MatrixXd> factors(normal);
+  const auto pivots = factors.vectorD();
+  if (factors.info() != Eigen::Success || pivots.minCoeff() <= 1e-13 * pivots.maxCoeff()) return false;
+  x = factors.solve(rows.transpose() * weights);
+  return x.allFinite();
+}
+
+Eigen::MatrixXd columns_of(const Eigen::MatrixXd& matrix, const std::vector<Eigen::Index>& columns) {
+  Eigen::MatrixXd result(matrix.rows(), static_cast<Eigen::Index>(columns.size()));
+  for (std::size_t i = 0; i < columns.size(); ++i) result.col(static_cast<Eigen::Index>(i)) = matrix.col(columns[i]);
+  return result;
+}
+
+double scale_of(std::vector<double> residuals) {
+  for (double& residual : residuals) residual = std::abs(residual);
+  return 1.4826 * median(residuals);  // the factor makes it the standard deviation of normal errors
+}
+
+}  // namespace
+
+AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times) {
+  const Eigen::MatrixXd relative = times.cwiseInverse().asDiagonal() * terms;
+  AbsoluteFit result;
+  result.coefficients = Eigen::VectorXd::Zero(terms.cols());
+  std::vector<Eigen::Index> active;
+  for (Eigen::Index i = 0; i < terms.cols(); ++i) active.push_back(i);
+  Eigen::VectorXd x;
+  Eigen::VectorXd residuals;
+  bool first = true;
+  while (true) {
+    Eigen::MatrixXd rows = columns_of(relative, active);
+    const Eigen::VectorXd lengths = rows.colwise().norm();
+    if (lengths.minCoeff() <= 0) return result;
+    rows *= lengths.cwiseInverse().asDiagonal();
+    // Least absolute residuals as repeatedly weighted least squares (Schlossmacher, JASA 1973).
+    Eigen::VectorXd weights = Eigen::VectorXd::Ones(rows.rows());
+    double before = -1;
+    for (int step = 0; step < 30; ++step) {
+      if (!solve(rows, weights, x)) return result;
+      residuals = Eigen::VectorXd::Ones(rows.rows()) - rows * x;
+      const double deviation = residuals.lpNorm<1>();
+      if (std::abs(deviation - before) <= 1e-5 * deviation) break;
+      before = deviation;
+      weights = residuals.cwiseAbs().cwiseMax(print_precision).cwiseInverse() * print_precision;
+    }
+    if (first) result.determined = true;
+    first = false;
+    x = x.cwiseQuotient(lengths);
+    Eigen::Index lowest = 0;
+    if (x.minCoeff(&lowest) >= 0 || active.size() == 1) break;
+    active.erase(active.begin() + lowest);
+  }
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    result.coefficients[active[i]] = std::max(0.0, x[static_cast<Eigen::Index>(i)]);
+  }
+  result.residuals = residuals;
+  return result;
+}
+
+WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times, const Eigen::VectorXi& groups,
+                         const AbsoluteFit& start) {
+  const Eigen::Index count = terms.rows();
+  std::vector<Eigen::Index> active;
+  for (Eigen::Index i = 0; i < terms.cols(); ++i) {
+    if (start.coefficients[i] > 0) active.push_back(i);
+  }
+  WeightedFit result;
+  result.coefficients = start.coefficients;
+  const auto fitted_by = [&](const Eigen::VectorXd& coefficients) {
+    Eigen::VectorXd fitted = terms * coefficients;
+    // A range's start-up may be negative where it goes on from another one; a time is not.
+    for (Eigen::Index i = 0; i < count; ++i) fitted[i] = std::max(fitted[i], 1e-3 * times[i]);
+    return fitted;
+  };
+  Eigen::VectorXd fitted = fitted_by(result.coefficients);
+  Eigen::VectorXd residuals = (times - fitted).cwiseQuotient(fitted);
+
+  std::vector<double> all(residuals.begin(), residuals.end());
+  const double common = std::max(scale_of(all), 1e-9);
+  result.scales = Eigen::VectorXd::Constant(count, common);
+  for (int group = 0; group <= groups.maxCoeff(); ++group) {
+    std::vector<double> own;
+    for (Eigen::Index i = 0; i < count; ++i) {
+      if (groups[i] == group) own.push_back(residuals[i]);
+    }
+    const double scale = std::max(common, scale_of(own));
+    for (Eigen::Index i = 0; i < count; ++i) {
+      if (groups[i] == group) result.scales[i] = scale;
+    }
+  }
+
+  const auto weigh = [&] {
+    Eigen::VectorXd weights(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const double u = residuals[i] / (bisquare_reach * result.scales[i]);
+      weights[i] = std::abs(u) < 1 ? (1 - u * u) * (1 - u * u) : 0;
+    }
+    return weights;
+  };
+  result.weights = weigh();
+  result.unscaled_covariance = Eigen::MatrixXd::Zero(terms.cols(), terms.cols());
+  result.leverages = Eigen::VectorXd::Zero(count);
+  Eigen::MatrixXd rows;
+  Eigen::VectorXd lengths;
+  for (int step = 0; step < 50; ++step) {
+    rows = columns_of(fitted.cwiseInverse().asDiagonal() * terms, active);
+    lengths = rows.colwise().norm();
+    rows *= lengths.cwiseInverse().asDiagonal();
+    const Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
+    const Eigen::LDLT<Eigen::MatrixXd> factors(normal);
+    if (factors.info() != Eigen::Success || factors.vectorD().minCoeff() <= 1e-13 * factors.vectorD().maxCoeff()) break;
+    const Eigen::VectorXd x =
+        factors.solve(rows.transpose() * result.weights.cwiseProduct(times.cwiseQuotient(fitted))).cwiseQuotient(lengths);
+    if (!x.allFinite() || x.minCoeff() <= 0) break;  // stays with what the absolute fit found
+    Eigen::VectorXd next = Eigen::VectorXd::Zero(terms.cols());
+    for (std::size_t i = 0; i < active.size(); ++i) next[active[i]] = x[static_cast<Eigen::Index>(i)];
+    const double moved = (fitted_by(next) - fitted).cwiseQuotient(fitted).lpNorm<Eigen::Infinity>();
+    result.coefficients = next;
+    fitted = fitted_by(next);
+    residuals = (times - fitted).cwiseQuotient(fitted);
+    result.weights = weigh();
+    if (moved < 1e-10) break;
+  }
+
+  rows = columns_of(fitted.cwiseInverse().asDiagonal() * terms, active);
+  lengths = rows.colwise().norm();
+  rows *= lengths.cwiseInverse().asDiagonal();
+  Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
+  Eigen::FullPivLU<Eigen::MatrixXd> factors(normal);
+  if (!factors.isInvertible()) {  // outliers held it up
+    normal = rows.transpose() * rows;
+    factors.compute(normal);
+  }
+  const Eigen::MatrixXd inverse = factors.inverse();
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    for (std::size_t j = 0; j < active.size(); ++j) {
+      const auto a = static_cast<Eigen::Index>(i);
+      const auto b = static_cast<Eigen::Index>(j);
+      result.unscaled_covariance(active[i], active[j]) = inverse(a, b) / (lengths[a] * lengths[b]);
+    }
+  }
+  for (Eigen::Index i = 0; i < count; ++i) {
+    result.leverages[i] = std::clamp(result.weights[i] * rows.row(i).dot(inverse * rows.row(i).transpose()), 0.0, 1.0);
+  }
+  result.residuals = residuals;
+  return result;
+}
+
+double student_t_95(double freedom) {
+  const double n = std::max(freedom, 1.0);
+  // Exact for 1, 2 and 4 degrees of freedom; between and beyond them by Abramowitz & Stegun, 26.7.5, from the
+  // normal's 1.95996.
+  if (n < 2) return 12.7062 + (4.30265 - 12.7062) * (n - 1);
+  if (n < 3) return 4.30265 + (3.18245 - 4.30265) * (n - 2);
+  const double z = 1.959963985;
+  const double z3 = z * z * z;
+  const double z5 = z3 * z * z;
+  const double z7 = z5 * z * z;
+  const double z9 = z7 * z * z;
+  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n) +
+         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * n * n * n * n);
+}
+
+}  // namespace ddl

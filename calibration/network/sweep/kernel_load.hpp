@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "calibration/network/sweep/transport.hpp"
+#include "profiler/backend_options.hpp"
+
+namespace ddl {
+
+/// A kernel of a real device, over and over in a thread of its own, timed by the back end. `problem` is a line such as
+/// `convolution filters=64 ...`. An Error where the back end cannot be opened or does not run it.
+[[nodiscard]] std::unique_ptr<DeviceLoad> make_kernel_load(const std::string& backend, const BackendOptions& options,
+                                                           const std::string& problem);
+
+}  // namespace ddl

@@ -1,0 +1,36 @@
+#include "calibration/network/sweep/rows_of_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ddl {
+namespace {
+
+/// Kernels that are timed take so long together: beside it a back end's own start and end of a timing are short.
+constexpr Seconds timed_for(100e-6);
+/// A row takes so long: beside it the wait for its end is short.
+constexpr Seconds row_for(5e-3);
+/// Devices queue about a thousand kernels, then their host waits.
+constexpr int queue_length = 500;
+
+int how_many(Seconds time, Seconds each) {
+  const double count = std::ceil(time.value() / std::max(each.value(), 1e-9));
+  return static_cast<int>(std::min(count, static_cast<double>(queue_length)));
+}
+
+}  // namespace
+
+void RowsOfKernels::make_rows(Seconds alone) {
+  timed_ = std::max(how_many(timed_for, alone), 1);
+  before_ = std::max(how_many(row_for, alone) - timed_, 0);
+}
+
+Seconds RowsOfKernels::time(const std::function<void()>& work) {
+  for (int i = 0; i < before_; ++i) work();
+  const Seconds all = backend_->time([&] {
+    for (int i = 0; i < timed_; ++i) work();
+  });
+  return all / timed_;
+}
+
+}  // namespace ddl

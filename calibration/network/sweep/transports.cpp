@@ -1,0 +1,140 @@
+#include "calibration/network/sweep/transports.hpp"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/network/sweep/agreement.hpp"
+#include "calibration/network/sweep/rendezvous/meeting_place.hpp"
+#include "calibration/network/sweep/rendezvous/tcp_processes.hpp"
+#include "calibration/network/sweep/transport_module.hpp"
+#include "calibration/network/sweep/transports/simulated/network_text.hpp"
+#include "core/error.hpp"
+#include "core/module_loader.hpp"
+#include "core/source_text.hpp"
+#include "profiler/rank.hpp"
+
+namespace ddl {
+namespace {
+
+/// NCCL with what its processes found each other by, which must outlive it.
+template <class By>
+class JoinedBy final : public Transport {
+ public:
+  JoinedBy(std::unique_ptr<By> by, std::unique_ptr<Transport> nccl) : by_(std::move(by)), nccl_(std::move(nccl)) {}
+  [[nodiscard]] std::string name() const override { return nccl_->name(); }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override { return nccl_->details(); }
+  [[nodiscard]] Processes& processes() override { return nccl_->processes(); }
+  [[nodiscard]] const std::vector<int>& nodes() const override { return nccl_->nodes(); }
+  [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
+    return nccl_->time(step, repetitions);
+  }
+
+ private:
+  std::unique_ptr<By> by_;
+  std::unique_ptr<Transport> nccl_;
+};
+
+template <class By>
+std::unique_ptr<Transport> open_beside(std::unique_ptr<By> by, Processes& processes, const TransportModule& nccl,
+                                       const TransportOptions& options) {
+  std::unique_ptr<Transport> opened;
+  do_or_agree(processes, [&] { opened = nccl.open(&processes, options); });
+  return std::make_unique<JoinedBy<By>>(std::move(by), std::move(opened));
+}
+
+const TransportModule& mpi_module() {
+  return load_module<TransportModule>("transport-mpi", "ddl_transport_mpi", "libopenmpi-dev");
+}
+
+bool has_mpi() {
+  try {
+    static_cast<void>(mpi_module());
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_by_mpi(const LaunchedRank& rank, const std::string& rendezvous) {
+  if (!rendezvous.empty()) return rendezvous == "mpi";
+  return (rank.launcher == "Open MPI" || rank.launcher == "PMI") && has_mpi();
+}
+
+/// Launchers whose processes say how many they are, in words that this program does not take a rank from.
+void require_known_launcher(const Environment& environment) {
+  constexpr std::string_view hint =
+      "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT for each";
+  for (const char* const name : {"MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "LOCAL_WORLD_SIZE"}) {
+    const char* const value = environment(name);
+    if (value == nullptr || std::string_view(value) == "1" || std::string_view(value).empty()) continue;
+    throw Error(fmt::format("the environment variable {} is {}, but nothing says which rank this process is: each would "
+                            "measure the same GPU alone",
+                            name, quote(value)),
+                std::string(hint));
+  }
+  // Of the first rank it says nothing: any process may have it.
+  if (const char* const rank = environment("PMIX_RANK"); rank != nullptr && std::string_view(rank) != "0") {
+    throw Error(
+        fmt::format("the environment variable PMIX_RANK is {}, but nothing says how many ranks there are: each would "
+                    "measure the same GPU alone",
+                    quote(rank)),
+        std::string(hint));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> open_mpi() {
+  std::unique_ptr<Transport> mpi = mpi_module().open(nullptr, {});
+  // A launcher that does not know this MPI starts processes each of which is alone in it, and would measure by itself.
+  const LaunchedRank launched = this_rank();
+  if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
+    throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
+                "start them by the mpirun of this MPI; or tell srun which it is: srun --mpi=pmix, or what --mpi=list says");
+  }
+  return mpi;
+}
+
+std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const TransportOptions& options) {
+  // Loaded first: where it is missing nothing is joined.
+  const auto& nccl = load_module<TransportModule>("transport-nccl", "ddl_transport_nccl", "CUDA and NCCL with its header");
+  const LaunchedRank rank = this_rank();
+  if (rank.launcher.empty()) {
+    require_known_launcher(process_environment());
+    if (!joining.rendezvous.empty()) {
+      throw Error("--rendezvous is for several processes, and nothing says which of them this one is",
+                  "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE and LOCAL_RANK for each");
+    }
+  }
+  if (rank.ranks == 1) return nccl.open(nullptr, options);
+  const bool by_mpi = is_by_mpi(rank, joining.rendezvous);
+  if (by_mpi) {
+    std::unique_ptr<Transport> mpi = open_mpi();
+    Processes& processes = mpi->processes();
+    return open_beside(std::move(mpi), processes, nccl, options);
+  }
+  const std::optional<MeetingPlace> place = meeting_place(rank, joining.rendezvous);
+  if (!place) {
+    throw Error(
+        fmt::format("{} started {} processes, and nothing says where they find each other", rank.launcher, rank.ranks),
+        "set MASTER_ADDR and MASTER_PORT, or give --rendezvous HOST:PORT, where rank 0 listens; or build with MPI");
+  }
+  auto processes = std::make_unique<TcpProcesses>(rank, *place, options.patience);
+  Processes& joined = *processes;
+  return open_beside(std::move(processes), joined, nccl, options);
+}
+
+std::string warning_of_being_alone(const Environment& environment) {
+  const char* const tasks = environment("SLURM_NTASKS");
+  if (tasks == nullptr || std::string_view(tasks) == "1" || !this_rank(environment).launcher.empty()) return {};
+  return fmt::format("this process is alone in an allocation of {} tasks: srun starts them all", tasks);
+}
+
+std::unique_ptr<Transport> open_simulated_network(const std::string& figures, const std::string& origin) {
+  return make_simulated_network(parse_simulated_network(figures, origin));
+}
+
+}  // namespace ddl

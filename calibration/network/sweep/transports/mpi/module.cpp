@@ -1,0 +1,27 @@
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include "calibration/network/sweep/transport_module.hpp"
+#include "calibration/network/sweep/transports/mpi/transport.hpp"
+
+namespace ddl {
+namespace {
+
+/// Open MPI's own plug-ins are not linked with it: they find its functions only where these are known to the whole process,
+/// which those of a module are not.
+void make_library_known() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &info) != 0 && info.dli_fname != nullptr) {
+    static_cast<void>(dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD));
+  }
+}
+
+std::unique_ptr<Transport> open(Processes* /*beside*/, const TransportOptions& /*options*/) {
+  make_library_known();
+  return mpi::make_transport();
+}
+
+}  // namespace
+}  // namespace ddl
+
+extern "C" __attribute__((visibility("default"))) const ddl::TransportModule ddl_transport_mpi{.open = ddl::open};

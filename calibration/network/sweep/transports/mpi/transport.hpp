@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "calibration/network/sweep/transport.hpp"
+
+namespace ddl::mpi {
+
+/// Exchanges among all ranks of MPI_COMM_WORLD. Starts MPI, and ends it with the transport.
+[[nodiscard]] std::unique_ptr<Transport> make_transport();
+
+}  // namespace ddl::mpi

@@ -1,0 +1,73 @@
+#include "calibration/network/sweep/transports/nccl/transport.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/network/sweep/gathered_numbers.hpp"
+#include "calibration/network/sweep/transports/nccl/checked.hpp"
+#include "calibration/network/sweep/transports/nccl/communicators.hpp"
+#include "core/error.hpp"
+#include "profiler/rank.hpp"
+
+namespace ddl::nccl {
+namespace {
+
+/// The GPU of this process, which is the current one from then on.
+int take_device() {
+  int devices = 0;
+  check(cudaGetDeviceCount(&devices), "looking for GPUs");
+  if (devices == 0) throw Error("there is no GPU for NCCL here", "--mpi measures between processors");
+  const int device = device_of(this_rank(), devices, false);
+  check(cudaSetDevice(device), fmt::format("taking GPU {}", device));
+  return device;
+}
+
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(Processes* beside, const TransportOptions& options)
+      : processes_(beside == nullptr ? alone_ : *beside),
+        is_in_place_(options.in_place),
+        device_(take_device()),
+        communicators_(device_, processes_, options) {}
+
+  [[nodiscard]] std::string name() const override { return "NCCL"; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override {
+    int number = 0;
+    check(ncclGetVersion(&number), "its version");
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device_), "properties of the GPU");
+    return {{"library", fmt::format("NCCL {}.{}.{}", number / 10000, number / 100 % 100, number % 100)},
+            {"device", properties.name},
+            {"buffers", is_in_place_ ? "in place" : "separate"}};
+  }
+  [[nodiscard]] Processes& processes() override { return processes_; }
+  [[nodiscard]] const std::vector<int>& nodes() const override { return processes_.nodes(); }
+
+  [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
+    const std::vector<double> all = gather_numbers(processes_, communicators_.time(step, repetitions));
+    std::vector<std::vector<Seconds>> times;
+    for (const std::vector<int>& ranks : step.groups) {
+      std::vector<Seconds>& of_group = times.emplace_back();
+      for (const int rank : ranks) of_group.emplace_back(all[static_cast<std::size_t>(rank)]);
+    }
+    return times;
+  }
+
+ private:
+  SoleProcess alone_;
+  Processes& processes_;
+  bool is_in_place_;
+  int device_;
+  Communicators communicators_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_transport(Processes* beside, const TransportOptions& options) {
+  return std::make_unique<NcclTransport>(beside, options);
+}
+
+}  // namespace ddl::nccl

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "calibration/network/sweep/transport_module.hpp"
+
+namespace ddl::nccl {
+
+/// Exchanges between GPUs, one for each process: of those `beside`, or of this process alone.
+[[nodiscard]] std::unique_ptr<Transport> make_transport(Processes* beside, const TransportOptions& options);
+
+}  // namespace ddl::nccl

@@ -1,0 +1,272 @@
+#include "calibration/runs/run_prediction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "core/error.hpp"
+#include "model_zoo/bundled_name.hpp"
+
+namespace ddl {
+namespace {
+
+/// Cuts `parts` tiles as close to squares or cubes as they come.
+std::array<int, 3> spatial_split(int parts, int rank) {
+  std::array<int, 3> split{1, 1, 1};
+  for (int factor = 2, left = parts; left > 1; ++factor) {
+    while (left % factor == 0) {
+      int least = 0;
+      for (int d = 1; d < rank; ++d) {
+        if (split[static_cast<std::size_t>(d)] < split[static_cast<std::size_t>(least)]) least = d;
+      }
+      split[static_cast<std::size_t>(least)] *= factor;
+      left /= factor;
+    }
+  }
+  return split;
+}
+
+/// Sets the degrees of a run that states its strategy and devices alone; why that is not enough, or nothing.
+std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Family family) {
+  const int gpus = *run.gpus;
+  const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
+  // Of two degrees the second lives inside the node, as in the measured implementations; the first takes the nodes.
+  const bool hybrid = (family & (family - 1)) != 0;
+  if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
+  if (hybrid && gpus % node != 0) return fmt::format("{} GPUs do not fill nodes of {}", gpus, node);
+  const int inner = hybrid ? node : gpus;
+  if (hybrid) plan.mesh.set(Axis::data, gpus / node);
+  int splits = 0;
+  for (const Axis axis : all_axes) {
+    if ((family & family_bit(axis)) == 0 || (hybrid && axis == Axis::data)) continue;
+    ++splits;
+    if (axis == Axis::spatial) {
+      plan.mesh.set_tiles(spatial_split(inner, study.model().input.rank));
+    } else {
+      plan.mesh.set(axis, inner);
+    }
+  }
+  if (splits > 1) return "the split between the degrees is not stated";
+  return {};
+}
+
+/// What the run does not state is what its software runs, where that is one thing alone.
+void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::optional<std::vector<int>>& admitted = study.software().admits[static_cast<std::size_t>(row.choice)];
+    if (!run.chosen[row.choice] && admitted && admitted->size() == 1) row.set(plan, admitted->front());
+  }
+}
+
+std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
+  const std::optional<Family> family = parse_family(run.strategy);
+  if (!family) return Unpredictable{fmt::format("no strategy is called '{}'", run.strategy)};
+  if (!run.gpus) return Unpredictable{"the number of GPUs is not stated"};
+  Plan plan;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  if (!run.degrees.empty()) {
+    parse_degrees(run.degrees, plan);
+  } else if (const std::string why = divide(plan, run, study, *family); !why.empty()) {
+    return Unpredictable{why};
+  }
+  run.chosen.apply(plan);
+  choose_only_one(plan, run, study);
+
+  double batch = 0;
+  if (run.global_batch) {
+    batch = *run.global_batch;
+  } else if (run.batch_per_gpu_or_node) {
+    // Per GPU for data alone, per group of the second degree for hybrids, for all GPUs together otherwise.
+    batch = *run.batch_per_gpu_or_node * static_cast<double>(plan.mesh.batch_parts());
+  } else {
+    return Unpredictable{"the batch is not stated"};
+  }
+  if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
+  plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
+  const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.mesh.batch_parts());
+  if (run.micro_batch) {
+    plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
+  } else if (plan.mesh[Axis::pipeline] > 1) {
+    // Not stated: four to a stage, where the bubble is a fifth [Huang et al., GPipe], as far as a replica's samples go.
+    plan.micro_batches = std::min(most, std::int64_t{4} * plan.mesh[Axis::pipeline]);
+  }
+  return plan;
+}
+
+std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, const Estimate& estimate) {
+  const Breakdown& time = estimate.time;
+  // A device that waits for its host computes, as far as one who measures it can see.
+  const Seconds waiting = time.waiting - estimate.host_waiting;
+  const Seconds exchanged = time.gradient_exchange + time.layer_collectives + time.halo + time.pipeline + waiting;
+  const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
+  const Seconds computed = time.compute() + time.bubble + estimate.host_waiting;
+  if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
+  if (quantity == "iter_without_update_s") return time.iteration() - time.weight_update;
+  if (quantity == "iter_comp_s") return computed;
+  if (quantity == "iter_comm_s") return exchanged;
+  if (quantity == "iter_forward_s") return time.forward;
+  if (quantity == "iter_backward_s") return time.backward;
+  if (quantity == "iter_forward_backward_s") return time.iteration() - time.weight_update;
+  if (quantity == "iter_comm_gradient_allreduce_s") return time.gradient_exchange;
+  if (quantity == "iter_comm_halo_s") return time.halo;
+  if (quantity == "epoch_s") return estimate.epoch;
+  if (quantity == "epoch_comp_s") return computed * iterations;
+  if (quantity == "epoch_comm_s") return exchanged * iterations;
+  if (quantity == "epoch_forward_s") return time.forward * iterations;
+  if (quantity == "epoch_backward_s") return time.backward * iterations;
+  if (quantity == "epoch_weight_update_s") return time.weight_update * iterations;
+  return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
+}
+
+/// Whether a quantity is the time of whole steps, the update left out or not: of no other parts are the errors known.
+bool is_of_steps(const std::string& quantity) {
+  return quantity == "iter_total_s" || quantity == "iter_without_update_s" || quantity == "iter_forward_backward_s" ||
+         quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
+}
+
+}  // namespace
+
+MeasuredRun in_seconds(MeasuredRun run) {
+  if (run.quantity == "samples_per_s_per_gpu" && run.global_batch && run.gpus && run.value > 0) {
+    run.value = *run.global_batch / (run.value * *run.gpus);
+    run.quantity = "iter_total_s";
+  }
+  return run;
+}
+
+RunPredictor::RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles,
+                           std::string software, KnownKernels known_kernels)
+    : machine_(std::move(machine)),
+      coefficients_name_(std::move(coefficients)),
+      software_(std::move(software)),
+      known_kernels_(known_kernels) {
+  StudySpec shared;
+  shared.machine = machine_;
+  shared.coefficients = coefficients_name_;
+  sheet_ = load_machine(machine_);
+  coefficients_ = coefficients_of(shared, sheet_);
+  shared.software = software_;
+  const SoftwareFile measured = software_of(shared, coefficients_);
+  // Runs that the coefficients are of had their software, sequences or not.
+  if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
+  profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet_));
+}
+
+std::vector<std::string> RunPredictor::profile_warnings() const {
+  std::vector<std::string> warnings = profiles_->warnings;
+  for (std::string& unused : unused_profiles_text(*profiles_, sheet_)) warnings.push_back(std::move(unused));
+  const std::optional<OwnCoefficients> own = own_coefficients(machine_);
+  if (own && !coefficients_name_.empty() && coefficients_name_ != "none" && own->path != coefficients_name_)
+    warnings.push_back(fmt::format("{} is not used: --coefficients names {} in its place", own->path, coefficients_name_));
+  return warnings;
+}
+
+const std::optional<std::string>& RunPredictor::problem_of(const std::string& model) {
+  const auto [entry, added] = problems_.try_emplace(model);
+  if (added) {
+    try {
+      models_.emplace(model, load_model(model));
+    } catch (const Error& error) {
+      entry->second = error.what();
+    }
+  }
+  return entry->second;
+}
+
+const std::optional<std::string>& RunPredictor::problem_of_software(const std::string& software) {
+  const auto [entry, added] = software_problems_.try_emplace(software);
+  if (added && !software.empty() && software != no_software) {
+    try {
+      static_cast<void>(load_software(software));
+    } catch (const Error& error) {
+      entry->second = error.what();
+    }
+  }
+  return entry->second;
+}
+
+const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
+  const Precision precision = run.precision.value_or(Precision::fp32);
+  const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
+  // The closed forms know of no software.
+  const std::string software = ideal ? std::string(no_software) : run.software.empty() ? software_ : run.software;
+  std::unique_ptr<Study>& entry =
+      studies_[{run.model, precision, ideal, input, software, run.memory_format, run.mixed_precision}];
+  if (!entry) {
+    StudySpec spec;
+    spec.model = run.model;
+    spec.machine = machine_;
+    spec.coefficients = coefficients_name_;
+    spec.software = software;
+    spec.memory_format = run.memory_format;
+    spec.mixed_precision = run.mixed_precision;
+    spec.found_profiles = profiles_;
+    spec.known_kernels = known_kernels_;
+    spec.precision = precision;
+    if (ideal) spec.assumptions = ideal_assumptions();
+    spec.assumptions.include_input = input;
+    StudyInputs inputs;
+    const auto known = models_.find(run.model);
+    inputs.model = known != models_.end() ? known->second : load_model(run.model);
+    inputs.dataset = load_dataset(default_dataset(inputs.model));
+    inputs.machine = sheet_;
+    inputs.coefficients = coefficients_;
+    inputs.software = software_of(spec, coefficients_, inputs.model.input.sequence);
+    inputs.profiles = profiles_;
+    entry = std::make_unique<Study>(spec, std::move(inputs));
+  }
+  return *entry;
+}
+
+Seconds RunPredictor::launch_overhead(const MeasuredRun& run) {
+  if (coefficients_.software.launch_overhead) return *coefficients_.software.launch_overhead;
+  if (problem_of(run.model) || problem_of_software(run.software)) return Seconds{};
+  return ddl::launch_overhead(study(run, false).job());
+}
+
+Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficients& coefficients) {
+  const Study& own = study(run, false);
+  const Job job = own.job().with_coefficients(own.completed(coefficients));
+  return Estimator(job).taught(std::get<Plan>(plan_of(run, own)));
+}
+
+RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,
+                                               std::optional<TimeSensitivity>* sensitivity) {
+  if (sensitivity != nullptr) sensitivity->reset();
+  if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
+  if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
+  if (!run.machine.empty() && name_key(run.machine) != name_key(machine_))
+    return Unpredictable{fmt::format("it was measured on {}", run.machine)};
+  const Study* asked = nullptr;
+  try {
+    asked = &study(run, ideal);
+  } catch (const Error& error) {  // a precision that the machine has not, say
+    return Unpredictable{error.what()};
+  }
+  const Study& own = *asked;
+  const auto plan = plan_of(run, own);
+  if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
+  // The same job with other coefficients: kernels are priced already.
+  const Job job = own.job().with_coefficients(own.completed(coefficients));
+  const Estimator estimator(job);
+  const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
+  // A run that was measured did fit; a memory estimate above the device's does not take its time away.
+  for (const Limit& limit : estimate.limits) {
+    if (limit.kind == Limit::Kind::memory) continue;
+    const Model& model = own.model();
+    return Unpredictable{BrokenLimit{
+        limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
+  }
+  if (sensitivity != nullptr && is_of_steps(run.quantity) && estimate.time.iteration() > Seconds{})
+    *sensitivity = estimator.sensitivity(estimate.plan);
+  return quantity_of(run.quantity, estimate);
+}
+
+}  // namespace ddl

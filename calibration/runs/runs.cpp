@@ -1,0 +1,370 @@
+#include "calibration/runs/runs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/files/bundled_files.hpp"
+#include "calibration/files/file_names.hpp"
+#include "calibration/inputs/plan_degrees.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+/// What a table of runs may have.
+const std::vector<std::string_view>& known_columns() {
+  static const std::vector<std::string_view> columns = [] {
+    std::vector<std::string_view> all{
+        "model",         "dataset",         "strategy",    "gpus",      "gpus_per_node", "batch_per_gpu_or_node",
+        "global_batch",  "degrees",         "micro_batch", "precision", "machine",       "software",
+        "memory_format", "mixed_precision", "set",         "quantity",  "value",         "n_samples_averaged",
+        "source_file",   "notes",           "includes_io", "quality"};
+    for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
+    return all;
+  }();
+  return columns;
+}
+/// What a run may have measured; some of it nobody predicts.
+constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
+                                                            "iter_forward_s",
+                                                            "iter_backward_s",
+                                                            "iter_forward_backward_s",
+                                                            "iter_without_update_s",
+                                                            "iter_comp_s",
+                                                            "iter_comm_s",
+                                                            "iter_total_best_epoch_s",
+                                                            "iter_comm_gradient_allreduce_s",
+                                                            "iter_comm_fb_allgather_s",
+                                                            "iter_comm_fb_allreduce_s",
+                                                            "iter_comm_halo_s",
+                                                            "iter_comp_conv_s",
+                                                            "iter_comp_other_s",
+                                                            "iter_comp_impl_overhead_s",
+                                                            "iter_staging_s",
+                                                            "epoch_s",
+                                                            "epoch_comp_s",
+                                                            "epoch_comm_s",
+                                                            "epoch_forward_s",
+                                                            "epoch_backward_s",
+                                                            "epoch_weight_update_s",
+                                                            "samples_per_s_per_gpu"};
+constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
+
+/// Figures of a run beyond these are slips of writing, and would make of ratios what is no number.
+constexpr double largest_figure = 1'000'000'000'000'000;
+constexpr double smallest_figure = 1 / largest_figure;
+
+std::optional<double> to_number(std::string_view text) {
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// Cells of one row by the name of their column; a column that the file does not have is empty throughout.
+class RowReader {
+ public:
+  RowReader(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
+
+  [[nodiscard]] std::string text(std::string_view name) const {
+    const auto column = table_.find_column(name);
+    return column ? table_.cell(row_, *column) : std::string();
+  }
+  [[nodiscard]] std::string required_text(std::string_view name) const {
+    const std::size_t column = table_.column(name);
+    if (table_.cell(row_, column).empty()) table_.fail(row_, column, fmt::format("a run needs its {}", name));
+    return table_.cell(row_, column);
+  }
+  [[nodiscard]] std::optional<int> count(std::string_view name) const {
+    const auto column = table_.find_column(name);
+    const auto value = column ? table_.positive_integer(row_, *column) : std::nullopt;
+    if (!value) return std::nullopt;
+    if (*value > std::numeric_limits<int>::max()) {
+      table_.fail(row_, *column, fmt::format("{} is too large", quote(text(name))),
+                  fmt::format("column '{}' counts devices", name));
+    }
+    return static_cast<int>(*value);
+  }
+  [[nodiscard]] std::optional<double> positive(std::string_view name) const {
+    const auto column = table_.find_column(name);
+    const auto value = column ? table_.number(row_, *column) : std::nullopt;
+    if (value && *value <= 0) table_.fail(row_, *column, fmt::format("{} must be greater than zero", quote(text(name))));
+    if (value) check_size(*value, *column);
+    return value;
+  }
+  /// Refuses a model that is neither bundled nor a path, and a quantity that nobody measures: slips of writing.
+  void check_names(const MeasuredRun& run) const {
+    const std::string name = run.model.substr(0, run.model.find('@'));
+    static const std::vector<std::string> known = model_names();
+    if (!is_path(name) && std::find(known.begin(), known.end(), name) == known.end()) {
+      try {
+        static_cast<void>(load_model(run.model));  // a family with all of its values
+      } catch (const Error& error) {
+        fail("model", error.what(), error.hint());
+      }
+    }
+    if (std::find(known_quantities.begin(), known_quantities.end(), run.quantity) == known_quantities.end())
+      fail("quantity", fmt::format("no quantity is called {}", quote(run.quantity)),
+           suggest(run.quantity, known_quantities));
+  }
+  [[nodiscard]] double required_value() const {
+    const std::size_t column = table_.column("value");
+    const auto value = table_.number(row_, column);
+    if (!value) table_.fail(row_, column, "a run needs its value");
+    if (*value < 0)
+      table_.fail(row_, column, fmt::format("{} is negative", quote(text("value"))), "no quantity of a run can be");
+    if (*value > 0) check_size(*value, column);
+    return *value;
+  }
+
+  /// Nothing where the cell is empty; an Error where it is none of the names.
+  template <class Parse>
+  [[nodiscard]] auto choice(std::string_view name, std::string_view noun, const Parse& parse, const std::string& known) const
+      -> decltype(parse(name)) {
+    const std::string cell = text(name);
+    if (cell.empty()) return std::nullopt;
+    const auto value = parse(cell);
+    if (!value) fail(name, fmt::format("{} is no {}", quote(cell), noun), known);
+    return value;
+  }
+  /// The value at the place that the cell has among `names`.
+  template <class Enum>
+  [[nodiscard]] std::optional<Enum> place(std::string_view name, std::string_view noun,
+                                          std::span<const std::string_view> names) const {
+    const auto parse = [&](std::string_view cell) -> std::optional<Enum> {
+      const auto found = std::find(names.begin(), names.end(), cell);
+      if (found == names.end()) return std::nullopt;
+      return static_cast<Enum>(found - names.begin());
+    };
+    return choice(name, noun, parse, fmt::format("known: {}", fmt::join(names, ", ")));
+  }
+  /// Degrees of the run's strategy and of so many devices, which they say where the row does not.
+  void read_degrees(MeasuredRun& run) const {
+    run.degrees = text("degrees");
+    if (run.degrees.empty()) return;
+    Plan plan;
+    try {
+      parse_degrees(run.degrees, plan, "in the cell");
+    } catch (const Error& error) {
+      fail("degrees", error.what(), error.hint());
+    }
+    const std::optional<Family> family = parse_family(run.strategy);
+    if (family && (plan.mesh.family() & ~*family) != 0) {
+      fail("degrees",
+           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(run.degrees), family_name(plan.mesh.family()),
+                       run.strategy),
+           "let both say the same; a degree may be 1");
+    }
+    if (!run.gpus) run.gpus = static_cast<int>(plan.mesh.devices());
+    if (*run.gpus != plan.mesh.devices()) {
+      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(run.degrees), plan.mesh.devices(), *run.gpus),
+           "the product of the degrees is the number of devices");
+    }
+  }
+  [[nodiscard]] std::optional<std::int64_t> micro_batch() const {
+    const auto column = table_.find_column("micro_batch");
+    return column ? table_.positive_integer(row_, *column) : std::nullopt;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view name, const std::string& message, const std::string& hint) const {
+    table_.fail(row_, table_.column(name), message, hint);
+  }
+
+  void check_size(double value, std::size_t column) const {
+    if (value >= smallest_figure && value <= largest_figure) return;
+    table_.fail(row_, column,
+                fmt::format("{} is too {}", quote(table_.cell(row_, column)), value < smallest_figure ? "small" : "large"),
+                fmt::format("from {} to {}", smallest_figure, largest_figure));
+  }
+
+  const CsvTable& table_;
+  std::size_t row_;
+};
+
+MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& origin) {
+  const RowReader cells(table, row);
+  MeasuredRun run;
+  run.model = canonical_model_name(cells.required_text("model"));
+  run.dataset = cells.text("dataset");
+  run.strategy = canonical_strategy_name(cells.required_text("strategy"));
+  run.gpus = cells.count("gpus");
+  run.gpus_per_node = cells.count("gpus_per_node");
+  run.batch_per_gpu_or_node = cells.positive("batch_per_gpu_or_node");
+  run.global_batch = cells.positive("global_batch");
+  cells.read_degrees(run);
+  run.micro_batch = cells.micro_batch();
+  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
+  run.machine = cells.text("machine");
+  run.software = cells.text("software");
+  run.memory_format = cells.place<MemoryFormat>("memory_format", "memory format", memory_format_names);
+  run.mixed_precision = cells.place<MixedPrecision>("mixed_precision", "mixed precision", mixed_precision_names);
+  run.set = cells.text("set");
+  for (const PlanChoiceRow& each : plan_choices()) {
+    const auto parse = [&](std::string_view text) { return each.parse(text); };
+    run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
+  }
+  choose_what_follows(run.chosen);
+  // The word is kept by its axis: what it says beside that is kept as well.
+  const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
+  std::optional<int>& zero = run.chosen[PlanChoice::zero];
+  if (!zero && said > 0) zero = said;
+  run.quantity = cells.required_text("quantity");
+  run.value = cells.required_value();
+  run.samples_averaged = cells.positive("n_samples_averaged");
+  run.source_file = cells.text("source_file");
+  run.notes = cells.text("notes");
+  run.includes_io = cells.text("includes_io");
+  run.quality = cells.text("quality");
+  run.origin = fmt::format("{}:{}", origin, table.line(row));
+  cells.check_names(run);
+  return run;
+}
+
+std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& origin) {
+  table.only_columns(known_columns());
+  for (const std::string_view name : required_columns) static_cast<void>(table.column(name));
+  std::vector<MeasuredRun> runs;
+  runs.reserve(table.rows());
+  for (std::size_t row = 0; row < table.rows(); ++row) runs.push_back(read_run(table, row, origin));
+  return runs;
+}
+
+/// The number in a numeric column: set in `number`, which is otherwise unset. Text columns: in `text`.
+struct CellView {
+  std::optional<double> number;
+  std::string_view text;
+  bool is_number = false;
+};
+
+CellView cell_of(const MeasuredRun& run, std::string_view column) {
+  const auto number = [](auto value) {
+    CellView view{.number = {}, .text = {}, .is_number = true};
+    if (value) view.number = static_cast<double>(*value);
+    return view;
+  };
+  const auto text = [](const std::string& value) { return CellView{.number = {}, .text = value}; };
+  if (column == "model") return text(run.model);
+  if (column == "dataset") return text(run.dataset);
+  if (column == "strategy") return text(run.strategy);
+  if (column == "gpus") return number(run.gpus);
+  if (column == "gpus_per_node") return number(run.gpus_per_node);
+  if (column == "batch_per_gpu_or_node") return number(run.batch_per_gpu_or_node);
+  if (column == "global_batch") return number(run.global_batch);
+  if (column == "degrees") return text(run.degrees);
+  if (column == "micro_batch") return number(run.micro_batch);
+  if (column == "precision") return {.number = {}, .text = run.precision ? to_string(*run.precision) : ""};
+  if (column == "machine") return text(run.machine);
+  if (column == "software") return text(run.software);
+  if (column == "set") return text(run.set);
+  if (column == "memory_format") {
+    return {.number = {},
+            .text = run.memory_format ? memory_format_names[static_cast<std::size_t>(*run.memory_format)] : ""};
+  }
+  if (column == "mixed_precision") {
+    return {.number = {},
+            .text = run.mixed_precision ? mixed_precision_names[static_cast<std::size_t>(*run.mixed_precision)] : ""};
+  }
+  for (const PlanChoiceRow& each : plan_choices()) {
+    if (column != each.key) continue;
+    const std::optional<int>& value = run.chosen[each.choice];
+    if (each.first_number) return number(value ? std::optional(*each.first_number + *value) : value);
+    return {.number = {}, .text = value ? each.name(*value) : ""};
+  }
+  if (column == "quantity") return text(run.quantity);
+  if (column == "value") return number(std::optional(run.value));
+  if (column == "n_samples_averaged") return number(run.samples_averaged);
+  if (column == "source_file") return text(run.source_file);
+  if (column == "notes") return text(run.notes);
+  if (column == "includes_io") return text(run.includes_io);
+  return text(run.quality);
+}
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> observation_names() { return names_of(observation_files()); }
+
+std::vector<MeasuredRun> load_runs(const std::string& name_or_path) {
+  if (is_path(name_or_path) || name_or_path.ends_with(".csv")) return read_runs(CsvTable::load(name_or_path), name_or_path);
+  const EmbeddedFile& file = find_bundled(observation_files(), name_or_path, "table of runs", "csv");
+  return parse_runs(std::string(file.content), std::string(file.path));
+}
+
+std::vector<MeasuredRun> parse_runs(std::string text, std::string origin) {
+  return read_runs(CsvTable::parse(std::move(text), origin), origin);
+}
+
+std::string canonical_strategy_name(std::string_view name) {
+  const std::optional<Family> family = parse_family(name);
+  return family ? family_name(*family) : std::string(name);
+}
+
+RunFilter parse_where(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw Error(fmt::format("{} is not of the form column=value,value", quote(text)), "for example quality=A,B");
+  }
+  RunFilter filter{text.substr(0, equals), split_at_commas(std::string_view(text).substr(equals + 1))};
+  check_column(filter.column);
+  const bool is_number = cell_of(MeasuredRun(), filter.column).is_number;
+  for (std::string& value : filter.values) {
+    if (filter.column == "model") value = canonical_model_name(value);
+    if (filter.column == "strategy") value = canonical_strategy_name(value);
+    if (is_number && !value.empty() && !to_number(value)) {
+      throw Error(fmt::format("column '{}' holds numbers, {} is none", filter.column, quote(value)));
+    }
+  }
+  return filter;
+}
+
+bool matches(const MeasuredRun& run, const RunFilter& filter) {
+  const CellView cell = cell_of(run, filter.column);
+  return std::any_of(filter.values.begin(), filter.values.end(), [&](const std::string& value) {
+    return cell.is_number ? cell.number == to_number(value) : cell.text == value;
+  });
+}
+
+void check_column(const std::string& column) {
+  if (std::find(known_columns().begin(), known_columns().end(), column) != known_columns().end()) return;
+  throw Error(fmt::format("no column is named {}", quote(column)), suggest(column, known_columns()));
+}
+
+std::string cell_text(const MeasuredRun& run, const std::string& column) {
+  const CellView cell = cell_of(run, column);
+  if (!cell.is_number) return std::string(cell.text);
+  return cell.number ? fmt::format("{}", *cell.number) : "";
+}
+
+std::vector<MeasuredRun> select_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters) {
+  std::vector<MeasuredRun> selected;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(selected), [&](const MeasuredRun& run) {
+    return std::all_of(filters.begin(), filters.end(), [&](const RunFilter& filter) { return matches(run, filter); });
+  });
+  return selected;
+}
+
+}  // namespace ddl

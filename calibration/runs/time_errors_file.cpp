@@ -1,0 +1,114 @@
+#include "calibration/runs/time_errors_file.hpp"
+
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "calibration/files/bundled_files.hpp"
+#include "core/error.hpp"
+#include "core/file_format.hpp"
+#include "core/yaml_node.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double most_width = 10;  ///< ln of a factor
+
+ErrorWidth read_width(const YamlNode& node) {
+  node.only_keys({"faster", "slower"});
+  return {node.at("faster").number(0, most_width), node.at("slower").number(0, most_width)};
+}
+
+void read_widths(const YamlNode& node, std::span<const std::string_view> names, std::span<ErrorWidth> widths) {
+  node.only_keys(names);
+  for (std::size_t i = 0; i < names.size(); ++i) widths[i] = read_width(node.at(names[i]));
+}
+
+void print_widths(std::string& text, std::string_view key, std::span<const std::string_view> names,
+                  std::span<const ErrorWidth> widths) {
+  text += fmt::format("{}:\n", key);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("  {}: {{faster: {:.3g}, slower: {:.3g}}}\n", names[i], widths[i].faster, widths[i].slower);
+}
+
+}  // namespace
+
+TimeErrorsFile parse_time_errors(const std::string& text, const std::string& origin) {
+  const YamlNode root = YamlNode::parse(text, origin);
+  check_format(root);
+  root.only_keys({"format", "source", "widths", "kernels_rest_on", "exchanges_rest_on", "unexplained", "kinds_together",
+                  "own_of_plan", "learned_scatter", "widened", "ratios", "learned", "coverage"});
+  TimeErrorsFile file;
+  file.source = root.at("source").text();
+  TimeErrors& errors = file.errors;
+  read_widths(root.at("widths"), error_source_names, errors.sources);
+  read_widths(root.at("kernels_rest_on"), price_basis_names, errors.kernel_bases);
+  read_widths(root.at("exchanges_rest_on"), price_basis_names, errors.exchange_bases);
+  read_widths(root.at("unexplained"), model_class_names, errors.classes);
+  errors.kinds_together = root.at("kinds_together").number(0, 1);
+  errors.own_of_plan = root.at("own_of_plan").number(0, 1);
+  errors.learned_scatter = root.at("learned_scatter").number(0, most_width);
+  constexpr int most_runs = std::numeric_limits<int>::max();
+  if (const auto widened = root.find("widened")) file.widened = widened->number(0, 100);
+  if (const auto ratios = root.find("ratios")) {
+    ratios->only_keys({"pairs", "held", "width", "width_of_one"});
+    file.ratios = {static_cast<int>(ratios->at("pairs").integer(0, most_runs)), ratios->at("held").number(0, 1),
+                   ratios->at("width").number(0, most_width), ratios->at("width_of_one").number(0, most_width)};
+  }
+  if (const auto learned = root.find("learned")) {
+    learned->only_keys({"runs", "held"});
+    file.learned_runs = static_cast<int>(learned->at("runs").integer(0, most_runs));
+    file.learned_held = learned->at("held").number(0, 1);
+  }
+  if (const auto coverage = root.find("coverage")) {
+    for (const YamlNode& node : coverage->items()) {
+      node.only_keys({"set", "runs", "held", "held_left_out", "low", "high"});
+      file.coverage.push_back({node.at("set").name(), static_cast<int>(node.at("runs").integer(1, most_runs)),
+                               node.at("held").number(0, 1), node.at("held_left_out").number(0, 1),
+                               TimeInterval{node.at("low").number(0, 1), node.at("high").number(1)}});
+    }
+  }
+  return file;
+}
+
+std::string print_time_errors(const TimeErrorsFile& file) {
+  std::string text = fmt::format(
+      "# ln of the factors within which nine of ten measured times lie, times how much of a step depends on each source\n"
+      "format: 1\nsource: \"{}\"\n",
+      file.source);
+  const TimeErrors& errors = file.errors;
+  print_widths(text, "widths", error_source_names, errors.sources);
+  print_widths(text, "kernels_rest_on", price_basis_names, errors.kernel_bases);
+  print_widths(text, "exchanges_rest_on", price_basis_names, errors.exchange_bases);
+  print_widths(text, "unexplained", model_class_names, errors.classes);
+  text += fmt::format("kinds_together: {:.3g}\nown_of_plan: {:.3g}\nlearned_scatter: {:.3g}\n", errors.kinds_together,
+                      errors.own_of_plan, errors.learned_scatter);
+  text += fmt::format(
+      "widened: {:.3g}\nratios: {{pairs: {}, held: {:.3f}, width: {:.3f}, width_of_one: {:.3f}}}\n"
+      "learned: {{runs: {}, held: {:.3f}}}\n",
+      file.widened, file.ratios.pairs, file.ratios.held, file.ratios.mean_width, file.ratios.mean_single, file.learned_runs,
+      file.learned_held);
+  if (file.coverage.empty()) return text;
+  text += "coverage:\n";
+  for (const SetCoverage& set : file.coverage) {
+    text += fmt::format("  - {{set: {}, runs: {}, held: {:.3f}, held_left_out: {:.3f}, low: {:.3f}, high: {:.3f}}}\n",
+                        set.set, set.runs, set.held, set.held_left_out, set.mean.low, set.mean.high);
+  }
+  return text;
+}
+
+const TimeErrorsFile& bundled_time_errors_file() {
+  static const TimeErrorsFile bundled = [] {
+    for (const EmbeddedFile& file : uncertainty_files()) {
+      if (file.name == "steps") return parse_time_errors(std::string(file.content), std::string(file.path));
+    }
+    throw Error("the program has no file of how wrong its times are");
+  }();
+  return bundled;
+}
+
+const TimeErrors& bundled_time_errors() { return bundled_time_errors_file().errors; }
+
+}  // namespace ddl
