@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "cli/commands/commands.hpp"
-#include "cli/licenses.hpp"
 #include "cli/options/command_line.hpp"
-#include "cli/options/shell_words.hpp"
+#include "cli/options/licenses.hpp"
+#include "cli/report/shell_words.hpp"
 #include "core/device_lost.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"

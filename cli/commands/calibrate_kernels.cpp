@@ -15,9 +15,9 @@
 #include "calibration/kernels/kernel_fit.hpp"
 #include "calibration/kernels/kernel_table.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/row_filters.hpp"
+#include "cli/report/fields.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 

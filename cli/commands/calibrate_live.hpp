@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/network/sweep/sweep.hpp"
-#include "cli/documents/document.hpp"
 #include "cli/options/command_line.hpp"
+#include "cli/report/document.hpp"
 
 namespace ddl {
 

@@ -10,8 +10,8 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"
-#include "cli/documents/steps.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/steps.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 

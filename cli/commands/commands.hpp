@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/options/command_line.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 
 namespace ddl {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
 #include "core/units.hpp"
 #include "model_zoo/dataset.hpp"
 

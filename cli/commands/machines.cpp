@@ -8,9 +8,9 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

@@ -11,10 +11,10 @@
 
 #include "calibration/inputs/machine_draft.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/bundled_name.hpp"

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
-#include "cli/options/shell_words.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"

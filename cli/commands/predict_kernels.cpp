@@ -10,9 +10,9 @@
 #include "calibration/inputs/study.hpp"
 #include "calibration/kernels/kernel_prediction.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
 #include "cli/options/problem_file.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 #include "profiler/profile_comparison.hpp"
 #include "profiler/profile_file.hpp"

@@ -14,9 +14,9 @@
 
 #include "calibration/inputs/split_scaling.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/documents/profile.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/model.hpp"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "core/data_directory.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"

@@ -10,7 +10,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/scaling.hpp"
 #include "cli/documents/study_comparison.hpp"
-#include "cli/interrupt.hpp"
+#include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "model_zoo/model.hpp"
 

@@ -12,7 +12,7 @@
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {

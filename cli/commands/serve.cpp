@@ -10,13 +10,13 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/figures.hpp"
-#include "cli/interrupt.hpp"
+#include "cli/commands/serve/answers.hpp"
+#include "cli/commands/serve/guard.hpp"
+#include "cli/commands/serve/http_server.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
-#include "cli/serve/answers.hpp"
-#include "cli/serve/guard.hpp"
-#include "cli/serve/http_server.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "model_zoo/model.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "calibration/inputs/software_file.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
 
 namespace ddl {
 namespace {

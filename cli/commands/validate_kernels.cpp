@@ -11,10 +11,10 @@
 #include "calibration/kernels/kernel_table.hpp"
 #include "calibration/kernels/kernel_validation.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/row_filters.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
 #include "core/error.hpp"
 
 namespace ddl {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/step/estimate.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/memory_check.hpp"
 

@@ -5,10 +5,10 @@
 
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/options/plan_file.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

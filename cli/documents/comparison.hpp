@@ -6,8 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/documents/document.hpp"
 #include "cli/options/train_tokens.hpp"
+#include "cli/report/document.hpp"
 #include "estimator/explain/comparison.hpp"
 
 namespace ddl {

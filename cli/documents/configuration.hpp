@@ -3,9 +3,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/documents/document.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/train_tokens.hpp"
+#include "cli/report/document.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {

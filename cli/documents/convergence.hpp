@@ -2,7 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 #include "model_zoo/convergence.hpp"
 
 namespace ddl {

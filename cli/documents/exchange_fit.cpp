@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/network/benchmarks/exchange_facts.hpp"
-#include "cli/documents/fields.hpp"
+#include "cli/report/fields.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

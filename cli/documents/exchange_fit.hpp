@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/network/fits/fit.hpp"
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 
 namespace ddl {
 

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/estimate.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 #include "estimator/schedules/schedule.hpp"
 

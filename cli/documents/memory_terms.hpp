@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/step/estimate.hpp"
 

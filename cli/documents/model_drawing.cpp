@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/documents/figures.hpp"
+#include "cli/report/figures.hpp"
 #include "model_zoo/series_parallel.hpp"
 
 namespace ddl {

@@ -11,8 +11,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 

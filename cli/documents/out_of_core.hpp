@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 #include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/memory_check.hpp"
 #include "estimator/step/estimate.hpp"

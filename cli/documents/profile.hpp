@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calibration/inputs/split_scaling.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "profiler/profiling.hpp"
 
 namespace ddl {

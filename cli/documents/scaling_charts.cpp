@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/documents/figures.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
+#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "cli/documents/chart.hpp"
 #include "cli/documents/scaling.hpp"
 #include "cli/documents/study_comparison.hpp"
+#include "cli/report/chart.hpp"
 
 namespace ddl {
 

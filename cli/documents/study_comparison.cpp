@@ -11,11 +11,11 @@
 
 #include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"

@@ -10,7 +10,7 @@
 #include "calibration/inputs/study.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/documents/figures.hpp"
+#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

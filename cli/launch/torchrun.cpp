@@ -6,7 +6,7 @@
 #include "cli/launch/launcher.hpp"
 #include "cli/launch/network_of.hpp"
 #include "cli/launch/scripts.hpp"
-#include "cli/options/shell_words.hpp"
+#include "cli/report/shell_words.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/bundled_name.hpp"
 

@@ -8,9 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/documents/figures.hpp"
-#include "cli/formats/text.hpp"
 #include "cli/manual/manual.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/report/formats/text.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"

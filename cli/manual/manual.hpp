@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options/command_description.hpp"
+#include "cli/manual/command_description.hpp"
 
 namespace ddl {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/command_description.hpp"
+#include "cli/manual/command_description.hpp"
 
 namespace CLI {
 class App;

@@ -11,7 +11,6 @@
 #include <yaml-cpp/emittermanip.h>
 
 #include "calibration/inputs/plan_degrees.hpp"
-#include "cli/documents/estimate.hpp"
 #include "cli/options/congestion.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/inputs/plan_degrees.hpp"
-#include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
+#include "cli/report/fields.hpp"
 #include "core/error.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"

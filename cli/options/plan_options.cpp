@@ -7,11 +7,10 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
-#include "cli/documents/estimate.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/strategies.hpp"
+#include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"

@@ -8,7 +8,7 @@
 #include "cli/options/problem_file.hpp"
 #include "cli/options/split_options.hpp"
 #include "cli/options/study_options.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "estimator/facts/model_facts.hpp"

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/documents/figures.hpp"
 #include "cli/options/option_value.hpp"
+#include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"

@@ -10,7 +10,7 @@
 #include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/option_value.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 #include "core/margin.hpp"
 
 namespace ddl {

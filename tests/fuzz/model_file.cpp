@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "calibration/inputs/machine_reader.hpp"
-#include "cli/documents/figures.hpp"
 #include "cli/documents/model_drawing.hpp"
+#include "cli/report/figures.hpp"
 #include "model_zoo/model.hpp"
 #include "model_zoo/series_parallel.hpp"
 #include "model_zoo/work_depth.hpp"

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "cli/formats/format.hpp"
+#include "cli/report/formats/format.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/fuzz/not_finite.hpp"
 #include "tests/unit/cli/run_command.hpp"

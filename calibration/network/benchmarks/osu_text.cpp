@@ -36,7 +36,7 @@ constexpr std::array benchmarks{
     Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
 };
 
-/// Begins the line by which print_osu (calibration/sweep) says what OSU's format does not.
+/// Begins the line by which print_osu (calibration/network/sweep) says what OSU's format does not.
 constexpr std::string_view own_mark = "ddl-oracle:";
 
 /// `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`, taken apart.

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/formats/csv.hpp"
-#include "cli/formats/text.hpp"
+#include "cli/report/formats/csv.hpp"
+#include "cli/report/formats/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 

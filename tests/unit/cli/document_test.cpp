@@ -1,13 +1,13 @@
 // A report is not bound to the formats that there are: one more is written here, of nothing but a report's document.
 
-#include "cli/documents/document.hpp"
+#include "cli/report/document.hpp"
 
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "cli/formats/format.hpp"
-#include "cli/formats/text.hpp"
+#include "cli/report/formats/format.hpp"
+#include "cli/report/formats/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/documents/fields.hpp"
-#include "cli/documents/figures.hpp"
-#include "cli/formats/csv.hpp"
-#include "cli/formats/text.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/report/formats/csv.hpp"
+#include "cli/report/formats/text.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 

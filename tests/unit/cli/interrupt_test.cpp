@@ -1,4 +1,4 @@
-#include "cli/interrupt.hpp"
+#include "cli/report/interrupt.hpp"
 
 #include <atomic>
 #include <csignal>

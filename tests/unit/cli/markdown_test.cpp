@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "cli/formats/format.hpp"
-#include "cli/options/shell_words.hpp"
+#include "cli/report/formats/format.hpp"
+#include "cli/report/shell_words.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/documents/figures.hpp"
+#include "cli/report/figures.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/formats/csv.hpp"
 #include "cli/options/plan_file.hpp"
+#include "cli/report/formats/csv.hpp"
 #include "core/csv.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,6 @@
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 
-#include "cli/formats/format.hpp"
+#include "cli/report/formats/format.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 
 namespace ddl {
 

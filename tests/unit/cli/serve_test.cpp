@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/serve/guard.hpp"
-#include "cli/serve/http.hpp"
-#include "cli/serve/question.hpp"
+#include "cli/commands/serve/guard.hpp"
+#include "cli/commands/serve/http.hpp"
+#include "cli/commands/serve/question.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/formats/table_layout.hpp"
+#include "cli/report/formats/table_layout.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/documents/figures.hpp"
-#include "cli/formats/page.hpp"
-#include "cli/formats/text.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/report/formats/page.hpp"
+#include "cli/report/formats/text.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -1,0 +1,178 @@
+#include "cli/commands/save_directory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/launch/launcher.hpp"
+#include "cli/options/job_file.hpp"
+#include "cli/report/figures.hpp"
+#include "core/error.hpp"
+#include "core/input_files.hpp"
+#include "core/source_text.hpp"
+#include "core/write_folder.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/packed_sequences.hpp"
+
+namespace ddl {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What --save-dir writes into its folder.
+constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
+/// What the runtimes write into its folder `launch`, and what Python makes of it.
+constexpr std::array<std::string_view, 13> launch_names{
+    "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
+    "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};
+
+/// A word as a shell reads it.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-/@=+,:%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return visible(word + "'");
+}
+
+/// A runtime, and what came of asking it to run the plan.
+struct Started {
+  std::string_view name;
+  LaunchOutcome outcome;
+};
+
+/// Asks every runtime, and adds the files of those that can.
+std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
+  std::vector<Started> all;
+  for (const Launcher& launcher : launchers()) {
+    if (is_packed(study.model())) {
+      all.push_back({launcher.name, CannotLaunch{"its files do not pack documents into sequences"}});
+      continue;
+    }
+    all.push_back({launcher.name, launcher.launch({study, estimate})});
+    if (const auto* launch = std::get_if<Launch>(&all.back().outcome))
+      files.insert(files.end(), launch->files.begin(), launch->files.end());
+  }
+  return all;
+}
+
+/// Throws Error where the folder has something in it that was not saved by this option.
+void refuse_others(const fs::path& folder, const std::string& shown, std::span<const std::string_view> names) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw Error(
+          fmt::format("--overwrite would remove {} from {}, which --save-dir did not write", quote(name), quote(shown)),
+          "move it elsewhere, or name another folder");
+    }
+    if (entry.is_regular_file() && is_input_file(entry.path().string())) {
+      throw Error(fmt::format("--save-dir {} would overwrite {}, which was read", quote(shown), quote(name)),
+                  "name another folder");
+    }
+  }
+}
+
+}  // namespace
+
+void check_save_directory(const SaveDirectory& directory) {
+  const std::string& path = directory.path;
+  std::error_code unknown;
+  const fs::path folder = path;
+  if (!fs::exists(folder, unknown)) {
+    fs::path parent = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
+    if (parent.empty()) parent = ".";
+    if (!fs::is_directory(parent, unknown)) {
+      throw Error(fmt::format("--save-dir {}: there is no folder {}", quote_path(path), quote_path(parent.string())),
+                  "make it first");
+    }
+    if (::access(parent.c_str(), W_OK) != 0) {
+      throw Error(
+          fmt::format("--save-dir {}: the folder {} cannot be written into", quote_path(path), quote_path(parent.string())));
+    }
+    return;
+  }
+  if (!fs::is_directory(folder, unknown)) {
+    throw Error(fmt::format("--save-dir {} is no folder", quote_path(path)), "name a folder that is not there yet");
+  }
+  if (fs::equivalent(folder, ".", unknown)) {
+    throw Error(fmt::format("--save-dir {} is the folder that you are in", quote_path(path)),
+                "name a folder in it that is not there yet");
+  }
+  try {
+    if (fs::is_empty(folder)) return;
+    if (!directory.overwrite) {
+      throw Error(fmt::format("--save-dir {} is there already, and has files in it", quote_path(path)),
+                  "give another name, or replace it with --overwrite");
+    }
+    refuse_others(folder, path, saved_names);
+    if (fs::is_directory(folder / "launch")) refuse_others(folder / "launch", (folder / "launch").string(), launch_names);
+  } catch (const fs::filesystem_error& problem) {
+    throw Error(fmt::format("--save-dir {}: {}", quote_path(path), problem.code().message()));
+  }
+}
+
+Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
+                        const SavedAnswer& answer) {
+  const std::string job = print_job(job_of(study, estimate.plan, directory.path));
+  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path need not be text
+  std::vector<FolderFile> files{
+      {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
+  const std::vector<Started> started = started_by(study, estimate, files);
+  check_save_directory(directory);  // it may have changed while the answer was computed
+  write_folder(directory.path, files);
+
+  const auto path_of = [&](const char* name) { return shell_word((fs::path(directory.path) / name).string()); };
+  Document document;
+  document.section("Saved", fmt::format(" in {}", shell_word(directory.path)));
+  Table table({words("file"), words("what it is")});
+  // Commands stay whole, whatever the width of the page: they are copied.
+  std::vector<std::pair<std::string, std::string>> commands;
+  // The plan names its model; a file of one's own has to be found.
+  const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
+  table.add({"plan.json", "the answer"});
+  commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
+  table.add({"job.yaml", "the first plan as a job"});
+  commands.emplace_back("job.yaml", fmt::format("ddl-oracle check {}", path_of("job.yaml")));
+  table.add({"candidates.csv", "all plans in order, and those that are not possible"});
+  table.add({"report.html", "the answer as a page with drawings"});
+  for (const Started& each : started) {
+    if (const auto* launch = std::get_if<Launch>(&each.outcome)) {
+      table.add({fmt::format("launch/ {}", each.name), "what starts it"});
+      commands.emplace_back(each.name, fmt::format("cd {} && {}", shell_word(directory.path), launch->start));
+    }
+  }
+  document.add(std::move(table));
+  document.section("Commands", " that read them");
+  std::size_t longest = 0;
+  for (const auto& [name, command] : commands) longest = std::max(longest, display_width(name));
+  std::string lines;
+  for (const auto& [name, command] : commands)
+    lines += fmt::format("  {}{}  {}\n", name, std::string(longest - display_width(name), ' '), command);
+  document.add(Verbatim{lines});
+  for (const Started& each : started) {
+    if (const auto* launch = std::get_if<Launch>(&each.outcome)) {
+      for (const std::string& note : launch->notes) document.paragraph(fmt::format("{}: {}", each.name, note));
+    }
+  }
+  bool is_first = true;
+  for (const Started& each : started) {
+    const auto* cannot = std::get_if<CannotLaunch>(&each.outcome);
+    if (cannot == nullptr) continue;
+    if (is_first) document.section("Not written");
+    is_first = false;
+    document.paragraph(fmt::format("{}: {}", each.name, cannot->reason));
+  }
+  return document;
+}
+
+}  // namespace ddl

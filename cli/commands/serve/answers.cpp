@@ -1,0 +1,182 @@
+#include "cli/commands/serve/answers.hpp"
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "cli/commands/commands.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/report/formats/format.hpp"
+#include "cli/report/formats/html.hpp"
+#include "cli/report/formats/html_style.hpp"
+#include "cli/report/interrupt.hpp"
+#include "cli/report/shell_words.hpp"
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::size_t most_kept_bytes = std::size_t{64} << 20U;
+/// Profiles and coefficients of the user's own may change.
+constexpr std::chrono::seconds kept_for{60};
+
+constexpr std::string_view html_type = "text/html; charset=utf-8";
+
+/// A file that an answer can be saved as.
+struct ReportFile {
+  std::string_view path, format, type;
+};
+constexpr std::array report_files{
+    ReportFile{"/report.html", "html", html_type}, ReportFile{"/report.md", "markdown", "text/markdown; charset=utf-8"},
+    ReportFile{"/report.json", "json", "application/json"}, ReportFile{"/report.csv", "csv", "text/csv; charset=utf-8"}};
+
+const ReportFile* report_file_of(std::string_view path) {
+  for (const ReportFile& each : report_files) {
+    if (each.path == path) return &each;
+  }
+  return nullptr;
+}
+
+bool is_question(std::string_view path) { return path == "/" || path == "/answer" || report_file_of(path) != nullptr; }
+
+/// Answers as `ddl-oracle recommend` does, and hands the report on while all that it refers to lives.
+template <class Take>
+auto recommended(const PageQuestion& question, const Take& take) {
+  CommandLine command_line("", "ddl-oracle");
+  Request request;
+  add_recommend(command_line.program(), request);
+  AskedWords asked = words_of(question);
+  std::vector<std::string> typed = asked.words;
+  typed.insert(typed.begin(), "ddl-oracle");
+  static_cast<void>(command_line.parse(std::move(asked.words)));
+  Report report = request.run();
+  report.command = shell_words(typed);
+  report.warnings.insert(report.warnings.begin(), asked.notes.begin(), asked.notes.end());
+  return take(report);
+}
+
+/// What a question is answered with where it cannot be, whatever the reason.
+template <class Ask, class Fail>
+auto answer_or(const Ask& ask, const Fail& fail) {
+  try {
+    return ask();
+  } catch (const Error& error) {
+    return fail(error.what(), error.hint());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory", "the question is too large for the memory of this machine");
+  } catch (const std::exception& error) {
+    return fail(std::string("this should not happen: ") + error.what(), "please report it with the link that did it");
+  }
+}
+
+}  // namespace
+
+Answers::Answers(OfferedFiles files, KnownHosts hosts, double seconds)
+    : files_(std::move(files)), hosts_(std::move(hosts)), seconds_(seconds) {}
+
+std::string Answers::key_of(const PageQuestion& question) const {
+  std::string key = question.query();
+  for (const auto& files : {files_.models, files_.machines}) {
+    for (const std::string& file : files) {
+      struct stat status {};
+      const bool is_there = ::stat(file.c_str(), &status) == 0;
+      key += is_there ? fmt::format(" {}.{}.{}", status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size) : " -";
+    }
+  }
+  return key;
+}
+
+std::shared_ptr<const PageAnswer> Answers::kept(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  for (auto each = kept_.begin(); each != kept_.end(); ++each) {
+    if (each->key != key) continue;
+    if (Clock::now() - each->since > kept_for) {
+      kept_bytes_ -= each->answer->main.size();
+      kept_.erase(each);
+      return nullptr;
+    }
+    kept_.splice(kept_.begin(), kept_, each);
+    return kept_.front().answer;
+  }
+  return nullptr;
+}
+
+void Answers::keep(const std::string& key, std::shared_ptr<const PageAnswer> answer) {
+  const std::lock_guard lock(mutex_);
+  kept_bytes_ += answer->main.size();
+  kept_.push_front({key, std::move(answer), Clock::now()});
+  while (kept_bytes_ > most_kept_bytes || kept_.size() > 256) {
+    kept_bytes_ -= kept_.back().answer->main.size();
+    kept_.pop_back();
+  }
+}
+
+HttpAnswer Answers::shown(const HttpRequest& request, const PageQuestion& question, const PageAnswer& answer) {
+  ++answered_;
+  return guarded(
+      {200, std::string(html_type), request.path == "/answer" ? answer.main : page_text(question, answer, files_), {}});
+}
+
+std::optional<HttpAnswer> Answers::at_once(const HttpRequest& request) {
+  if (std::optional<HttpAnswer> refusal = refusal_of(request, hosts_)) return guarded(std::move(*refusal));
+  if (request.path == "/style.css")
+    return guarded({200, "text/css; charset=utf-8", std::string(html_style) + std::string(page_style), {}});
+  if (request.path == "/script.js")
+    return guarded({200, "text/javascript; charset=utf-8", std::string(html_script) + std::string(page_script), {}});
+  if (request.path == "/favicon.ico") return guarded({204, "", "", {}});
+  if (!is_question(request.path))
+    return guarded({404, "text/plain; charset=utf-8", "there is no such page: the page is /\n", {}});
+  try {
+    const PageQuestion question = question_of(request.query, files_);
+    if (report_file_of(request.path) != nullptr) return std::nullopt;
+    const std::shared_ptr<const PageAnswer> known = kept(key_of(question));
+    if (known == nullptr) return std::nullopt;
+    return shown(request, question, *known);
+  } catch (const Error& error) {
+    if (report_file_of(request.path) != nullptr)
+      return guarded(
+          {422, "text/plain; charset=utf-8", fmt::format("error: {}\nhint: {}\n", error.what(), error.hint()), {}});
+    return shown(request, question_of("model=", files_), problem_of(error.what(), error.hint()));
+  }
+}
+
+HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& given_up) {
+  const TimeLimit limit(seconds_, &given_up);
+  const PageQuestion question = question_of(request.query, files_);
+  if (const ReportFile* const file = report_file_of(request.path)) {
+    return answer_or(
+        [&] {
+          HttpAnswer answer{200, std::string(file->type), {}, {}};
+          answer.body = recommended(
+              question, [&](const Report& report) { return format_named(file->format).write(report, Style(false)); });
+          answer.headers.emplace_back("Content-Disposition",
+                                      fmt::format("attachment; filename=\"{}\"", file->path.substr(1)));
+          ++answered_;
+          return guarded(std::move(answer));
+        },
+        [&](const std::string& what, const std::string& hint) {
+          return guarded({422, "text/plain; charset=utf-8", fmt::format("error: {}\nhint: {}\n", what, hint), {}});
+        });
+  }
+  const std::string key = key_of(question);
+  bool whole = true;
+  const auto answer = std::make_shared<const PageAnswer>(answer_or(
+      [&] {
+        return recommended(question, [&](const Report& report) {
+          whole = report.status != ExitStatus::interrupted && !Interrupt::asked();
+          HtmlContent content = html_content(report);
+          std::vector<std::string> notes = report.warnings;
+          for (const Error& error : report.errors) notes.emplace_back(error.what());
+          if (!whole) notes.push_back(fmt::format("the search was ended after {:g} s", seconds_));
+          return with_notes({std::move(content.title), std::move(content.main)}, notes);
+        });
+      },
+      [&](const std::string& what, const std::string& hint) { return problem_of(what, hint); }));
+  if (whole) keep(key, answer);
+  return shown(request, question, *answer);
+}
+
+}  // namespace ddl

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands/serve/question.hpp"
+
+namespace ddl {
+
+/// What the page shows below its controls.
+struct PageAnswer {
+  std::string title;  ///< of the page, as plain text
+  std::string main;   ///< HTML
+};
+
+/// What cannot be answered, and what to do about it.
+[[nodiscard]] PageAnswer problem_of(std::string_view what, std::string_view hint);
+/// Puts notes above an answer, each a sentence in plain text.
+[[nodiscard]] PageAnswer with_notes(PageAnswer answer, const std::vector<std::string>& notes);
+
+/// The page with its controls set to a question, and the answer to it.
+[[nodiscard]] std::string page_text(const PageQuestion& question, const PageAnswer& answer, const OfferedFiles& files);
+
+extern const std::string_view page_style;   ///< beside html_style
+extern const std::string_view page_script;  ///< behind html_script
+
+}  // namespace ddl

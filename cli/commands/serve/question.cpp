@@ -1,0 +1,137 @@
+#include "cli/commands/serve/question.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/software_file.hpp"
+#include "cli/commands/serve/http.hpp"
+#include "cli/options/option_value.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::size_t max_link_value = 256;
+
+/// Names of the bundled, and of files those that are offered.
+void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
+  // A file may have a comma in its name.
+  if (std::find(offered.begin(), offered.end(), value) != offered.end()) return;
+  for (const std::string& each : comma_separated(value)) {
+    const std::string name = each.substr(0, each.find('@'));
+    if (std::find(offered.begin(), offered.end(), name) != offered.end()) continue;
+    const bool is_plain = std::all_of(each.begin(), each.end(), [](char letter) {
+      return letter > ' ' && letter < 0x7f && letter != '/' && letter != '\\';
+    });
+    if (is_path(name) || !is_plain || name.ends_with(".json") || name.ends_with(".onnx"))
+      throw Error(fmt::format("{} {} is no bundled name, and the page reads no files", key, quote(each)),
+                  key == "model" || key == "machine" ? fmt::format("start the server with --{} FILE to offer a file", key)
+                                                     : "choose one of those that are offered");
+  }
+}
+
+}  // namespace
+
+const std::vector<Control>& controls() {
+  using Kind = Control::Kind;
+  static const std::vector<Control> all{
+      {"model", "--model", "Model", "llama3-8b", "llama3-8b", Kind::name},
+      {"machine", "--machine", "Machine", "dgx-h100", "", Kind::choice},
+      {"gpus", "--gpus", "GPUs", "64", "64, or 8..1024"},
+      {"batch", "--batch", "Global batch", "", "usual"},
+      {"seq", "--seq", "Sequence length", "", "the model’s"},
+      {"precision", "--precision", "Precision", "", "", Kind::choice},
+      {"software", "--software", "Software", "", "", Kind::choice},
+  };
+  return all;
+}
+
+std::vector<std::string> offers_of(const Control& control, const OfferedFiles& files) {
+  std::vector<std::string> offers;
+  const auto add = [&](const auto& names) { offers.insert(offers.end(), names.begin(), names.end()); };
+  if (control.key == "model") {
+    add(files.models);
+    add(model_names());
+  } else if (control.key == "machine") {
+    add(files.machines);
+    add(machine_names());
+  } else if (control.key == "precision") {
+    add(precision_names());
+  } else if (control.key == "software") {
+    add(software_names());
+  }
+  return offers;
+}
+
+std::string PageQuestion::value_of(std::string_view key) const {
+  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& each) { return each.first == key; });
+  return found == values.end() ? std::string() : found->second;
+}
+
+std::string PageQuestion::query() const {
+  std::string query;
+  for (const auto& [key, value] : values)
+    query += fmt::format("{}{}={}", query.empty() ? "" : "&", key, encoded_query_value(value));
+  return query;
+}
+
+PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
+  std::vector<std::pair<std::string, std::string>> said = decoded_query(query);
+  std::vector<std::string> keys;
+  for (const Control& each : controls()) keys.emplace_back(each.key);
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    auto& [key, value] = said[i];
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw Error(fmt::format("the page asks for nothing called {}", quote(key)), suggest(key, keys));
+    for (std::size_t j = 0; j < i; ++j) {
+      if (said[j].first == key) throw Error(fmt::format("{} stands in the question twice", key), "leave one of them out");
+    }
+    if (value.size() > max_link_value)
+      throw Error(fmt::format("{} has {} letters", key, value.size()), fmt::format("write at most {}", max_link_value));
+    value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
+    while (value.ends_with(' ')) value.pop_back();
+    if (key == "model" || key == "machine" || key == "software")
+      refuse_files(key, value,
+                   key == "model"     ? files.models
+                   : key == "machine" ? files.machines
+                                      : std::vector<std::string>{});
+  }
+  PageQuestion question;
+  for (const Control& each : controls()) {
+    const auto found = std::find_if(said.begin(), said.end(), [&](const auto& pair) { return pair.first == each.key; });
+    const std::string value = found != said.end() ? found->second : said.empty() ? std::string(each.initial) : std::string();
+    if (!value.empty()) question.values.emplace_back(each.key, value);
+  }
+  return question;
+}
+
+AskedWords words_of(const PageQuestion& question) {
+  AskedWords asked{{"recommend"}, {}};
+  for (const Control& each : controls()) {
+    const std::string value = question.value_of(each.key);
+    if (value.empty()) continue;
+    if (each.key == "seq") {
+      // The length of another model's sequences stays in the page when an image model is chosen.
+      const std::string model = question.value_of("model");
+      try {
+        if (!model.empty() && model.find(',') == std::string::npos && load_model(model).sequence_length == 0) {
+          asked.notes.push_back(fmt::format("{} has no sequences: their length is left out", model));
+          continue;
+        }
+      } catch (const Error&) {
+        // The command says what is wrong with the model.
+      }
+    }
+    // In one word, so that a value that begins with a dash is no option.
+    asked.words.push_back(fmt::format("{}={}", each.option, value));
+  }
+  return asked;
+}
+
+}  // namespace ddl

@@ -1,7 +1,0 @@
-#include "cli/formats/format.hpp"
-
-namespace ddl {
-
-std::string yaml_format(const Report& report, const Style& /*style*/) { return report.yaml(); }
-
-}  // namespace ddl

@@ -1,0 +1,46 @@
+#include "cli/report/formats/csv.hpp"
+
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/report/formats/format.hpp"
+#include "core/csv.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string cell_text(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return visible_lines(value.get<std::string>());
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> elements;
+  for (const Json& element : value) elements.push_back(cell_text(element));
+  return fmt::format("{}", fmt::join(elements, " "));
+}
+
+}  // namespace
+
+std::string csv_of(const Json& objects) {
+  std::string out;
+  const auto add_row = [&](const Json& object, auto cell) {
+    std::vector<std::string> cells;
+    for (const auto& [key, value] : object.items()) cells.push_back(csv_cell(cell(key, value)));
+    out += fmt::format("{}\n", fmt::join(cells, ","));
+  };
+  if (!objects.empty()) add_row(objects.front(), [](const std::string& key, const Json&) { return key; });
+  for (const Json& object : objects) add_row(object, [](const std::string&, const Json& value) { return cell_text(value); });
+  return out;
+}
+
+std::string csv_format(const Report& report, const Style& /*style*/) {
+  const Json rows = report.rows();
+  return rows.is_string() ? rows.get<std::string>() : csv_of(rows);
+}
+
+}  // namespace ddl

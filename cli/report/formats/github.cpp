@@ -1,0 +1,42 @@
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/report/formats/format.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+/// A command is one line. In what stands before its `::`, colons and commas have a meaning, too.
+std::string escaped(std::string_view text, bool is_property) {
+  std::string out;
+  for (const char c : text) {
+    const bool special = c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
+    if (special) {
+      out += fmt::format("%{:02X}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// By FileVerdict::Level.
+constexpr std::array<std::string_view, 4> kinds{"notice", "warning", "error", "error"};
+
+}  // namespace
+
+/// An annotation for each file, as a workflow command of GitHub [docs.github.com, "Workflow commands for GitHub Actions"].
+std::string github_format(const Report& report, const Style& /*style*/) {
+  std::string out;
+  for (const FileVerdict& each : report.verdicts) {
+    out += fmt::format("::{} file={},line={},col={},title={}::{}\n", kinds[static_cast<std::size_t>(each.level)],
+                       escaped(visible(each.file), true), each.line, each.column, escaped(visible(each.title), true),
+                       escaped(visible_lines(each.message), false));
+  }
+  return out;
+}
+
+}  // namespace ddl

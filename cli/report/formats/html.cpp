@@ -1,0 +1,233 @@
+#include "cli/report/formats/html.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/report/formats/format.hpp"
+#include "cli/report/formats/html_chart.hpp"
+#include "cli/report/formats/html_style.hpp"
+#include "core/version.hpp"
+
+namespace ddl {
+namespace {
+
+/// By the words of a verdict.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> verdict_classes{
+    {{"DOES-NOT-FIT", "bad"}, {"AT-RISK", "risk"}, {"FITS", "fits"}}};
+
+/// A text in which a verdict stands out, if it has one at its begin or end, or behind a colon.
+std::string with_verdict(std::string_view text) {
+  for (const auto& [verdict, name] : verdict_classes) {
+    const std::size_t at = text.rfind(verdict);
+    if (at == std::string_view::npos) continue;
+    const std::size_t end = at + verdict.size();
+    const bool begins = at == 0 || text[at - 1] == ' ';
+    const bool ends = end == text.size() || text[end] == ',' || text[end] == ' ';
+    if (!begins || !ends) continue;
+    return fmt::format("{}<span class=\"verdict {}\">{}</span>{}", html_text(text.substr(0, at)), name, verdict,
+                       html_text(text.substr(end)));
+  }
+  return html_text(text);
+}
+
+/// Appends the blocks of a document, one after the other.
+class HtmlWriter {
+ public:
+  void operator()(const Section& section) {
+    end_list();
+    if (section.heading.empty()) return;
+    end_section();
+    heading_ = section.heading;
+    ++sections_;
+    in_section_ = true;
+    out_ += fmt::format("<section aria-labelledby=\"s{0}\">\n<h2 id=\"s{0}\">{1}<small>{2}</small></h2>\n", sections_,
+                        html_text(section.heading), html_text(section.aside));
+  }
+
+  void operator()(const Line& line) {
+    // What begins with strong words is an answer.
+    const bool is_answer = line.indent == 0 && !line.spans.empty() && line.spans.front().strong;
+    const bool is_item = line.indent > 0;
+    if (!is_item) end_list();
+    if (is_item && !in_list_) out_ += "<ul>\n";
+    in_list_ = is_item;
+    std::string text;
+    for (const Span& span : line.spans)
+      text += span.strong ? "<b>" + with_verdict(span.text) + "</b>"
+              : is_answer ? with_verdict(span.text)
+                          : html_text(span.text);
+    out_ += is_item     ? "<li>" + text + "</li>\n"
+            : is_answer ? "<p class=\"answer\">" + text + "</p>\n"
+                        : "<p>" + text + "</p>\n";
+  }
+
+  void operator()(const Table& table) {
+    end_list();
+    const std::string name = heading_.empty() ? "figures" : heading_;
+    out_ += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",
+                        html_text(fmt::format("{}, table {}", name, ++tables_)));
+    for (const Column& column : table.columns) {
+      out_ +=
+          fmt::format("<th scope=\"col\"{}>{}</th>", column.has_figures ? " class=\"f\"" : "", html_text(column.heading));
+    }
+    out_ += "</tr></thead>\n<tbody>\n";
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      const auto& row = table.rows[r];
+      out_ += "<tr>";
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        if (table.bars && table.bars->column == c) {
+          out_ += "<td>" + drawn_shares(*table.bars, r, row[c]) + "</td>";
+          continue;
+        }
+        out_ += fmt::format("<td{}>{}</td>", class_of_cell(table.columns[c], row[c]), cell(row[c]));
+      }
+      out_ += "</tr>\n";
+    }
+    out_ += "</tbody>\n</table></div>\n";
+    if (table.bars) out_ += legend_of_shares(*table.bars);
+    for (const std::string& below : {table.legend, table.left_out}) {
+      if (!below.empty()) out_ += "<p class=\"note\">" + html_text(below) + "</p>\n";
+    }
+  }
+
+  void operator()(const Verbatim& verbatim) {
+    end_list();
+    out_ += "<pre class=\"drawn\">" + lines(verbatim.text) + "</pre>\n";
+  }
+
+  void operator()(const Chart& chart) {
+    end_list();
+    out_ += html_chart(chart, fmt::format("c{}", ++charts_));
+  }
+
+  void reproduce(const std::string& command, std::string_view note) {
+    (*this)(Section{"How to reproduce it", ""});
+    out_ += "<pre>" + lines(command) + "</pre>\n";
+    out_ += fmt::format("<p class=\"note\">ddl-oracle {}, commit {}.{}{}</p>\n", html_text(version()), html_text(commit()),
+                        note.empty() ? "" : " ", html_text(note));
+  }
+
+  [[nodiscard]] std::string take() && {
+    end_list();
+    end_section();
+    return std::move(out_);
+  }
+
+ private:
+  /// Short texts are not broken, so that rows stay low.
+  [[nodiscard]] static std::string_view class_of_cell(const Column& column, const std::string& text) {
+    constexpr std::size_t longest_in_one_line = 60;
+    return column.has_figures ? " class=\"f\"" : text.size() <= longest_in_one_line ? " class=\"n\"" : " class=\"w\"";
+  }
+
+  [[nodiscard]] static std::string cell(const std::string& text) {
+    const auto* const known =
+        std::find_if(verdict_classes.begin(), verdict_classes.end(), [&](const auto& each) { return each.first == text; });
+    return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
+  }
+
+  /// The tones of the pieces: what fills most of a bar is blue, what is lost of it grey.
+  [[nodiscard]] static std::string_view tone_of_piece(std::size_t piece, std::size_t pieces) {
+    constexpr std::array<std::string_view, 4> tones{"t1", "t4", "t8", "t6"};
+    return piece + 1 == pieces ? tones[2] : tones[std::min(piece, tones.size() - 1)];
+  }
+
+  /// A bar of one row, which says in words what it shows.
+  [[nodiscard]] std::string drawn_shares(const Bars& bars, std::size_t row, const std::string& words) {
+    const std::string id = fmt::format("b{}", ++bars_);
+    std::string out = fmt::format(
+        "<svg class=\"share\" role=\"img\" aria-labelledby=\"{0}\" width=\"96\" height=\"12\" viewBox=\"0 0 100 12\" "
+        "preserveAspectRatio=\"none\"><title id=\"{0}\">{1}</title>",
+        id, html_text(words));
+    double from = 0;
+    for (std::size_t i = 0; i < bars.shares[row].size(); ++i) {
+      const double width = std::clamp(bars.shares[row][i] * 100, 0.0, 100 - from);
+      out += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" width=\"{:.2f}\" height=\"12\"/>",
+                         tone_of_piece(i, bars.pieces.size()), from, width);
+      from += width;
+    }
+    return out + "</svg>";
+  }
+
+  [[nodiscard]] static std::string legend_of_shares(const Bars& bars) {
+    std::string out = "<ul class=\"legend\">";
+    for (std::size_t i = 0; i < bars.pieces.size(); ++i) {
+      out += fmt::format(
+          "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" "
+          "height=\"12\"/></svg> {}</li>",
+          tone_of_piece(i, bars.pieces.size()), html_text(bars.pieces[i]));
+    }
+    return out + "</ul>\n";
+  }
+
+  [[nodiscard]] static std::string lines(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      out += html_text(text.substr(0, end)) + (end < text.size() ? "\n" : "");
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+  }
+
+  void end_list() {
+    if (in_list_) out_ += "</ul>\n";
+    in_list_ = false;
+  }
+  void end_section() {
+    if (in_section_) out_ += "</section>\n";
+    in_section_ = false;
+  }
+
+  bool in_list_ = false, in_section_ = false;
+  int sections_ = 0, tables_ = 0, charts_ = 0, bars_ = 0;
+  std::string heading_, out_;
+};
+
+/// `ddl-oracle recommend`
+std::string command_name(std::string_view command) {
+  const std::size_t first = command.find(' ');
+  if (first == std::string_view::npos) return "ddl-oracle";
+  return std::string(command.substr(0, command.find(' ', first + 1)));
+}
+
+std::string title_of(const Document& document) {
+  for (const Block& block : document.blocks) {
+    const auto* const line = std::get_if<Line>(&block);
+    if (line == nullptr || line->spans.empty()) continue;
+    std::string title;
+    for (const Span& span : line->spans) title += span.text;
+    return title;
+  }
+  return "ddl-oracle";
+}
+
+}  // namespace
+
+HtmlContent html_content(const Report& report, std::string_view note) {
+  Document document = report.page ? report.page() : report.document;
+  document.append(errors_document(report));
+  HtmlWriter writer;
+  for (const Block& block : document.blocks) std::visit(writer, block);
+  if (!report.command.empty()) writer.reproduce(report.command, note);
+  return {title_of(document), std::move(writer).take()};
+}
+
+/// One file that loads nothing: the policy in its head forbids it.
+std::string html_format(const Report& report, const Style& /*style*/) {
+  const HtmlContent content = html_content(report, "This page loads nothing else.");
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
+      "</head>\n<body>\n<header><h1>{}</h1></header>\n<main>\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
+      html_text(content.title), html_style, html_text(command_name(report.command)), content.main, html_script);
+}
+
+}  // namespace ddl

@@ -1,0 +1,59 @@
+#include "cli/report/interrupt.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+
+namespace ddl {
+namespace {
+
+std::atomic<int> signals = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a handler of signals may use it");
+std::atomic<int> living = 0;
+
+using Clock = std::chrono::steady_clock;
+struct OwnDeadline {
+  bool set = false;
+  Clock::time_point end;
+  const std::atomic<bool>* given_up = nullptr;
+};
+thread_local OwnDeadline limit;
+
+extern "C" void note_signal(int signal) {
+  signals = signals + 1;
+  // The default, from now on: the program may be in a kernel that takes minutes.
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+Interrupt::Interrupt() {
+  if (living++ > 0) return;
+  signals = 0;
+  std::signal(SIGINT, note_signal);
+  std::signal(SIGTERM, note_signal);
+}
+
+Interrupt::~Interrupt() {
+  if (--living > 0) return;
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+bool Interrupt::asked() {
+  if (signals > 0) return true;
+  return limit.set && ((limit.given_up != nullptr && *limit.given_up) || Clock::now() >= limit.end);
+}
+
+void Interrupt::ask() { signals = signals + 1; }
+
+TimeLimit::TimeLimit(double seconds, const std::atomic<bool>* given_up) {
+  limit = {true, Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)),
+           given_up};
+}
+
+TimeLimit::~TimeLimit() { limit = {}; }
+
+bool TimeLimit::is_set() { return limit.set; }
+
+}  // namespace ddl

@@ -1,0 +1,75 @@
+#include "cli/report/progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/report/interrupt.hpp"
+
+namespace ddl {
+namespace {
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  if (whole >= 60) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} s", whole);
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  constexpr std::size_t usual = 80;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+}
+
+}  // namespace
+
+std::string progress_line(std::size_t done, std::size_t skipped, std::size_t items, double elapsed_seconds,
+                          std::string_view what, std::size_t columns) {
+  constexpr std::size_t width = 20;
+  done = std::min(done, items);
+  const double share = items > 0 ? static_cast<double>(done) / static_cast<double>(items) : 1;
+  const auto filled = static_cast<std::size_t>(share * width);
+  std::string line = fmt::format("[{}{}] {:3.0f} %  {}/{}", std::string(filled, '#'), std::string(width - filled, '-'),
+                                 std::floor(share * 100), done, items);
+  if (const std::size_t timed = done - std::min(done, skipped); timed > 0) {
+    const double left = elapsed_seconds / static_cast<double>(timed) * static_cast<double>(items - done);
+    line += fmt::format("  {} left", duration_text(left));
+  }
+  line += fmt::format("  {}", what);
+  if (line.size() > columns) line.resize(columns);
+  return line;
+}
+
+Progress::Progress(std::size_t items) : items_(items), on_terminal_(!TimeLimit::is_set() && isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (on_terminal_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::show(std::size_t done, std::size_t skipped, std::string_view what) {
+  if (!on_terminal_) return;
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  std::fputs(fmt::format("\r\033[K{}", progress_line(done, skipped, items_, elapsed, what, terminal_columns() - 1)).c_str(),
+             stderr);
+  std::fflush(stderr);
+}
+
+void LateProgress::show(std::size_t done, std::size_t items) {
+  const Clock::time_point now = Clock::now();
+  if (now - start_ <= std::chrono::seconds(1) || now - shown_ <= std::chrono::milliseconds(100)) return;
+  if (!progress_ || items != items_) {
+    progress_.emplace(items);
+    items_ = items;
+    done_before_ = done;
+  }
+  progress_->show(done, done_before_, what_);
+  shown_ = now;
+}
+
+}  // namespace ddl

@@ -1,0 +1,25 @@
+#include "cli/report/steps.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/report/figures.hpp"
+#include "core/error.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+NamedStep named_step(const Estimator& estimator, const Plan& plan) {
+  const std::string name = fmt::format("{}: {} ({})", estimator.job().facts.model->name, family_name(plan.mesh.family()),
+                                       degrees_text(plan.mesh));
+  std::optional<StepTimeline> timeline = estimator.step_timeline(plan);
+  if (timeline) return {name, *std::move(timeline)};
+  if (estimator.estimate(plan).time.iteration().value() <= 0) {
+    throw Error(fmt::format("the plan of {} has no step: it is not possible", name), "write --format text, which says why");
+  }
+  throw Error(fmt::format("the step of {} has more than {} slots", name, with_thousands(most_drawn_slots)),
+              "draw one of fewer micro-batches: --micro-batches N");
+}
+
+}  // namespace ddl
