@@ -16,7 +16,7 @@
 #include "core/device_lost.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
-#include "profiler/backends.hpp"
+#include "profiler/backends/backends.hpp"
 
 namespace ddl {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

@@ -24,8 +24,9 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
-#include "model_zoo/bundled_name.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {

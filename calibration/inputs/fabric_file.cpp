@@ -16,7 +16,7 @@ namespace ddl {
 namespace {
 
 /// More than this is a slip of the keyboard.
-constexpr double largest_factor = 100;
+constexpr double largest_fabric_factor = 100;
 constexpr double largest_doubt = 1000;
 constexpr int most_clusters = 1'000'000;
 
@@ -38,7 +38,7 @@ Fabric parse_fabric(const YamlNode& root) {
   habits.clusters = static_cast<int>(root.at("clusters").integer(1, most_clusters));
   fabric.step = root.at("step").seconds(true, plausible_latency);
   habits.call = root.at("call").seconds(true, plausible_latency);
-  const auto factor = [&](const char* key) { return root.at(key).number(0, largest_factor); };
+  const auto factor = [&](const char* key) { return root.at(key).number(0, largest_fabric_factor); };
   habits.tree_level = factor("tree_level");
   habits.tree_inside = factor("tree_inside");
   habits.message = factor("message");

@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {

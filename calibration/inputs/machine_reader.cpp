@@ -27,7 +27,7 @@
 #include "core/yaml_node.hpp"
 #include "estimator/exchanges/group.hpp"
 #include "estimator/exchanges/topology/network.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {

@@ -19,8 +19,9 @@
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "profiler/backends.hpp"
-#include "profiler/sequence.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "profiler/backends/backends.hpp"
+#include "profiler/measurement/sequence.hpp"
 
 namespace ddl {
 namespace {

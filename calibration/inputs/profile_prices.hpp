@@ -7,8 +7,8 @@
 
 #include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/measured_kernels.hpp"
-#include "model_zoo/model.hpp"
-#include "profiler/profile_file.hpp"
+#include "model_zoo/network/model.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 

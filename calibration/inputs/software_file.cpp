@@ -17,7 +17,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {

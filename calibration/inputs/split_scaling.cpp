@@ -10,7 +10,7 @@
 
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/strategies/spatial.hpp"
-#include "profiler/sequence.hpp"
+#include "profiler/measurement/sequence.hpp"
 
 namespace ddl {
 namespace {

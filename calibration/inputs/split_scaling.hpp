@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "model_zoo/model.hpp"
-#include "profiler/profile_file.hpp"
+#include "model_zoo/network/model.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 

@@ -16,8 +16,9 @@
 #include "calibration/network/fits/fitted_links.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "model_zoo/bundled_name.hpp"
-#include "model_zoo/packed_sequences.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
 namespace {

@@ -10,8 +10,8 @@
 #include "calibration/inputs/software_file.hpp"
 #include "core/margin.hpp"
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/dataset.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/dataset.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

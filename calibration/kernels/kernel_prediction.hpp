@@ -13,7 +13,7 @@
 #include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/provenance.hpp"
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 
 namespace ddl {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "model_zoo/operation.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/operations/operation.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -15,8 +15,8 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "estimator/kernels/kernel_form.hpp"
-#include "model_zoo/problem.hpp"
-#include "profiler/profile_file.hpp"
+#include "model_zoo/network/problem.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 namespace {

@@ -11,7 +11,8 @@
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "core/error.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
 namespace {

@@ -19,8 +19,9 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
-#include "model_zoo/bundled_name.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/inputs/assumptions.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {

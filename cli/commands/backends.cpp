@@ -1,4 +1,4 @@
-#include "profiler/backends.hpp"
+#include "profiler/backends/backends.hpp"
 
 #include <memory>
 #include <optional>

@@ -34,9 +34,9 @@
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
-#include "model_zoo/problem.hpp"
-#include "profiler/backends.hpp"
-#include "profiler/rank.hpp"
+#include "model_zoo/network/problem.hpp"
+#include "profiler/backends/backends.hpp"
+#include "profiler/measurement/rank.hpp"
 
 namespace ddl {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "core/units.hpp"
-#include "model_zoo/dataset.hpp"
+#include "model_zoo/files/dataset.hpp"
 
 namespace ddl {
 namespace {

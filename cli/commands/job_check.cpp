@@ -18,9 +18,10 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
-#include "model_zoo/dataset.hpp"
-#include "model_zoo/model.hpp"
-#include "model_zoo/packed_sequences.hpp"
+#include "model_zoo/files/dataset.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
 namespace {

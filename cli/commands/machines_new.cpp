@@ -17,7 +17,7 @@
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {

@@ -20,9 +20,10 @@
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
 #include "estimator/search/granularity.hpp"
-#include "model_zoo/input_gradient.hpp"
-#include "model_zoo/model.hpp"
-#include "model_zoo/work_depth.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/input_gradient.hpp"
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/network/work_depth.hpp"
 
 namespace ddl {
 namespace {

@@ -13,8 +13,9 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/importers/import_model.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

@@ -27,8 +27,9 @@
 #include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "profiler/backends.hpp"
-#include "profiler/shard.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "profiler/backends/backends.hpp"
+#include "profiler/profiles/shard.hpp"
 
 namespace ddl {
 namespace {

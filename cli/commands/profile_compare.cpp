@@ -15,8 +15,8 @@
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
-#include "profiler/profile_comparison.hpp"
-#include "profiler/profile_file.hpp"
+#include "profiler/profiles/profile_comparison.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 namespace {

@@ -14,7 +14,8 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "profiler/importers/import_profile.hpp"
 
 namespace ddl {

@@ -1,4 +1,4 @@
-#include "profiler/profile_merge.hpp"
+#include "profiler/profiles/profile_merge.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -19,7 +19,8 @@
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "profiler/profile_file.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 

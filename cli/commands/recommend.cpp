@@ -40,7 +40,7 @@
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/search/memory_check.hpp"
 #include "estimator/search/search.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

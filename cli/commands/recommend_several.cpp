@@ -12,7 +12,8 @@
 #include "cli/documents/study_comparison.hpp"
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

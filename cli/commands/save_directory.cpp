@@ -18,8 +18,8 @@
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/write_folder.hpp"
-#include "model_zoo/bundled_name.hpp"
-#include "model_zoo/packed_sequences.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/report/document.hpp"
-#include "model_zoo/convergence.hpp"
+#include "model_zoo/files/convergence.hpp"
 
 namespace ddl {
 

@@ -24,7 +24,7 @@
 #include "core/units.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_prices.hpp"
-#include "profiler/backend_options.hpp"
+#include "profiler/backends/backend_options.hpp"
 
 namespace ddl {
 namespace {

@@ -12,7 +12,7 @@
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/report/figures.hpp"
-#include "model_zoo/series_parallel.hpp"
+#include "model_zoo/network/series_parallel.hpp"
 
 namespace ddl {
 namespace {

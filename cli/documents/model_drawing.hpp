@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

@@ -7,7 +7,7 @@
 
 #include "calibration/inputs/split_scaling.hpp"
 #include "cli/report/report.hpp"
-#include "profiler/profiling.hpp"
+#include "profiler/profiles/profiling.hpp"
 
 namespace ddl {
 

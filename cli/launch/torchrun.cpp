@@ -8,7 +8,7 @@
 #include "cli/launch/scripts.hpp"
 #include "cli/report/shell_words.hpp"
 #include "estimator/choices/plan_choice.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {

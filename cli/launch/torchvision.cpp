@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "cli/launch/network_of.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 

@@ -19,7 +19,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "estimator/choices/plan_choice.hpp"
-#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {

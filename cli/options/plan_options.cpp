@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
 namespace {

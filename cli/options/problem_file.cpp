@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 
 namespace ddl {
 

@@ -12,10 +12,11 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "estimator/facts/model_facts.hpp"
-#include "model_zoo/update_list.hpp"
-#include "profiler/backends.hpp"
-#include "profiler/profile_file.hpp"
-#include "profiler/rank.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/update_list.hpp"
+#include "profiler/backends/backends.hpp"
+#include "profiler/measurement/rank.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 namespace {

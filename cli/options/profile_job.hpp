@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "model_zoo/problem.hpp"
-#include "profiler/backend_options.hpp"
-#include "profiler/profiling.hpp"
-#include "profiler/shard.hpp"
+#include "model_zoo/network/problem.hpp"
+#include "profiler/backends/backend_options.hpp"
+#include "profiler/profiles/profiling.hpp"
+#include "profiler/profiles/shard.hpp"
 
 namespace ddl {
 

@@ -21,9 +21,10 @@
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/bundled_name.hpp"
-#include "model_zoo/dataset.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/dataset.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {

@@ -8,8 +8,8 @@
 
 #include "cli/options/command_line.hpp"
 #include "core/units.hpp"
-#include "model_zoo/convergence.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/convergence.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

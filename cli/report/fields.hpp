@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/version.hpp"
-#include "model_zoo/tensor_shape.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
 
 namespace ddl {
 

@@ -6,7 +6,7 @@
 
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

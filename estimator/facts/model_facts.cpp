@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "estimator/facts/module_layers.hpp"
-#include "model_zoo/input_gradient.hpp"
+#include "model_zoo/network/input_gradient.hpp"
 
 namespace ddl {
 namespace {
@@ -198,13 +198,13 @@ std::int64_t context_units(const Model& model, const ModelFacts& facts) {
   return units;
 }
 
-struct Blocks {
+struct BlocksOfLayers {
   int all = 0, alike = 0;  ///< those that have layers of the same shapes as most
 };
 
-Blocks blocks_of(const Model& model) {
+BlocksOfLayers blocks_of(const Model& model) {
   std::map<std::vector<int>, int> kinds;
-  Blocks blocks;
+  BlocksOfLayers blocks;
   std::vector<int> own;
   int block = -1;
   const auto end = [&] {
@@ -423,7 +423,7 @@ ModelFacts facts_of(const Model& model) {
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }
-  const Blocks blocks = blocks_of(model);
+  const BlocksOfLayers blocks = blocks_of(model);
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
   if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
   facts.again_with_products = again_with_products(model);

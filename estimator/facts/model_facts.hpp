@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "estimator/facts/recompute_modules.hpp"
-#include "model_zoo/autocast.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/autocast.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

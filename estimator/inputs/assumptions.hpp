@@ -6,7 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective.hpp"
-#include "model_zoo/optimizer_passes.hpp"
+#include "model_zoo/network/optimizer_passes.hpp"
 
 namespace ddl {
 

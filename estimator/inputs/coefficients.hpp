@@ -10,7 +10,7 @@
 #include "estimator/inputs/measured_exchanges.hpp"
 #include "estimator/inputs/sensitivity.hpp"
 #include "estimator/inputs/software.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

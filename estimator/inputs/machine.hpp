@@ -9,7 +9,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective_library.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

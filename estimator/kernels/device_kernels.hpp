@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "estimator/kernels/kernel_form.hpp"
-#include "model_zoo/operation.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/operations/operation.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -4,7 +4,7 @@
 
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/machine.hpp"
-#include "model_zoo/operation.hpp"
+#include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/quantity.hpp"
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "model_zoo/operation.hpp"
+#include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
 

@@ -8,7 +8,7 @@
 #include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "model_zoo/update_list.hpp"
+#include "model_zoo/network/update_list.hpp"
 
 namespace ddl {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/quantity.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/kernels/provenance.hpp"
-#include "model_zoo/operation.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/operations/operation.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -2,7 +2,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/inputs/machine.hpp"
-#include "model_zoo/operation.hpp"
+#include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
 

@@ -11,7 +11,7 @@
 #include "estimator/kernels/priced_kernel.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
-#include "model_zoo/update_list.hpp"
+#include "model_zoo/network/update_list.hpp"
 
 namespace ddl {
 

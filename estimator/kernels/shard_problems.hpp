@@ -8,7 +8,7 @@
 
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/strategies/strategy.hpp"
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 
 namespace ddl {
 

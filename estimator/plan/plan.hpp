@@ -8,8 +8,8 @@
 
 #include "estimator/facts/recompute_modules.hpp"
 #include "estimator/plan/mesh.hpp"
-#include "model_zoo/optimizer.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/network/optimizer.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/work_depth.hpp"
+#include "model_zoo/network/work_depth.hpp"
 
 namespace ddl {
 namespace {

@@ -1,6 +1,6 @@
 #include "estimator/strategies/shard_memory.hpp"
 
-#include "model_zoo/precision.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -10,10 +10,10 @@
 #include "core/file_stream.hpp"
 #include "core/module_loader.hpp"
 #include "core/source_text.hpp"
+#include "model_zoo/files/model_file.hpp"
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"
 #include "model_zoo/importers/module.hpp"
-#include "model_zoo/model.hpp"
-#include "model_zoo/model_file.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

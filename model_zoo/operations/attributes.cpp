@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
-#include "model_zoo/sample_shape.hpp"
+#include "model_zoo/operations/sample_shape.hpp"
 
 namespace ddl {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "core/yaml_node.hpp"
-#include "model_zoo/expression.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
-#include "model_zoo/tensor_shape.hpp"
+#include "model_zoo/values/expression.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
 
 namespace ddl {
 

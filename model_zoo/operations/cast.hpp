@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "model_zoo/operations/registry.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model_zoo/operation.hpp"
 #include "model_zoo/operations/attributes.hpp"
+#include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
 

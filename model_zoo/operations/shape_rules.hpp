@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "model_zoo/tensor_shape.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
 
 namespace ddl {
 

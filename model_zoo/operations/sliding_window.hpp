@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "model_zoo/operation.hpp"
 #include "model_zoo/operations/attributes.hpp"
+#include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "model_zoo/model.hpp"
-#include "model_zoo/optimizer.hpp"
-#include "model_zoo/precision.hpp"
-#include "profiler/profile_file.hpp"
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/network/optimizer.hpp"
+#include "model_zoo/values/precision.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 namespace ddl {
 

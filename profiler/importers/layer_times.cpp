@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
-#include "profiler/problems.hpp"
+#include "profiler/measurement/problems.hpp"
 
 namespace ddl {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
-#include "model_zoo/input_gradient.hpp"
+#include "model_zoo/network/input_gradient.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 #include "profiler/importers/layer_times.hpp"
 #include "profiler/importers/trace_events.hpp"

@@ -7,7 +7,7 @@
 
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
-#include "profiler/sequence.hpp"
+#include "profiler/measurement/sequence.hpp"
 
 namespace ddl {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "profiler/importers/trace_events.hpp"
 
 namespace ddl {

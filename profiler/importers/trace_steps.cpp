@@ -5,7 +5,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "profiler/sampler.hpp"
+#include "profiler/measurement/sampler.hpp"
 
 namespace ddl {
 namespace {

@@ -7,7 +7,8 @@
 
 #include "calibration/inputs/study.hpp"
 #include "estimator/step/estimate.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

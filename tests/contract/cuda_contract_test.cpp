@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "profiler/backends/cuda/backend.hpp"
-#include "profiler/measurement.hpp"
+#include "profiler/measurement/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
 #include "tests/skip.hpp"

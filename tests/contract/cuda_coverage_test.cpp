@@ -1,9 +1,10 @@
 #include <set>
 #include <string>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "profiler/backends/cuda/backend.hpp"
-#include "profiler/problems.hpp"
+#include "profiler/measurement/problems.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

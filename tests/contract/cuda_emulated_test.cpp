@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 #include "profiler/backends/cuda/backend.hpp"
-#include "profiler/measurement.hpp"
+#include "profiler/measurement/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
 

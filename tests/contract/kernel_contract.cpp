@@ -7,7 +7,8 @@
 #include <random>
 #include <set>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/reference.hpp"
 

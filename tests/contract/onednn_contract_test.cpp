@@ -1,9 +1,10 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "profiler/backends/onednn/backend.hpp"
-#include "profiler/measurement.hpp"
+#include "profiler/measurement/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
 

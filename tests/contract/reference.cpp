@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 namespace ddl {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 namespace ddl {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "model_zoo/dataset.hpp"
+#include "model_zoo/files/dataset.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

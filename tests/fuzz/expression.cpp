@@ -1,6 +1,6 @@
 // An expression of a model file.
 
-#include "model_zoo/expression.hpp"
+#include "model_zoo/values/expression.hpp"
 
 #include "tests/fuzz/fuzzer.hpp"
 

@@ -1,7 +1,8 @@
 // A configuration of Hugging Face's transformers.
 
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

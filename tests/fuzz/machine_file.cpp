@@ -2,7 +2,8 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/fuzz/reports.hpp"
 #include "tests/owned_job.hpp"

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "core/yaml_node.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/importers/onnx/import_onnx.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 namespace ddl {

@@ -1,13 +1,14 @@
 // A profile: what was read is read again as it was written, and prices that rest on it are numbers.
 
-#include "profiler/profile_file.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 #include <cmath>
 
 #include "calibration/inputs/profile_prices.hpp"
 #include "estimator/kernels/measured_prices.hpp"
-#include "model_zoo/model.hpp"
-#include "profiler/profiling.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
+#include "profiler/profiles/profiling.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/fuzz/reports.hpp"
 

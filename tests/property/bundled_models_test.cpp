@@ -5,6 +5,7 @@
 
 #include "calibration/inputs/study.hpp"
 #include "cli/sentences/sentences.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -12,7 +12,8 @@
 
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
-#include "model_zoo/trained_parts.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/trained_parts.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 

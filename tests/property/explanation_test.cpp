@@ -15,6 +15,7 @@
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "estimator/step/estimate.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "estimator/search/search.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"

@@ -23,6 +23,7 @@
 
 #include "cli/sentences/sentences.hpp"
 #include "estimator/layers/pipeline.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 

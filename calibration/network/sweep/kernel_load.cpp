@@ -14,8 +14,8 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/statistics.hpp"
-#include "profiler/backends.hpp"
-#include "profiler/measurement.hpp"
+#include "profiler/backends/backends.hpp"
+#include "profiler/measurement/measurement.hpp"
 
 namespace ddl {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "calibration/network/sweep/transport.hpp"
-#include "profiler/backend_options.hpp"
+#include "profiler/backends/backend_options.hpp"
 
 namespace ddl {
 

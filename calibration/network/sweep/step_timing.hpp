@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "calibration/network/sweep/transport.hpp"
-#include "profiler/sampler.hpp"
+#include "profiler/measurement/sampler.hpp"
 
 namespace ddl {
 

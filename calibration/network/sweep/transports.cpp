@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/module_loader.hpp"
 #include "core/source_text.hpp"
-#include "profiler/rank.hpp"
+#include "profiler/measurement/rank.hpp"
 
 namespace ddl {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "calibration/network/sweep/transport.hpp"
 #include "calibration/network/sweep/transport_module.hpp"
-#include "profiler/rank.hpp"
+#include "profiler/measurement/rank.hpp"
 
 namespace ddl {
 

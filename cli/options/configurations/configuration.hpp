@@ -16,7 +16,7 @@
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "estimator/plan/plan.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

@@ -10,8 +10,9 @@
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
-#include "model_zoo/bundled_name.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

@@ -10,7 +10,8 @@
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/formats.hpp"
 #include "estimator/choices/plan_choice.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

@@ -9,9 +9,10 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/model_file.hpp"
 #include "model_zoo/importers/hugging_face/families.hpp"
-#include "model_zoo/model.hpp"
-#include "model_zoo/model_file.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

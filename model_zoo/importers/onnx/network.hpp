@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model_zoo/tensor_shape.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
 
 namespace ddl::onnx_import {
 

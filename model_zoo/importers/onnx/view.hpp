@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "model_zoo/tensor_shape.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
 
 namespace ddl::onnx_import {
 

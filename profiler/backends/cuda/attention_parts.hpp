@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "profiler/attention_shape.hpp"
+#include "profiler/backends/attention_shape.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {

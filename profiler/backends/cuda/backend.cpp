@@ -15,7 +15,7 @@
 #include "profiler/backends/cuda/status.hpp"
 #include "profiler/backends/cuda/stopwatch.hpp"
 #include "profiler/backends/cuda/supported_device.hpp"
-#include "profiler/unmeasured.hpp"
+#include "profiler/backends/unmeasured.hpp"
 
 namespace ddl {
 namespace cuda {

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "profiler/backend_options.hpp"
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/backend_options.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 namespace ddl {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "profiler/backends/cuda/kernels.hpp"
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 namespace ddl::cuda {
 namespace {

@@ -12,7 +12,7 @@
 #include "profiler/backends/cuda/graph.hpp"
 #include "profiler/backends/cuda/memory.hpp"
 #include "profiler/backends/cuda/stopwatch.hpp"
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 struct cublasLtContext;
 

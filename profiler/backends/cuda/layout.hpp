@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 #include "profiler/backends/cuda/backend.hpp"
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 // Arithmetic of shapes and number formats: nothing here needs a device.
 namespace ddl::cuda {

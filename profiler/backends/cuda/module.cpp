@@ -1,4 +1,4 @@
-#include "profiler/backend_module.hpp"
+#include "profiler/backends/backend_module.hpp"
 #include "profiler/backends/cuda/backend.hpp"
 
 namespace ddl {

@@ -1,7 +1,7 @@
 #include "profiler/backends/cuda/graphs/pool.hpp"
 
 #include "profiler/backends/cuda/kernels.hpp"
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 namespace ddl::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/quantity.hpp"
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 namespace ddl::cuda {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <optional>
 
-#include "profiler/attention_windows.hpp"
+#include "profiler/backends/attention_windows.hpp"
 #include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/attention_shape.hpp"
+#include "profiler/backends/attention_shape.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {

@@ -21,7 +21,7 @@
 #include "model_zoo/operations/cast.hpp"
 #include "profiler/backends/onednn/blas.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
-#include "profiler/unmeasured.hpp"
+#include "profiler/backends/unmeasured.hpp"
 
 namespace ddl {
 namespace onednn {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 namespace ddl {
 

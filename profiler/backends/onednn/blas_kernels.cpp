@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "profiler/backends/onednn/blas.hpp"
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 namespace ddl::onednn {
 namespace {

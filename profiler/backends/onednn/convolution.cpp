@@ -1,7 +1,7 @@
 #include "profiler/backends/onednn/blas_kernels.hpp"
 #include "profiler/backends/onednn/descriptions.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 namespace ddl::onednn {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 namespace ddl::onednn {
 

@@ -1,6 +1,6 @@
 // oneDNN as a back end of the profiler: what it is loaded for.
 
-#include "profiler/backend_module.hpp"
+#include "profiler/backends/backend_module.hpp"
 #include "profiler/backends/onednn/backend.hpp"
 
 namespace ddl {

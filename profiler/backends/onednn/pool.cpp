@@ -1,6 +1,6 @@
 #include "profiler/backends/onednn/adaptive_pool.hpp"
 #include "profiler/backends/onednn/descriptions.hpp"
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
 namespace ddl::onednn {
 namespace {

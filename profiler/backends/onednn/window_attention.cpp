@@ -2,7 +2,7 @@
 #include <cmath>
 #include <utility>
 
-#include "profiler/attention_windows.hpp"
+#include "profiler/backends/attention_windows.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/row_softmax.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/quantity.hpp"
-#include "profiler/kernel_backend.hpp"
+#include "profiler/backends/kernel_backend.hpp"
 
 namespace ddl {
 

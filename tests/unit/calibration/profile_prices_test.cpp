@@ -7,10 +7,11 @@
 #include "calibration/inputs/study.hpp"
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/kernels/shard_problems.hpp"
-#include "model_zoo/update_list.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/update_list.hpp"
 #include "profiler/backends/simulated/backend.hpp"
-#include "profiler/problems.hpp"
-#include "profiler/sequence.hpp"
+#include "profiler/measurement/problems.hpp"
+#include "profiler/measurement/sequence.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/report/figures.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

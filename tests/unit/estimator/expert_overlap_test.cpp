@@ -6,6 +6,7 @@
 
 #include "estimator/explain/explanation.hpp"
 #include "estimator/step/estimate.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

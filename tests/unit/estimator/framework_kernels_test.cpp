@@ -7,7 +7,8 @@
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 
 // What a framework's choice of kernels makes of a kernel's time.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "estimator/layers/layer_costs.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "estimator/facts/model_facts.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

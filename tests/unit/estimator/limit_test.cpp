@@ -6,6 +6,7 @@
 
 #include "estimator/step/estimate.hpp"
 #include "estimator/strategies/strategy.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -14,6 +14,7 @@
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
 #include "estimator/memory/memory_timeline.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -9,6 +9,7 @@
 
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/strategies/shard_memory.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

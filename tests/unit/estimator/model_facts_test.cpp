@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -7,6 +7,7 @@
 #include "estimator/facts/module_layers.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/step/estimate.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "estimator/kernels/priced_kernel.hpp"
 #include "estimator/strategies/spatial.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
 namespace {

@@ -8,9 +8,10 @@
 
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/importers/onnx/import_onnx.hpp"
 #include "model_zoo/importers/onnx/translation.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

@@ -1,12 +1,13 @@
-#include "model_zoo/attribute_values.hpp"
+#include "model_zoo/operations/attribute_values.hpp"
 
 #include <array>
 #include <fstream>
 #include <set>
 #include <string>
 
-#include "model_zoo/model.hpp"
-#include "model_zoo/problem.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/network/problem.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "core/csv.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/kept_bytes.hpp"

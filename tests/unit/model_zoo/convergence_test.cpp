@@ -1,10 +1,11 @@
-#include "model_zoo/convergence.hpp"
+#include "model_zoo/files/convergence.hpp"
 
 #include <cmath>
 #include <string>
 
 #include "core/error.hpp"
-#include "model_zoo/model_reader.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/model_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -1,4 +1,4 @@
-#include "model_zoo/dataset.hpp"
+#include "model_zoo/files/dataset.hpp"
 
 #include <string>
 

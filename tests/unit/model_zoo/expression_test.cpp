@@ -1,4 +1,4 @@
-#include "model_zoo/expression.hpp"
+#include "model_zoo/values/expression.hpp"
 
 #include <string>
 

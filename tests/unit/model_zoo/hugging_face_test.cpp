@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/source_text.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

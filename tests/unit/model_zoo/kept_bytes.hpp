@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

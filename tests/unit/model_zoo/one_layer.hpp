@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 

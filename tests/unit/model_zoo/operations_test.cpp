@@ -1,8 +1,8 @@
 #include <array>
 #include <string>
 
-#include "model_zoo/model.hpp"
-#include "model_zoo/precision.hpp"
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/values/precision.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"

@@ -1,11 +1,12 @@
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 
 #include <set>
 #include <string>
 
 #include "core/error.hpp"
-#include "model_zoo/model.hpp"
-#include "model_zoo/update_list.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/network/update_list.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

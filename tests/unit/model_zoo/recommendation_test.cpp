@@ -2,8 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "model_zoo/dataset.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/dataset.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"

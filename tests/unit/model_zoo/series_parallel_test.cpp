@@ -1,8 +1,9 @@
-#include "model_zoo/series_parallel.hpp"
+#include "model_zoo/network/series_parallel.hpp"
 
 #include <string>
 #include <vector>
 
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "model_zoo/model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

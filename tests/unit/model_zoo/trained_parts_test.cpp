@@ -1,6 +1,7 @@
-#include "model_zoo/trained_parts.hpp"
+#include "model_zoo/network/trained_parts.hpp"
 
-#include "model_zoo/input_gradient.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/input_gradient.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

@@ -1,10 +1,11 @@
-#include "model_zoo/work_depth.hpp"
+#include "model_zoo/network/work_depth.hpp"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "model_zoo/input_gradient.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/input_gradient.hpp"
 #include "model_zoo/operations/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"

@@ -1,10 +1,10 @@
-#include "profiler/backends.hpp"
+#include "profiler/backends/backends.hpp"
 
 #include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

@@ -1,12 +1,13 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "model_zoo/model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 #include "profiler/backends/cuda/graphs/attention.hpp"
 #include "profiler/backends/cuda/graphs/convolution.hpp"
 #include "profiler/backends/cuda/graphs/norm.hpp"
 #include "profiler/backends/cuda/graphs/pool.hpp"
-#include "profiler/problems.hpp"
+#include "profiler/measurement/problems.hpp"
 #include "tests/catch.hpp"
 #include "tests/skip.hpp"
 

@@ -1,4 +1,4 @@
-#include "profiler/measurement.hpp"
+#include "profiler/measurement/measurement.hpp"
 
 #include "core/error.hpp"
 #include "profiler/backends/simulated/backend.hpp"

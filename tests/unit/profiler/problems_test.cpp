@@ -1,8 +1,9 @@
-#include "profiler/problems.hpp"
+#include "profiler/measurement/problems.hpp"
 
 #include <algorithm>
 
-#include "model_zoo/input_gradient.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/input_gradient.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

@@ -1,4 +1,4 @@
-#include "profiler/profile_comparison.hpp"
+#include "profiler/profiles/profile_comparison.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "profiler/profile_file.hpp"
+#include "profiler/profiles/profile_file.hpp"
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-#include "profiler/rank.hpp"
+#include "profiler/measurement/rank.hpp"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "profiler/sampler.hpp"
+#include "profiler/measurement/sampler.hpp"
 
 #include <random>
 

@@ -1,8 +1,9 @@
-#include "profiler/sequence.hpp"
+#include "profiler/measurement/sequence.hpp"
 
+#include "model_zoo/files/load_model.hpp"
 #include "profiler/backends/simulated/backend.hpp"
-#include "profiler/problems.hpp"
-#include "profiler/profiling.hpp"
+#include "profiler/measurement/problems.hpp"
+#include "profiler/profiles/profiling.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"

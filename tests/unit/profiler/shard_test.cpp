@@ -1,4 +1,4 @@
-#include "profiler/shard.hpp"
+#include "profiler/profiles/shard.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -10,9 +10,10 @@
 
 #include "core/source_text.hpp"
 #include "core/write_file.hpp"
-#include "model_zoo/model.hpp"
-#include "profiler/problems.hpp"
-#include "profiler/profile_merge.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
+#include "profiler/measurement/problems.hpp"
+#include "profiler/profiles/profile_merge.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

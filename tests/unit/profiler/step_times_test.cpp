@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "profiler/sequence.hpp"
+#include "profiler/measurement/sequence.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"

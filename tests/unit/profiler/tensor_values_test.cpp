@@ -1,11 +1,11 @@
-#include "profiler/tensor_values.hpp"
+#include "profiler/measurement/tensor_values.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <vector>
 
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

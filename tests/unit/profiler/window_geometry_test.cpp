@@ -1,6 +1,6 @@
-#include "profiler/window_geometry.hpp"
+#include "profiler/backends/window_geometry.hpp"
 
-#include "model_zoo/problem.hpp"
+#include "model_zoo/network/problem.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "profiler/rank.hpp"
+#include "profiler/measurement/rank.hpp"
 
 namespace ddl {
 

@@ -10,7 +10,7 @@
 #include "calibration/network/sweep/transports/nccl/checked.hpp"
 #include "calibration/network/sweep/transports/nccl/communicators.hpp"
 #include "core/error.hpp"
-#include "profiler/rank.hpp"
+#include "profiler/measurement/rank.hpp"
 
 namespace ddl::nccl {
 namespace {

@@ -1,0 +1,58 @@
+#include "model_zoo/files/dataset.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/embedded.hpp"
+#include "core/error.hpp"
+#include "core/file_format.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/yaml_node.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/operations/sample_shape.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+
+namespace ddl {
+
+// Generated from datasets/.
+std::span<const EmbeddedFile> bundled_datasets();
+
+namespace {
+
+Dataset read_dataset(const YamlNode& root) {
+  root.only_keys({"format", "dataset", "description", "source", "samples", "sample", "size_on_disk"});
+  check_format(root);
+  Dataset dataset;
+  dataset.name = root.at("dataset").name();
+  if (const auto description = root.find("description")) dataset.description = description->text();
+  if (const auto source = root.find("source")) dataset.source = source->text();
+  dataset.samples = root.at("samples").integer(1, max_items);
+  dataset.sample = read_sample_shape(root.at("sample"), Parameters());
+  dataset.size_on_disk = root.at("size_on_disk").bytes();
+  return dataset;
+}
+
+}  // namespace
+
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : bundled_datasets()) names.emplace_back(file.name);
+  return names;
+}
+
+Dataset load_dataset(const std::string& name) {
+  if (is_path(name)) return read_dataset(YamlNode::load(name));
+  const std::string key = name_key(name);
+  for (const EmbeddedFile& file : bundled_datasets()) {
+    if (name_key(file.name) == key) return parse_dataset(std::string(file.content), std::string(file.path));
+  }
+  throw Error(fmt::format("unknown data set {}", quote(name)), suggest(name, dataset_names()));
+}
+
+Dataset parse_dataset(std::string text, std::string origin) {
+  return read_dataset(YamlNode::parse(std::move(text), std::move(origin)));
+}
+
+}  // namespace ddl

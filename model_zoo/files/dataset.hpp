@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
+
+namespace ddl {
+
+/// A data set as far as training time goes: how many samples, how large each is in memory and on disk.
+struct Dataset {
+  std::string name;
+  std::string description;
+  std::string source;
+  std::int64_t samples = 0;
+  TensorShape sample;    ///< as fed to a network; rank 1 sequence for token data
+  Bytes size_on_disk{};  ///< of all samples
+  [[nodiscard]] Bytes sample_bytes() const { return size_on_disk / static_cast<double>(samples); }
+};
+
+[[nodiscard]] std::vector<std::string> dataset_names();
+/// A bundled data set by name (case and published spellings aside), or the user's own file; Error with "did you mean".
+[[nodiscard]] Dataset load_dataset(const std::string& name);
+[[nodiscard]] Dataset parse_dataset(std::string text, std::string origin);
+
+}  // namespace ddl

@@ -1,0 +1,323 @@
+#include "model_zoo/files/load_model.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/embedded.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/model_reader.hpp"
+#include "model_zoo/network/packed_sequences.hpp"
+#include "model_zoo/network/parameter_words.hpp"
+#include "model_zoo/network/trained_parts.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+
+namespace ddl {
+
+// Generated from models/ and models/families/.
+std::span<const EmbeddedFile> bundled_models();
+std::span<const EmbeddedFile> bundled_families();
+
+namespace {
+
+const EmbeddedFile* find_file(std::span<const EmbeddedFile> files, std::string_view name) {
+  const auto found =
+      std::find_if(files.begin(), files.end(), [name](const EmbeddedFile& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+YamlNode parse_file(const EmbeddedFile& file) { return YamlNode::parse(std::string(file.content), std::string(file.path)); }
+
+struct FamilyFile {
+  std::string origin;
+  std::string content;
+};
+
+/// The family that `file` names: a bundled one, or a path that starts where `file` lies.
+FamilyFile find_family(const ModelFile& file) {
+  const std::string name = file.family->text();
+  if (is_path(name)) {
+    const std::string path = (std::filesystem::path(file.root.origin()).parent_path() / name).lexically_normal().string();
+    try {
+      return {.origin = path, .content = read_file(path, YamlNode::max_bytes)};
+    } catch (const Error& error) {
+      file.family->fail(error.what(), error.hint());
+    }
+  }
+  if (const EmbeddedFile* const bundled = find_file(bundled_families(), name)) {
+    return {.origin = std::string(bundled->path), .content = std::string(bundled->content)};
+  }
+  std::vector<std::string_view> known;
+  for (const EmbeddedFile& family : bundled_families()) known.push_back(family.name);
+  file.family->fail(fmt::format("unknown family {}", quote(name)), suggest(name, known));
+}
+
+/// A model's name, and values that stand in for those of its parameters: `bert-large@tokens=128@layers=12`.
+struct Variant {
+  std::string name;
+  std::string changes{};             ///< from the first `@` on
+  std::optional<YamlNode> values{};  ///< a map
+};
+
+Variant variant_of(const std::string& name) {
+  // A folder's name may have an `@` too.
+  const std::size_t at = name.find('@', name.find_last_of('/') + 1);
+  if (at == std::string::npos || name.find('=', at) == std::string::npos) return {name};
+  std::string map;
+  // An empty change at the end is an empty key.
+  for (const char c : name.substr(at + 1) + (name.ends_with('@') ? ":" : ""))
+    map += c == '=' ? ": " : (c == '@' ? "\n" : std::string(1, c));
+  Variant variant{name.substr(0, at), name.substr(at)};
+  try {
+    variant.values = YamlNode::parse(map, name);
+    for (const auto& [key, value] : variant.values->entries()) {
+      static_cast<void>(key.text());
+      static_cast<void>(value.text());
+    }
+  } catch (const Error&) {
+    throw Error(fmt::format("{} does not say what to change", quote(variant.changes)),
+                "as in bert-large@tokens=128 or gpt2@tokens=512@layers=24");
+  }
+  return variant;
+}
+
+/// Keys of a name that say what is trained of a model, whatever its parameters are.
+constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
+/// The value of the last one by which all layers are trained, whatever the model's file says.
+constexpr std::string_view nothing_frozen = "none";
+constexpr std::int64_t most_adapter_rank = 65536;
+
+/// The key that says how long the documents of packed sequences are.
+constexpr std::string_view packed_key = "packed";
+
+bool is_of_any_model(std::string_view key) {
+  return key == adapter_key || key == adapted_key || key == trained_key || key == frozen_key || key == packed_key;
+}
+
+/// `qkv+projection`.
+std::vector<std::string> names_in(const YamlNode& node) {
+  std::vector<std::string> names;
+  const std::string text = node.text();
+  for (std::size_t start = 0;;) {
+    const std::size_t end = text.find('+', start);
+    names.push_back(text.substr(start, end - start));
+    if (names.back().empty()) node.fail("a name of a layer is missing", "as in trained=head or lora_layers=qkv+projection");
+    if (end == std::string::npos) return names;
+    start = end + 1;
+  }
+}
+
+/// What the values of a name say; where they say nothing, what the model's file says.
+TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
+  TrainedParts parts;
+  const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
+  if (const auto rank = find(adapter_key)) parts.adapter_rank = rank->integer(1, most_adapter_rank);
+  if (const auto adapted = find(adapted_key)) {
+    if (!parts.adapter_rank) adapted->fail("lora_layers has no lora", "say the rank of the adapters: @lora=16");
+    parts.adapted = names_in(*adapted);
+  }
+  if (const auto trained = find(trained_key)) parts.trained = names_in(*trained);
+  const auto frozen = find(frozen_key);
+  if (frozen && !parts.is_all()) {
+    frozen->fail("frozen says what is not trained, beside a key that says what is",
+                 "leave it out: with lora or trained, all else stays as it is");
+  }
+  if (!parts.is_all() || (frozen && frozen->text() == nothing_frozen)) return parts;
+  if (const auto names = frozen ? frozen : root.find(frozen_key)) parts.frozen = names_in(*names);
+  return parts;
+}
+
+/// Puts the values in the place of those of the file, or beside them where the file has none.
+void change_parameters(ModelFile& file, const YamlNode& values) {
+  for (const auto& [key, value] : values.entries()) {
+    const auto same = [&name = key](const ModelParameter& one) { return one.name.text() == name.text(); };
+    const auto found = std::find_if(file.parameters.begin(), file.parameters.end(), same);
+    if (found != file.parameters.end()) {
+      found->value = value;
+    } else if (is_of_any_model(key.text())) {
+      continue;
+    } else if (file.family) {
+      file.parameters.push_back({.name = key, .value = value});
+    } else {
+      std::vector<std::string> known;
+      for (const ModelParameter& one : file.parameters) known.push_back(one.name.text());
+      throw Error(fmt::format("{} has no parameter {}", file.model->text(), quote(key.text())),
+                  known.empty() ? "it has none at all" : suggest_parameter(key.text(), known));
+    }
+  }
+}
+
+/// The parameter by which families and models say how many tokens a sample has.
+constexpr std::string_view sequence_parameter = "tokens";
+
+bool has_parameter(const ModelFile& file, std::string_view name) {
+  return std::any_of(file.parameters.begin(), file.parameters.end(),
+                     [name](const ModelParameter& one) { return one.name.text() == name; });
+}
+
+/// An Error where no parameter says how long a sample's sequence is.
+void require_sequence(const ModelFile& file, const ModelFile* family) {
+  if (has_parameter(file, sequence_parameter) || (family != nullptr && has_parameter(*family, sequence_parameter))) return;
+  const bool has_tokens = file.input && file.input->find(sequence_parameter);
+  throw Error(fmt::format("{} has no sequence length to choose", file.model->text()),
+              has_tokens ? "give its file 'parameters: {tokens: ...}' and 'input: {tokens: $tokens}'"
+                         : "only models of sequences have one, such as gpt2 or llama3-8b");
+}
+
+Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
+  ModelFile file = ModelFile::read(root);
+  if (!file.model) {
+    file.family->fail("this file is a family, not a model",
+                      "a model of it has 'model: name', 'family: ...' and its 'parameters:'");
+  }
+  if (needs_sequence && !file.family) require_sequence(file, nullptr);
+  if (values && !file.family) change_parameters(file, *values);
+  if (!file.family) return build_model(file, nullptr);
+  const FamilyFile source = find_family(file);
+  try {
+    const ModelFile family = ModelFile::read(YamlNode::parse(source.content, source.origin));
+    if (family.model) family.model->fail("this file is a model, not a family", "a family has 'family: name' instead");
+    if (needs_sequence) require_sequence(file, &family);
+    if (values) change_parameters(file, *values);
+    return build_model(file, &family);
+  } catch (const Error& error) {
+    // What is wrong in the family's file may be due to the values that this model gives.
+    if (!error.place() || error.place()->file != source.origin) throw;
+    throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", error.what(), quote(file.model->text()), root.origin(),
+                            file.family->line(), file.family->column()),
+                error.hint(), error.place());
+  }
+}
+
+/// A published spelling of a bundled model's name.
+struct Alias {
+  std::string spelling;
+  std::string key;
+  std::string_view model;
+};
+
+/// Those of the files' `aliases`.
+std::vector<Alias> read_aliases() {
+  std::vector<Alias> aliases;
+  for (const EmbeddedFile& file : bundled_models()) {
+    const auto list = parse_file(file).find("aliases");
+    if (!list) continue;
+    for (const YamlNode& alias : list->items()) aliases.push_back({alias.text(), name_key(alias.text()), file.name});
+  }
+  return aliases;
+}
+
+const std::vector<Alias>& known_aliases() {
+  static const std::vector<Alias> aliases = read_aliases();
+  return aliases;
+}
+
+/// ViT-B/16 looks like a path, but is a name when spelled exactly so.
+bool is_alias(std::string_view name) {
+  return std::any_of(known_aliases().begin(), known_aliases().end(),
+                     [name](const Alias& alias) { return alias.spelling == name; });
+}
+
+/// A model that is a family and the values of its name alone. Throws Error where one is missing or unknown.
+YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
+  const ModelFile file = ModelFile::read(parse_file(family));
+  std::vector<std::string> known, missing;
+  for (const ModelParameter& each : file.parameters) {
+    known.push_back(each.name.text());
+    if (!each.value && !values.find(each.name.text())) missing.push_back(each.name.text());
+  }
+  const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
+  for (const auto& [key, value] : values.entries()) {
+    if (std::find(known.begin(), known.end(), key.text()) != known.end() || is_of_any_model(key.text())) continue;
+    throw Error(fmt::format("the family {} has no parameter {}", quote(family.name), quote(key.text())),
+                suggest_parameter(key.text(), known));
+  }
+  if (!missing.empty()) {
+    throw Error(fmt::format("the family {} needs {}", quote(family.name), fmt::join(missing, ", ")),
+                fmt::format("add @{}=…; {}", missing.front(), all));
+  }
+  return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
+}
+
+/// What the file at a path says, or the bundled one of a name. With values, the name may be that of a family.
+YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
+  if (is_path(name) && !is_alias(name)) {
+    const bool is_hub_id =
+        !name.ends_with(".yaml") && !name.ends_with(".yml") && std::count(name.begin(), name.end(), '/') == 1;
+    std::error_code unknown;
+    // The name of a repository of Hugging Face's, which nobody asks over the network.
+    if (is_hub_id && name.front() != '/' && name.front() != '.' && !std::filesystem::exists(name, unknown)) {
+      const std::string model = name.substr(name.find('/') + 1);
+      const std::string known = suggest(model, model_names());
+      throw Error(
+          fmt::format("unknown model {}", quote(name)),
+          fmt::format("{}or download its config.json and type: ddl-oracle models import config.json -o net.yaml",
+                      known.starts_with("did you mean") ? known + " "
+                                                        : std::string("'models list' names those that are bundled, ")));
+    }
+    return YamlNode::load(name);
+  }
+  if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
+  if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
+    return model_of_family(*family, *values);
+  const std::string known = suggest(name, model_names());
+  const std::string problem = fmt::format("unknown model {}", quote(name));
+  if (name.ends_with(".onnx") || name.ends_with(".json"))
+    throw Error(problem, fmt::format("import it first: ddl-oracle models import {} -o net.yaml", name));
+  throw Error(problem, known.starts_with("did you mean") ? known : known + "; a file of your own ends in '.yaml'");
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : bundled_models()) names.emplace_back(file.name);
+  return names;
+}
+
+std::string canonical_model_name(std::string_view name) {
+  const std::span<const EmbeddedFile> files = bundled_models();
+  if (find_file(files, name) != nullptr) return std::string(name);
+  const std::string key = name_key(name);
+  for (const EmbeddedFile& file : files) {
+    if (name_key(file.name) == key) return std::string(file.name);
+  }
+  const std::vector<Alias>& aliases = known_aliases();
+  const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const Alias& entry) { return entry.key == key; });
+  return std::string(alias == aliases.end() ? name : alias->model);
+}
+
+Model load_model(const std::string& asked, std::optional<std::int64_t> sequence) {
+  const Variant own = variant_of(asked);
+  if (sequence && own.values && own.values->find(sequence_parameter)) {
+    throw Error(fmt::format("{} says its sequence length already, and {} is asked for", quote(asked), *sequence),
+                "leave one of the two out");
+  }
+  const auto [name, changes, values] =
+      sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
+  const YamlNode root = load_file(name, values);
+  Model model = read_model(root, values, sequence.has_value());
+  const std::string base = model.name;
+  train_only(model, trained_parts_of(root, values));
+  if (const auto packed = values ? values->find(packed_key) : std::nullopt)
+    pack_sequences(model, packed->integer(1, max_attribute));
+  model.name = base + changes;
+  return model;
+}
+
+Model parse_model(std::string text, std::string origin) {
+  const YamlNode root = YamlNode::parse(std::move(text), std::move(origin));
+  Model model = read_model(root);
+  train_only(model, trained_parts_of(root, std::nullopt));
+  return model;
+}
+
+}  // namespace ddl

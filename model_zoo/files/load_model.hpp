@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model_zoo/network/model.hpp"
+
+namespace ddl {
+
+/// Bundled names, sorted.
+[[nodiscard]] std::vector<std::string> model_names();
+/// A bundled model by name (aliases such as `ResNet50` count), or the user's own file when `name` has a '/' or ends in
+/// `.yaml`/`.yml`. An unknown name is an Error with "did you mean". `NAME@tokens=128@layers=12` has other values for the
+/// parameters of its file or family, and keeps that as its name; a bundled family with all of its values is a name, too:
+/// `gpt@layers=2@hidden=64@heads=2@vocabulary=100@tokens=16`. `@lora=16`, `@lora_layers=qkv+projection` and `@trained=head`
+/// say what is trained, where that is not all (TrainedParts). `sequence` are the tokens of a sample, the parameter `tokens`:
+/// an Error for a model that has none, as those of images.
+[[nodiscard]] Model load_model(const std::string& name, std::optional<std::int64_t> sequence = {});
+/// Parses a model file; `origin` is printed in errors.
+[[nodiscard]] Model parse_model(std::string text, std::string origin);
+/// Canonical bundled name for a published spelling (`ResNet50`, `VGG16`, `MegatronLM-2.5B`), or the name unchanged.
+[[nodiscard]] std::string canonical_model_name(std::string_view name);
+
+}  // namespace ddl

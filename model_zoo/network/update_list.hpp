@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "model_zoo/network/model.hpp"
+#include "model_zoo/network/problem.hpp"
+
+namespace ddl {
+
+/// Tensors in which a layer has its parameters: a kernel or matrix and a bias, a norm's scale and shift.
+[[nodiscard]] std::int64_t parameter_tensors(const Layer& layer);
+
+/// The optimizer's step on all parameters of a model as one problem. Not for UpdateImplementation::layer, nor for a model
+/// without parameters.
+[[nodiscard]] UpdateProblem update_of_all(const Model& model, Optimizer optimizer, Precision precision,
+                                          UpdateImplementation implementation);
+
+}  // namespace ddl

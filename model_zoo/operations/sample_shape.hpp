@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/yaml_node.hpp"
+#include "model_zoo/values/expression.hpp"
+#include "model_zoo/values/tensor_shape.hpp"
+
+namespace ddl {
+
+/// Shape of one sample as files say it: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
+[[nodiscard]] TensorShape read_sample_shape(const YamlNode& node, const Parameters& parameters);
+
+}  // namespace ddl

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "profiler/backends/backend_options.hpp"
+#include "profiler/backends/kernel_backend.hpp"
+
+namespace ddl {
+
+/// What a back end exports as `ddl_backend_NAME`, from a loadable module or from the program itself. Both functions throw
+/// Error where the device cannot be used, with the library's word for why.
+struct BackendModule {
+  int (*devices)();  ///< of this node, at least 1
+  std::unique_ptr<KernelBackend> (*open)(const BackendOptions& options);
+};
+
+}  // namespace ddl

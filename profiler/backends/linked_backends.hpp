@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "profiler/backends/backend_module.hpp"
+
+namespace ddl {
+
+/// A back end that is part of the program, as DDL_LINK_BACKENDS asks for.
+struct LinkedBackend {
+  std::string_view name;
+  const BackendModule* module;
+};
+/// The source of this function is written when the build is configured.
+[[nodiscard]] std::span<const LinkedBackend> linked_backends();
+
+}  // namespace ddl

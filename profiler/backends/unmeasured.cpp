@@ -1,0 +1,38 @@
+#include "profiler/backends/unmeasured.hpp"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ddl {
+namespace {
+
+/// An attribute of an operation, and what it is called where it is refused.
+struct Variant {
+  std::string_view operation, attribute, name;
+};
+constexpr std::array<Variant, 8> variants{{
+    {"attention", "sinks", "attention with sinks"},
+    {"attention", "soft_cap", "attention with capped scores"},
+    {"attention", "value_size", "attention whose values have a size of their own"},
+    {"loss", "soft_cap", "a loss of capped outputs"},
+    {"router", "scores", "a router by sigmoids"},
+    {"router", "bias", "a router with a bias"},
+    {"router", "correction", "a router with corrected scores"},
+    {"router", "groups", "a router among groups of experts"},
+}};
+
+}  // namespace
+
+std::string unmeasured_variant(const Problem& problem) {
+  const AttributeValues attributes = problem.operation->attribute_values();
+  for (const Variant& variant : variants) {
+    if (problem.operation->type() == variant.operation && attributes.has(variant.attribute)) {
+      return fmt::format("{} is not in this back end", variant.name);
+    }
+  }
+  return {};
+}
+
+}  // namespace ddl

@@ -1,0 +1,239 @@
+#include "profiler/measurement/measurement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <list>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "profiler/measurement/tensor_values.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<CacheState, 3> cache_states{CacheState::warm, CacheState::cold, CacheState::step};
+
+/// Tensors of a problem's passes, each made when it is first asked for.
+class Tensors {
+ public:
+  Tensors(KernelBackend& backend, std::int64_t token_rows) : backend_(backend), token_rows_(token_rows) {}
+
+  std::vector<DeviceBuffer*> of(const PreparedKernel& kernel) {
+    std::vector<DeviceBuffer*> bound;
+    for (const KernelTensor& tensor : kernel.tensors()) {
+      auto& buffer = buffers_[{tensor.role, tensor.index}];
+      if (!buffer) {
+        buffer = backend_.allocate_for(tensor);
+        fill(*buffer, tensor.role, token_rows_);
+      }
+      bound.push_back(buffer.get());
+    }
+    return bound;
+  }
+
+ private:
+  KernelBackend& backend_;
+  std::int64_t token_rows_;
+  std::map<std::pair<TensorRole, int>, std::unique_ptr<DeviceBuffer>> buffers_;
+};
+
+/// Whether the layer that ran just before made this tensor.
+bool is_fresh(TensorRole role, Pass pass) {
+  return role == (pass == Pass::forward ? TensorRole::input : TensorRole::output_gradient);
+}
+
+/// A kernel run on copies of its tensors, one after the other, so that several runs find the caches as one would.
+class Runs {
+ public:
+  using Copy = std::vector<DeviceBuffer*>;
+
+  Runs(KernelBackend& backend, PreparedKernel& kernel, Pass pass, CacheState caches)
+      : backend_(backend), kernel_(kernel), pass_(pass), caches_(caches) {}
+
+  /// Time of one run, on the average of `count` of them between two looks at the clock.
+  Seconds time(TimedWork& work, std::span<const Copy> copies, int count) {
+    return time_without_host(backend_, work, [&] { fill_caches(copies); }) / static_cast<double>(count);
+  }
+
+  [[nodiscard]] TimedWork work(std::span<const Copy> copies, int count) const {
+    return TimedWork([this, copies, count] {
+      for (int i = 0; i < count; ++i) kernel_.run(copies[static_cast<std::size_t>(i) % copies.size()]);
+    });
+  }
+
+ private:
+  void fill_caches(std::span<const Copy> copies) {
+    if (caches_ == CacheState::warm) return;
+    Copy all;
+    for (const Copy& copy : copies) all.insert(all.end(), copy.begin(), copy.end());
+    backend_.evict(all);
+    if (caches_ != CacheState::step) return;
+    for (const Copy& copy : copies) {
+      for (std::size_t i = 0; i < copy.size(); ++i) {
+        if (is_fresh(kernel_.tensors()[i].role, pass_)) backend_.touch(*copy[i]);
+      }
+    }
+  }
+
+  KernelBackend& backend_;
+  PreparedKernel& kernel_;
+  Pass pass_;
+  CacheState caches_;
+};
+
+/// How many runs are timed together, and on how many copies of the tensors.
+struct Batch {
+  int runs = 1, copies = 1;
+};
+
+/// A kernel that is too short for the clock is run 8 to 32 times. With caches that are not warm each run has tensors of its
+/// own, as many as half of the cache holds: what is touched for the last run is still there when its turn comes.
+Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
+  constexpr double fewest = 8;
+  constexpr double most = 32;
+  constexpr double long_enough = 5;  // times what can be timed alone
+  const Seconds shortest = backend.shortest_alone();
+  if (alone >= shortest) return {};
+  const double wanted = std::clamp(std::ceil(long_enough * (shortest / std::max(alone, Seconds(1e-9)))), fewest, most);
+  if (caches == CacheState::warm) return {static_cast<int>(wanted), 1};
+  double bytes = 0;
+  for (const KernelTensor& tensor : kernel.tensors()) {
+    bytes += static_cast<double>(tensor.items) * (tensor.bytes ? 1 : item_bytes(tensor.precision));
+  }
+  const double fitting = std::floor(backend.cache_size().value() / 2 / std::max(1.0, bytes));
+  const int runs = static_cast<int>(std::clamp(std::min(wanted, fitting), 1.0, most));
+  return {runs, runs};
+}
+
+/// `bind` makes one more set of the kernel's tensors, with everything in it that the pass needs.
+void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, const SamplingRule& rule, CacheState caches,
+                 const std::function<bool()>& stop, Measurement& measurement,
+                 const std::function<std::vector<DeviceBuffer*>()>& bind) {
+  measurement.algorithm = kernel.algorithm();
+  measurement.workspace = kernel.workspace();
+  if (measurement.algorithm.empty()) return;
+  Runs runs(backend, kernel, pass, caches);
+  std::vector<Runs::Copy> copies{bind()};
+  Batch batch;
+  TimedWork work = runs.work(copies, 1);
+  if (backend.shortest_alone().value() > 0) {
+    static_cast<void>(runs.time(work, copies, 1));
+    batch = batch_of(backend, kernel, caches, runs.time(work, copies, 1));
+    while (static_cast<int>(copies.size()) < batch.copies) {
+      try {
+        copies.push_back(bind());
+      } catch (const Error&) {
+        // As many as there is memory for.
+        batch.copies = batch.runs = static_cast<int>(copies.size());
+      }
+    }
+    work = runs.work(copies, batch.runs);
+  }
+  measurement.samples = take_samples(
+      rule,
+      [&] {
+        const Seconds time = runs.time(work, copies, batch.runs);
+        measurement.host_bound = measurement.host_bound || work.host_bound;
+        return time;
+      },
+      stop);
+}
+
+}  // namespace
+
+Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before) {
+  constexpr int tries = 4;
+  Seconds time{};
+  for (int i = 0; i < tries; ++i) {
+    if (before) before();
+    time = backend.time_again(work);
+    if (!work.host_bound) break;
+  }
+  return time;
+}
+
+std::string_view to_string(CacheState state) {
+  switch (state) {
+    case CacheState::warm:
+      return "warm";
+    case CacheState::cold:
+      return "cold";
+    case CacheState::step:
+      return "step";
+  }
+  return "";
+}
+
+std::optional<CacheState> parse_cache_state(std::string_view text) {
+  const auto found =
+      std::find_if(cache_states.begin(), cache_states.end(), [text](CacheState state) { return to_string(state) == text; });
+  return found == cache_states.end() ? std::nullopt : std::optional(*found);
+}
+
+Measurement measure(KernelBackend& backend, const std::string& line, const SamplingRule& rule, CacheState caches,
+                    const std::function<bool()>& stop) {
+  Measurement measurement;
+  if (is_update_problem(line)) {
+    const UpdateProblem problem = parse_update_problem(line, "the problem");
+    measurement.problem = print_problem(problem);
+    measurement.reason = backend.refusal(problem);
+    if (!measurement.reason.empty()) return measurement;
+    try {
+      std::list<Tensors> tensors;
+      const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+      run_samples(backend, *kernel, Pass::update, rule, caches, stop, measurement,
+                  [&] { return tensors.emplace_back(backend, 0).of(*kernel); });
+    } catch (const Error& error) {
+      measurement.reason = error.what();
+    }
+    return measurement;
+  }
+  if (is_fresh_memory_problem(line)) {
+    const FreshMemoryProblem problem = parse_fresh_memory_problem(line, "the problem");
+    measurement.problem = print_problem(problem);
+    if (!backend.maps_pages()) {
+      measurement.reason = "the memory of this device is not mapped page by page";
+      return measurement;
+    }
+    measurement.algorithm = "first touch";
+    try {
+      measurement.samples = take_samples(
+          rule, [&] { return backend.first_touch(Bytes(static_cast<double>(problem.bytes))); }, stop);
+    } catch (const Error& error) {
+      measurement.reason = error.what();
+    }
+    return measurement;
+  }
+  const Problem problem = parse_problem(line, "the problem");
+  measurement.problem = print_problem(problem);
+  measurement.reason = backend.refusal(problem);
+  if (!measurement.reason.empty()) return measurement;
+  try {
+    const std::int64_t token_rows = problem.operation->attribute_values().integer("vocabulary", 0);
+    std::list<Tensors> tensors;
+    const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+    std::unique_ptr<PreparedKernel> forward;
+    if (problem.pass != Pass::forward) {
+      Problem first = problem;
+      first.pass = Pass::forward;
+      forward = backend.prepare(first);
+    }
+    run_samples(backend, *kernel, problem.pass, rule, caches, stop, measurement, [&] {
+      Tensors& one = tensors.emplace_back(backend, token_rows);
+      if (forward) {
+        const std::vector<DeviceBuffer*> bound = one.of(*forward);
+        static_cast<void>(backend.time([&] { forward->run(bound); }));
+      }
+      return one.of(*kernel);
+    });
+  } catch (const Error& error) {
+    measurement.reason = error.what();
+  }
+  return measurement;
+}
+
+}  // namespace ddl
