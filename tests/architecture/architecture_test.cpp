@@ -98,6 +98,15 @@ TEST_CASE("a preprocessor condition outside a back end is found") {
         "profiler/registry.cpp:2: #endif outside a back end's own folder\n");
 }
 
+TEST_CASE("folders that include each other in a circle are found, a folder and its subfolders excepted") {
+  CHECK(joined(ddl::architecture_violations(fixtures / "circles")) ==
+        "estimator/memory/peak.hpp:1: estimator: memory includes step, which leads back to it\n"
+        "estimator/plan/plan.hpp:1: estimator: plan includes memory, which leads back to it\n"
+        "estimator/step/step.hpp:1: estimator: step includes plan, which leads back to it\n"
+        "model_zoo/model.hpp:1: model_zoo: . includes operations, which leads back to it\n"
+        "model_zoo/operations/add.hpp:1: model_zoo: operations includes ., which leads back to it\n");
+}
+
 TEST_CASE("two types of one name are found, unless they are of other scopes") {
   CHECK(joined(ddl::architecture_violations(fixtures / "two_types")) ==
         "ddl::Same: in estimator/first.hpp and in profiler/second.hpp: two types of one name\n");

@@ -96,6 +96,7 @@ class Inspection {
     }
     inspect_folder("tests", {}, {".cpp", ".transcript"}, nullptr);
     for (const std::string& each : two_) violations_.push_back(each + ": two types of one name");
+    for (const auto& [folder, edges] : edges_) add_circles(folder, edges);
     std::ranges::sort(violations_);
   }
 
@@ -122,6 +123,42 @@ class Inspection {
     }
   }
 
+  /// Which of the folders in one folder include which, each with an example.
+  using Edges = std::map<std::pair<std::string, std::string>, std::string>;
+
+  /// Notes which of two folders, inside the innermost folder that holds both, includes the other. A folder's own files and
+  /// its subfolders are one room; the files at the top of a module are a room of their own, `.`.
+  void note_edge(const fs::path& from, std::size_t line, const fs::path& to) {
+    const fs::path source = from.parent_path(), target = to.parent_path();
+    const auto [left, right] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
+    fs::path common;
+    for (auto part = source.begin(); part != left; ++part) common /= *part;
+    const bool at_top = std::distance(common.begin(), common.end()) == 1;
+    if (common.empty() || (left == source.end() && right == target.end())) return;
+    if (!at_top && (left == source.end() || right == target.end())) return;
+    const auto name = [](auto part, auto end) { return part == end ? std::string(".") : part->generic_string(); };
+    edges_[common.generic_string()].emplace(std::pair{name(left, source.end()), name(right, target.end())},
+                                            from.generic_string() + ":" + std::to_string(line + 1));
+  }
+
+  void add_circles(const std::string& folder, const Edges& edges) {
+    std::map<std::string, std::set<std::string>> reached;
+    for (const auto& [edge, example] : edges) reached[edge.first].insert(edge.second);
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (auto& [from, targets] : reached) {
+        for (const std::string& through : std::set(targets)) {
+          for (const std::string& target : reached[through]) grew = targets.insert(target).second || grew;
+        }
+      }
+    }
+    for (const auto& [edge, example] : edges) {
+      const auto& [from, to] = edge;
+      if (reached[to].contains(from))
+        violations_.push_back(example + ": " + folder + ": " + from + " includes " + to + ", which leads back to it");
+    }
+  }
+
   void inspect_source(const fs::path& path, const Module& module) {
     static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^">]+)[">])re");
     static const std::regex condition(R"(^\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b)");
@@ -133,7 +170,7 @@ class Inspection {
     const std::vector<std::string> lines = lines_of(text);
     const std::vector<std::string> code = lines_of(code_of(text));
     const bool pure = module.name == "estimator";
-    const bool back_end = module.name == "profiler" && std::distance(path.begin(), path.end()) > 2;
+    const bool back_end = module.name == "profiler" && std::distance(path.begin(), path.end()) > 3;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::smatch match;
       // The path of an include is a text: read from the line as it is, unless the line is a comment.
@@ -190,6 +227,7 @@ class Inspection {
       return;
     }
     const std::string target = header.substr(0, header.find('/'));
+    if (target == module.name) note_edge(path, line, header);
     const bool known =
         target == "tests" || std::ranges::any_of(modules(), [&](const Module& m) { return m.name == target; });
     if (!known) {
@@ -224,6 +262,7 @@ class Inspection {
   std::vector<std::string> violations_;
   std::map<std::string, std::string> types_;  ///< to the file
   std::set<std::string> two_;
+  std::map<std::string, Edges> edges_;  ///< of the folders in a folder
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace ddl {
 /// - Preprocessor conditions stand only in a profiler back end's own folder.
 /// - Every source and bundled data file is listed in the CMakeLists.txt of its folder or of one above; so is every
 /// transcript.
+/// - The folders inside a folder form no circle of includes. A folder and its subfolders count as one; the files at the top
+///   of a module count as one more, `.`.
 /// - No two types of one scope have the same name: the linker takes the functions of one for those of the other, too, as
 ///   `std::vector` of it has them.
 [[nodiscard]] std::vector<std::string> architecture_violations(const std::filesystem::path& root);
