@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/machine_text.hpp"
+#include "core/error.hpp"
 
 namespace ddl {
 namespace {
@@ -123,7 +124,13 @@ class Drafter {
   }
 
   std::string nodes_finding() {
+    const bool has_network = like_.machine.levels.size() > 1;
     if (request_.nodes) {
+      if (!has_network && *request_.nodes > 1) {
+        throw Error(
+            fmt::format("{} describes a single node: no level of it joins {} nodes", like_.machine.name, *request_.nodes),
+            "name a cluster with --like, such as dgx-h100, or add a level to the file that is written without --nodes");
+      }
       nodes_ = own_number({}, {}, fmt::format("given when this file was written: {} nodes", *request_.nodes), "given-nodes");
       count_of_nodes_ = *request_.nodes;
       return found(fmt::format("Nodes: {}, as given.", *request_.nodes));
@@ -131,6 +138,10 @@ class Drafter {
     if (request_.host.nodes) {
       const DetectedNodes& nodes = *request_.host.nodes;
       const std::string_view kind = nodes.with_gpus ? " with GPUs" : "";
+      if (!has_network && nodes.count > 1) {
+        return found(fmt::format("Nodes: scontrol lists {}{}. {} describes a single node, and so does this file.",
+                                 nodes.count, kind, like_.machine.name));
+      }
       nodes_ = own_number({}, {}, fmt::format("detected: scontrol show nodes lists {} nodes{}", nodes.count, kind),
                           "detected-nodes");
       count_of_nodes_ = nodes.count;

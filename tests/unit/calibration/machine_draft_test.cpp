@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "calibration/inputs/machine_reader.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_of.hpp"
 
 using namespace ddl;
 
@@ -141,4 +143,30 @@ TEST_CASE("what the host says cannot break the file") {
   const Machine machine = drafted(request);
   CHECK(machine.name == "my: lab # 1");
   CHECK(machine.device.name == "a \"b\": \\   levels: {");
+}
+
+TEST_CASE("a machine of one node has no network to which nodes could be added") {
+  CHECK(with_nodes("workstation-l40s", 1).levels.size() == 1);
+  CHECK(error_of([] { with_nodes("workstation-l40s", 4); }).find("no level of it joins 4 nodes") != std::string::npos);
+  DraftRequest request = request_like("workstation-l40s");
+  request.host.nodes = DetectedNodes{12, true};
+  CHECK(drafted(request).levels.size() == 1);
+  CHECK(has(draft_machine(request), "# Nodes: scontrol lists 12 with GPUs. workstation-l40s describes a single node"));
+}
+
+TEST_CASE("every bundled machine can be drafted anew with what a host may have") {
+  for (const std::string& name : machine_names()) {
+    const std::size_t levels = load_machine(name).levels.size();
+    for (const int nodes : {1, 2, 7, 48, 1000}) {
+      for (const int gpus : {0, 1, 6}) {
+        DraftRequest request = request_like(name);
+        request.host.nodes = DetectedNodes{nodes, true};
+        request.host.ports = DetectedPorts{2, 400, "/sys/class/infiniband"};
+        if (gpus > 0) request.host.gpus = DetectedGpus{"NVIDIA H100 80GB HBM3", gpus, 81559};
+        INFO(name << " with " << nodes << " nodes of " << gpus << " GPUs");
+        const Machine machine = drafted(request);
+        CHECK(machine.devices() == machine.devices_per_node() * (levels < 2 ? 1 : nodes));
+      }
+    }
+  }
 }
