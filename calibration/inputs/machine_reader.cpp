@@ -141,7 +141,7 @@ class SheetReader {
     if (const auto value = optional_number(node, "sustained_peak", "device")) device.sustained_peak = fraction(*value);
     if (const auto peaks = node.find("sustained_peaks"); peaks && !says_none(peaks->node)) {
       read_precisions(*peaks, "device.sustained_peaks.", [&](Precision precision, const YamlNode& value) {
-        device.sustained_peaks[static_cast<std::size_t>(precision)] = fraction(value);
+        device.sustained_peaks[precision] = fraction(value);
       });
     }
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
@@ -171,7 +171,7 @@ class SheetReader {
 
   void read_peaks(const SourcedPart& part) {
     read_precisions(part, "device.peak.", [&](Precision precision, const YamlNode& value) {
-      sheet_.machine.device.peak[static_cast<std::size_t>(precision)] = value.flop_rate(plausible_peak);
+      sheet_.machine.device.peak[precision] = value.flop_rate(plausible_peak);
     });
   }
 

@@ -273,12 +273,10 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "software") return text(run.software);
   if (column == "set") return text(run.set);
   if (column == "memory_format") {
-    return {.number = {},
-            .text = run.memory_format ? memory_format_names[static_cast<std::size_t>(*run.memory_format)] : ""};
+    return {.number = {}, .text = run.memory_format ? memory_format_names[*run.memory_format] : ""};
   }
   if (column == "mixed_precision") {
-    return {.number = {},
-            .text = run.mixed_precision ? mixed_precision_names[static_cast<std::size_t>(*run.mixed_precision)] : ""};
+    return {.number = {}, .text = run.mixed_precision ? mixed_precision_names[*run.mixed_precision] : ""};
   }
   for (const PlanChoiceRow& each : plan_choices()) {
     if (column != each.key) continue;

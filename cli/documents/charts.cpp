@@ -16,6 +16,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/report/figures.hpp"
+#include "core/enum_array.hpp"
 #include "core/units.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -38,8 +39,8 @@ constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blu
                                                          Tone::brown,  Tone::dark};
 
 /// Of each StepWork, like the part of an iteration that it counts as.
-constexpr std::array<Tone, 9> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
-                                         Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
+constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
+                                               Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 
 std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, const Plan& plan) {
   const bool both_ways = order_of(plan.schedule).course == Course::both_ways && timeline.stages > 1;
@@ -152,12 +153,12 @@ Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
   lanes.unit = unit.name;
   lanes.factor = unit.factor;
   lanes.length = timeline.iteration.value();
-  std::array<std::size_t, work_tones.size()> kinds{};
+  EnumArray<StepWork, std::size_t> kinds{};
   std::set<StepWork> works;
   for (const StepSlice& slice : timeline.slices) works.insert(slice.work);
   for (const StepWork work : works) {
-    kinds[static_cast<std::size_t>(work)] = lanes.kinds.size();
-    lanes.kinds.push_back({std::string(to_string(work)), work_tones[static_cast<std::size_t>(work)]});
+    kinds[work] = lanes.kinds.size();
+    lanes.kinds.push_back({std::string(to_string(work)), work_tones[work]});
   }
   const bool stages = timeline.stages > 1;
   for (int stage = 0; stage < timeline.stages; ++stage)
@@ -166,7 +167,7 @@ Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
   for (const StepSlice& slice : timeline.slices) {
     const bool once = slice.stage == every_stage;
     const bool is_pass = !once && !is_exchange(slice.work) && slice.work != StepWork::waiting;
-    LaneSlice drawn{slice.begin.value(), slice.end.value(), kinds[static_cast<std::size_t>(slice.work)]};
+    LaneSlice drawn{slice.begin.value(), slice.end.value(), kinds[slice.work]};
     if (is_pass) drawn.label = std::to_string(slice.micro_batch + 1);
     drawn.text = fmt::format("{}: {}", once ? std::string(to_string(slice.work)) : pass_name(slice, timeline, plan),
                              humanize(slice.end - slice.begin));
@@ -230,15 +231,15 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
 }
 
 Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
-  constexpr std::array<Tone, memory_item_count> tones{Tone::blue,  Tone::sky,  Tone::green,  Tone::orange,
-                                                      Tone::brown, Tone::grey, Tone::purple, Tone::dark};
+  constexpr EnumArray<MemoryItem, Tone> tones{Tone::blue,  Tone::sky,  Tone::green,  Tone::orange,
+                                              Tone::brown, Tone::grey, Tone::purple, Tone::dark};
   StackedBars bars;
   bars.unit = "bytes";
   Bar bar{"per device", humanize(memory.total()), {}, {}};
   for (const MemoryItem item : all_memory_items) {
     const Bytes bytes = memory.of(item);
     if (bytes <= Bytes{}) continue;
-    bars.kinds.push_back({std::string(to_string(item)), tones[static_cast<std::size_t>(item)]});
+    bars.kinds.push_back({std::string(to_string(item)), tones[item]});
     bar.values.push_back(bytes.value());
     bar.texts.push_back(humanize(bytes));
   }

@@ -14,6 +14,7 @@
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "core/enum_array.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/choices/plan_choice.hpp"
@@ -336,10 +337,10 @@ ExitStatus worst_status(const std::vector<JobCheck>& checks) {
 
 Document checks_document(const std::vector<JobCheck>& checks, bool drawn) {
   Document document;
-  std::array<std::int64_t, 3> counts{};
+  EnumArray<Verdict, std::int64_t> counts{};
   for (const JobCheck& check : checks) {
     if (check.problem) continue;
-    ++counts[static_cast<std::size_t>(check.checked.verdict)];
+    ++counts[check.checked.verdict];
     document.section(drawn && checks.size() > 1 ? check.file : std::string());
     add_check(document, check, drawn);
     if (drawn)
@@ -352,7 +353,7 @@ Document checks_document(const std::vector<JobCheck>& checks, bool drawn) {
     if (count > 0) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, what);
   };
   for (const Verdict verdict : {Verdict::does_not_fit, Verdict::at_risk, Verdict::fits})
-    add(counts[static_cast<std::size_t>(verdict)], to_string(verdict));
+    add(counts[verdict], to_string(verdict));
   add(std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); }),
       "not checked");
   document.section("All jobs");

@@ -552,8 +552,7 @@ Json inputs_to_json(const Study& study, const Training& training) {
   }
   json["precision"] = to_string(study.precision());
   json["mixed_precision"] = is_mixed(study.precision()) ? Json(mixed_precision_text(study)) : Json(nullptr);
-  if (has_layout(study.model()))
-    json["memory_format"] = memory_format_names[static_cast<std::size_t>(study.assumptions().memory_format)];
+  if (has_layout(study.model())) json["memory_format"] = memory_format_names[study.assumptions().memory_format];
   json["optimizer"] = to_string(study.optimizer());
   json["idle_communicators"] = study.assumptions().idle_communicators;
   json["older_framework"] = study.assumptions().older_framework;

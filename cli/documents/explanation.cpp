@@ -15,6 +15,7 @@
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
+#include "core/enum_array.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
@@ -179,13 +180,13 @@ Table memory_table(const MemoryBreakdown& memory, const Study& study) {
 }
 
 /// In the order of provenances.
-constexpr std::array<std::string_view, 4> meanings{
+constexpr EnumNames<Provenance> meanings{
     "measured", "interpolated: the model's measured total, divided among the layers by work",
     "curve, or α and β, fitted to other measurements", "roofline, α and β of the data sheet"};
 /// Where a profile was measured on the device.
-constexpr std::array<std::string_view, 4> meanings_by_profile{meanings[0], "interpolated between measured neighbours",
-                                                              "curve fitted to other problems measured on this device",
-                                                              meanings[3]};
+constexpr EnumNames<Provenance> meanings_by_profile{
+    meanings[Provenance::measured], "interpolated between measured neighbours",
+    "curve fitted to other problems measured on this device", meanings[Provenance::roofline]};
 
 /// What the letters of the prices that occur stand for.
 std::string legend(const Explanation& explanation, bool profile) {

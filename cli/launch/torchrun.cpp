@@ -60,11 +60,9 @@ Json row_of(const LaunchRequest& request) {
       {"software", !software.empty()               ? software
                    : study.software().name.empty() ? no_software
                                                    : study.software().name},
-      {"memory_format", has_layout(study.model()) ? memory_format_names[static_cast<std::size_t>(assumptions.memory_format)]
-                                                  : std::string_view()},
-      {"mixed_precision", is_mixed(plan.precision)
-                              ? mixed_precision_names[static_cast<std::size_t>(assumptions.mixed_precision)]
-                              : std::string_view()}};
+      {"memory_format", has_layout(study.model()) ? memory_format_names[assumptions.memory_format] : std::string_view()},
+      {"mixed_precision",
+       is_mixed(plan.precision) ? mixed_precision_names[assumptions.mixed_precision] : std::string_view()}};
   for (const PlanChoiceRow& choice : plan_choices()) {
     const int value = choice.get(plan);
     row[std::string(choice.key)] = choice.first_number ? Json(*choice.first_number + value) : Json(choice.name(value));

@@ -382,14 +382,14 @@ std::string print_job(const JobFile& job) {
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
   add_name("software", job.software);
-  if (job.memory_format) add("memory_format", memory_format_names[static_cast<std::size_t>(*job.memory_format)]);
+  if (job.memory_format) add("memory_format", memory_format_names[*job.memory_format]);
   if (!job.profiles.empty()) {
     out << "profiles";
     write_list(out, job.profiles);
   }
   if (job.any_device) add("any_device", "yes");
   if (job.precision) add("precision", to_string(*job.precision));
-  if (job.mixed_precision) add("mixed_precision", mixed_precision_names[static_cast<std::size_t>(*job.mixed_precision)]);
+  if (job.mixed_precision) add("mixed_precision", mixed_precision_names[*job.mixed_precision]);
   if (job.optimizer) add("optimizer", to_string(*job.optimizer));
   if (job.update) add("optimizer_implementation", to_string(*job.update));
   if (job.older_framework) add("older_framework", *job.older_framework ? "yes" : "no");

@@ -15,6 +15,7 @@
 #include "cli/options/congestion.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/format.hpp"
+#include "core/enum_array.hpp"
 #include "core/error.hpp"
 #include "core/plausible.hpp"
 #include "core/source_text.hpp"
@@ -202,7 +203,7 @@ UpdateImplementation update_implementation_named(const std::string& name) {
 }
 
 std::string_view mixed_precision_text(const Study& study) {
-  return mixed_precision_names[static_cast<std::size_t>(study.assumptions().mixed_precision)];
+  return mixed_precision_names[study.assumptions().mixed_precision];
 }
 
 namespace {
@@ -454,12 +455,13 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
                                                                : ""});
   }
   if (unset("--mixed-precision") && is_mixed(study.precision()) && !options.ideal) {
-    constexpr std::array<const char*, 3> meanings{"weights and gradients in half precision, beside a master",
-                                                  "gradients in fp32, beside weights in half precision and a master",
-                                                  "weights and gradients in fp32, copies in half precision"};
+    constexpr EnumNames<MixedPrecision> meanings{
+        "weights and gradients in half precision, plus a master copy in fp32",
+        "gradients in fp32, weights in half precision, plus a master copy in fp32",
+        "weights and gradients in fp32, copies in half precision",
+        "weights and gradients in half precision, plus a master copy and summed gradients in fp32"};
     const MixedPrecision mixed = study.assumptions().mixed_precision;
-    defaults.push_back(
-        {"--mixed-precision", std::string(mixed_precision_text(study)), meanings[static_cast<std::size_t>(mixed)]});
+    defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)), std::string(meanings[mixed])});
   }
   if (unset("--optimizer")) {
     defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});

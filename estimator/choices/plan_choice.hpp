@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
@@ -30,7 +31,7 @@ enum class PlanChoice {
   context_exchange,
   experts
 };
-inline constexpr std::size_t plan_choice_count = 14;
+inline constexpr std::size_t plan_choice_count = enum_count<PlanChoice>();
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
 
@@ -51,7 +52,7 @@ enum class Trade {
 };
 
 /// The values of each choice that a framework can run; unset: all.
-using AdmittedChoices = std::array<std::optional<std::vector<int>>, plan_choice_count>;
+using AdmittedChoices = EnumArray<PlanChoice, std::optional<std::vector<int>>>;
 
 /// Everything that options, files, reports and the search know about a choice. A new choice is one member of Plan and one
 /// row.
@@ -103,16 +104,14 @@ struct PlanChoiceRow {
 /// The choices that the user has made; the others are empty.
 class ChosenOfPlan {
  public:
-  [[nodiscard]] std::optional<int>& operator[](PlanChoice choice) { return values_[static_cast<std::size_t>(choice)]; }
-  [[nodiscard]] const std::optional<int>& operator[](PlanChoice choice) const {
-    return values_[static_cast<std::size_t>(choice)];
-  }
+  [[nodiscard]] std::optional<int>& operator[](PlanChoice choice) { return values_[choice]; }
+  [[nodiscard]] const std::optional<int>& operator[](PlanChoice choice) const { return values_[choice]; }
   /// Sets the choices that were made in `plan`, and leaves the others as they are.
   void apply(Plan& plan) const;
   friend auto operator<=>(const ChosenOfPlan&, const ChosenOfPlan&) = default;
 
  private:
-  std::array<std::optional<int>, plan_choice_count> values_;
+  EnumArray<PlanChoice, std::optional<int>> values_;
 };
 
 /// Makes what follows from choices that were made: whoever says how many blocks are computed again, computes blocks again,

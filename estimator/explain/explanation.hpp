@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/step/estimate.hpp"
@@ -14,7 +15,7 @@ namespace ddl {
 
 /// What a device does in a part of an iteration, in three words.
 enum class Spent { computing, exchanging, waiting };
-inline constexpr std::array<std::string_view, 3> spent_names{"computing", "exchanging", "waiting"};
+inline constexpr EnumNames<Spent> spent_names{"computing", "exchanging", "waiting"};
 
 /// One part of the breakdown of an iteration: its member, its key, the heading of its column, and what it is spent with.
 struct TimePart {

@@ -3,32 +3,33 @@
 #include <algorithm>
 #include <array>
 
+#include "core/enum_array.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 14> names{"compute",
-                                                 "gradient exchange",
-                                                 "layer-wise collectives",
-                                                 "halo exchange",
-                                                 "pipeline transfers",
-                                                 "bubble",
-                                                 "weight update",
-                                                 "input",
-                                                 "waiting",
-                                                 "memory redundancy",
-                                                 "replicated work",
-                                                 "load imbalance",
-                                                 "scaling limit",
-                                                 "local storage"};
+constexpr EnumNames<Finding::Kind> names{"compute",
+                                         "gradient exchange",
+                                         "layer-wise collectives",
+                                         "halo exchange",
+                                         "pipeline transfers",
+                                         "bubble",
+                                         "weight update",
+                                         "input",
+                                         "waiting",
+                                         "memory redundancy",
+                                         "replicated work",
+                                         "load imbalance",
+                                         "scaling limit",
+                                         "local storage"};
 
 /// Below this share of the time a cause is not worth saying.
 constexpr double worth_saying = 0.05;
 
 }  // namespace
 
-std::string_view to_string(Finding::Kind kind) { return names[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(Finding::Kind kind) { return names[kind]; }
 
 std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   using Kind = Finding::Kind;

@@ -18,9 +18,9 @@ std::optional<RecomputeModules> parse_recompute_modules(std::string_view text) {
   RecomputeModules modules;
   while (true) {
     const std::size_t plus = text.find('+');
-    const auto found = std::find(recompute_module_names.begin(), recompute_module_names.end(), text.substr(0, plus));
-    if (found == recompute_module_names.end()) return std::nullopt;
-    modules.add(static_cast<RecomputeModule>(found - recompute_module_names.begin()));
+    const std::optional<RecomputeModule> module = enum_named(recompute_module_names, text.substr(0, plus));
+    if (!module) return std::nullopt;
+    modules.add(*module);
     if (plus == std::string_view::npos) return modules;
     text.remove_prefix(plus + 1);
   }

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 
 /// A part of a block that selective recomputation computes again, by Megatron Core's name [NVIDIA, Megatron-LM,
@@ -20,9 +22,9 @@ enum class RecomputeModule {
   shared_experts,  ///< the experts of all tokens
   moe,             ///< experts with their router, from the norm to the sum of what they make
 };
-inline constexpr std::size_t recompute_module_count = 7;
-inline constexpr std::array<std::string_view, recompute_module_count> recompute_module_names{
-    "core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "shared_experts", "moe"};
+inline constexpr std::size_t recompute_module_count = enum_count<RecomputeModule>();
+inline constexpr EnumNames<RecomputeModule> recompute_module_names{"core_attn", "moe_act",        "layernorm", "mla_up_proj",
+                                                                   "mlp",       "shared_experts", "moe"};
 
 /// Returns whether the output of a module goes with its forward as well, and is computed again for what reads it in
 /// backward; else it is there as long as somebody needs it, and the module is computed again for its own backward ["moe_act,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective.hpp"
 #include "model_zoo/network/optimizer_passes.hpp"
@@ -30,11 +31,11 @@ enum class MixedPrecision {
 }
 
 /// What options and files call them, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 4> mixed_precision_names{"half", "full", "autocast", "accumulated"};
+inline constexpr EnumNames<MixedPrecision> mixed_precision_names{"half", "full", "autocast", "accumulated"};
 
 /// In which precision ranks sum gradients.
 enum class GradientSums { half, full };
-inline constexpr std::array<std::string_view, 2> gradient_sums_names{"half", "full"};
+inline constexpr EnumNames<GradientSums> gradient_sums_names{"half", "full"};
 
 /// In which order images lie in memory.
 enum class MemoryFormat {
@@ -43,7 +44,7 @@ enum class MemoryFormat {
   /// once [NVIDIA, Convolutional Layers User's Guide, section 3.1.1, "Tensor layouts"].
   channels_first,
 };
-inline constexpr std::array<std::string_view, 2> memory_format_names{"nhwc", "nchw"};
+inline constexpr EnumNames<MemoryFormat> memory_format_names{"nhwc", "nchw"};
 
 /// How cross entropy in mixed precision comes to its gradient.
 enum class CrossEntropy {
@@ -53,16 +54,16 @@ enum class CrossEntropy {
   fused,      ///< one kernel each way, as torch.compile makes of it: nothing is written in fp32
 };
 
-inline constexpr std::array<std::string_view, 3> cross_entropy_names{"operators", "in-place", "fused"};
+inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "fused"};
 
 /// Which kernels run attention that never writes its scores.
 enum class AttentionKernels { flash1, flash2, flash3, cudnn };
-inline constexpr std::array<std::string_view, 4> attention_kernel_names{"flash1", "flash2", "flash3", "cudnn"};
+inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "flash2", "flash3", "cudnn"};
 
 /// In which precisions elementwise kernels are joined with those before them; `residuals`: dropout alone with the addition
 /// behind it, forward, as Megatron-LM's bias_dropout_add_fused_train.
 enum class Fusing { none, half, all, residuals };
-inline constexpr std::array<std::string_view, 4> fusing_names{"none", "half", "all", "residuals"};
+inline constexpr EnumNames<Fusing> fusing_names{"none", "half", "all", "residuals"};
 
 /// What runs formulas of several operators: the scaled and masked softmax of attention that is not fused, an activation that
 /// is written out.
@@ -70,7 +71,7 @@ enum class CompositeKernels {
   fused,      ///< one kernel for the formula
   operators,  ///< one for each of its operators, as a framework that runs a program operation by operation
 };
-inline constexpr std::array<std::string_view, 2> composite_names{"fused", "operators"};
+inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators"};
 
 /// What adds the biases of the last layer of experts, each times its token's weight.
 enum class ExpertBiases {
@@ -78,7 +79,7 @@ enum class ExpertBiases {
   operators,       ///< operators, in the precision of training
   fp32_operators,  ///< operators in fp32, as the weights of tokens are
 };
-inline constexpr std::array<std::string_view, 3> expert_bias_names{"fused", "operators", "fp32-operators"};
+inline constexpr EnumNames<ExpertBiases> expert_bias_names{"fused", "operators", "fp32-operators"};
 
 /// Which kernels of its own a bias has.
 enum class BiasKernels {
@@ -86,14 +87,14 @@ enum class BiasKernels {
   gradients,  ///< the sum of its gradient
   operators,  ///< its addition and the sum of its gradient
 };
-inline constexpr std::array<std::string_view, 3> bias_kernel_names{"fused", "gradients", "operators"};
+inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
 /// What selective recomputation computes again.
 enum class SelectiveRecompute {
   attention,  ///< [Kort22, section 5]
   products,   ///< in blocks, all but attention and the first of each two matrix products, as torchtitan does
 };
-inline constexpr std::array<std::string_view, 2> selective_recompute_names{"attention", "products"};
+inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attention", "products"};
 
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].

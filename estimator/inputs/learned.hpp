@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/plan/axis.hpp"
 
 namespace ddl {
@@ -79,6 +80,7 @@ inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
     {Coefficient::per_micro_batch, "per_micro_batch", CoefficientUnit::seconds, true, std::nullopt},
     {Coefficient::launch_overhead, "launch_overhead", CoefficientUnit::seconds, false, std::nullopt, "kernel_start"},
 }};
+static_assert(coefficient_table.size() == enum_count<Coefficient>());
 [[nodiscard]] constexpr const CoefficientRow& row_of(Coefficient coefficient) {
   return coefficient_table[static_cast<std::size_t>(coefficient)];
 }

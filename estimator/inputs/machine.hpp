@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective_library.hpp"
 #include "model_zoo/values/precision.hpp"
@@ -24,7 +25,7 @@ struct Device {
   /// Of CUDA, as in 8.0; nothing where the sheet does not say.
   std::optional<double> compute_capability{};
   /// Peak per precision, matrix units where the precision has them; nothing where the device lacks it.
-  std::array<std::optional<FlopRate>, all_precisions.size()> peak;
+  EnumArray<Precision, std::optional<FlopRate>> peak;
   Bytes memory{};
   Bandwidth memory_bandwidth{};
   /// Side of the output tile one matrix kernel works on: dimensions of a product are rounded up to it, so that slices
@@ -35,7 +36,7 @@ struct Device {
   /// Fraction of their rate alone that products on matrix units keep up in training, where power limits the clock; in a
   /// precision of its own where the sheet says so.
   double sustained_peak = 1;
-  std::array<std::optional<double>, all_precisions.size()> sustained_peaks{};
+  EnumArray<Precision, std::optional<double>> sustained_peaks{};
   /// Streaming multiprocessors; nothing where the sheet does not say.
   std::optional<int> multiprocessors{};
   /// What is known of kernels of devices like this one, and of other devices, which stand in for what is not known of this
@@ -48,10 +49,8 @@ struct Device {
   /// measured.
   double host_speed = 1;
 
-  [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
-  [[nodiscard]] double sustained_at(Precision p) const {
-    return sustained_peaks[static_cast<std::size_t>(p)].value_or(sustained_peak);
-  }
+  [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[p]; }
+  [[nodiscard]] double sustained_at(Precision p) const { return sustained_peaks[p].value_or(sustained_peak); }
 };
 
 /// One level of the interconnect, from the inside out: level 0 joins devices into a node, level 1 nodes into a rack, …

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 
 /// What the error of a predicted time comes from. All prices of one source err together: whatever makes convolutions slower
@@ -25,11 +27,10 @@ enum class ErrorSource {
   /// Filter, channel and spatial splits: no framework has them, and each software that does has its own way.
   rare_splits
 };
-inline constexpr std::array<std::string_view, 12> error_source_names{
-    "matrix_products", "convolutions",   "grouped_convolutions",
-    "attention",       "memory_kernels", "gradient_exchange",
-    "layer_exchange",  "halo",           "launches",
-    "waiting",         "input",          "rare_splits"};
+inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "convolutions",   "grouped_convolutions",
+                                                           "attention",       "memory_kernels", "gradient_exchange",
+                                                           "layer_exchange",  "halo",           "launches",
+                                                           "waiting",         "input",          "rare_splits"};
 inline constexpr std::size_t kernel_sources = 5;  ///< the first ones
 
 /// What a price rests on, the nearest to a measurement first.
@@ -40,8 +41,7 @@ enum class PriceBasis {
   transferred,   ///< the same of other devices
   sheet          ///< the data sheet alone
 };
-inline constexpr std::array<std::string_view, 5> price_basis_names{"measured", "interpolated", "fitted", "transferred",
-                                                                   "sheet"};
+inline constexpr EnumNames<PriceBasis> price_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
 /// How much of a time depends on one source: ln(T(f)/T) / ln f for a factor f on all times of the source, for a slower and
 /// for a faster source. What runs beside something else has less of the one than of the other.
@@ -53,7 +53,7 @@ struct Sensitivity {
 
 /// Models whose steps have the same kind of kernels and software.
 enum class ModelClass { convolutional, transformer, mixture_of_experts };
-inline constexpr std::array<std::string_view, 3> model_class_names{"convolutional", "transformer", "mixture_of_experts"};
+inline constexpr EnumNames<ModelClass> model_class_names{"convolutional", "transformer", "mixture_of_experts"};
 
 /// The measured runs that the coefficients of a plan's family were fitted to.
 struct LearnedRuns {

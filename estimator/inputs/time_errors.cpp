@@ -70,13 +70,13 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
   shares.insert(shares.begin(), {"kernels",
                                  {std::sqrt(together(sum.faster, squares.faster, correlation)),
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
-  shares.push_back({"software", errors.classes[static_cast<std::size_t>(time.model_class)]});
+  shares.push_back({"software", errors.classes[time.model_class]});
   return shares;
 }
 
 double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side) {
   const bool slower = side == &ErrorWidth::slower;
-  double sum = 0, squares = 0, others = square(errors.classes[static_cast<std::size_t>(time.model_class)].*side);
+  double sum = 0, squares = 0, others = square(errors.classes[time.model_class].*side);
   for (const Sensitivity& each : time.sources) {
     const double own = (slower ? each.slower : each.faster) * width_of(errors, each).*side;
     if (is_kernel(each.source)) {
@@ -145,7 +145,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
   down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
   // What no source explains has a part of its own in each plan: one slower, or the other one faster.
-  const ErrorWidth& own = errors.classes[static_cast<std::size_t>(a.model_class)];
+  const ErrorWidth& own = errors.classes[a.model_class];
   const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
   up += residual;
   down += residual;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/inputs/sensitivity.hpp"
 
 namespace ddl {
@@ -24,11 +25,11 @@ struct TimeInterval {
 
 /// How wrong prices are, as measured runs have shown. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
-  std::array<ErrorWidth, error_source_names.size()> sources{};  ///< where a price is fitted to this device, or the sheet's
+  EnumArray<ErrorSource, ErrorWidth> sources{};  ///< where a price is fitted to this device, or the sheet's
   /// Factors on the widths of kernels and of exchanges by what their prices rest on; none is below the one before.
-  std::array<ErrorWidth, price_basis_names.size()> kernel_bases{}, exchange_bases{};
-  std::array<ErrorWidth, model_class_names.size()> classes{};  ///< what no source explains
-  double kinds_together = 0.5;                                 ///< correlation of the errors of two kinds of kernels
+  EnumArray<PriceBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
+  EnumArray<ModelClass, ErrorWidth> classes{};  ///< what no source explains
+  double kinds_together = 0.5;                  ///< correlation of the errors of two kinds of kernels
   /// Of the variance that no source explains, the part that differs between plans of one model on one machine.
   double own_of_plan = 0.5;
   /// Scatter of a run that coefficients were not fitted to, over the misfit of those that they were.

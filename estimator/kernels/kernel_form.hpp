@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/enum_array.hpp"
 #include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
@@ -70,6 +71,7 @@ inline constexpr std::array<std::pair<KernelKind, std::string_view>, 15> kernel_
     {KernelKind::depthwise_convolution, "depthwise_convolution"},
     {KernelKind::max_pool, "max_pool"},
 }};
+static_assert(kernel_kind_names.size() == enum_count<KernelKind>());
 [[nodiscard]] constexpr std::string_view to_string(KernelKind kind) {
   return kernel_kind_names[static_cast<std::size_t>(kind)].second;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/enum_array.hpp"
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
@@ -15,26 +16,26 @@ constexpr double mib = 1024.0 * 1024.0;
 /// The buffers of a communicator of two ranks, and of more.
 constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
-constexpr std::array<Bytes MemoryBreakdown::*, memory_item_count> parts{
+constexpr EnumArray<MemoryItem, Bytes MemoryBreakdown::*> parts{
     &MemoryBreakdown::weights, &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,     &MemoryBreakdown::activations,
     &MemoryBreakdown::input,   &MemoryBreakdown::workspace, &MemoryBreakdown::communication, &MemoryBreakdown::context};
 
 }  // namespace
 
 std::string_view to_string(MemoryItem item) {
-  constexpr std::array<std::string_view, memory_item_count> names{"weights", "gradients", "optimizer",     "activations",
-                                                                  "input",   "workspace", "communication", "context"};
-  return names[static_cast<std::size_t>(item)];
+  constexpr EnumNames<MemoryItem> names{"weights", "gradients", "optimizer",     "activations",
+                                        "input",   "workspace", "communication", "context"};
+  return names[item];
 }
 
 std::string_view to_string(StepPhase phase) {
-  constexpr std::array<std::string_view, 5> names{"setup", "forward", "backward", "exchange", "update"};
-  return names[static_cast<std::size_t>(phase)];
+  constexpr EnumNames<StepPhase> names{"setup", "forward", "backward", "exchange", "update"};
+  return names[phase];
 }
 
 std::string_view to_string(MemoryOrigin origin) {
-  constexpr std::array<std::string_view, 3> names{"measured", "modelled", "assumed"};
-  return names[static_cast<std::size_t>(origin)];
+  constexpr EnumNames<MemoryOrigin> names{"measured", "modelled", "assumed"};
+  return names[origin];
 }
 
 MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item) {
@@ -60,8 +61,8 @@ void MemoryState::add(const MemoryState& before, const MemoryState& after, doubl
   allocated += (after.allocated - before.allocated) * times;
 }
 
-Bytes& MemoryBreakdown::of(MemoryItem item) { return this->*parts[static_cast<std::size_t>(item)]; }
-Bytes MemoryBreakdown::of(MemoryItem item) const { return this->*parts[static_cast<std::size_t>(item)]; }
+Bytes& MemoryBreakdown::of(MemoryItem item) { return this->*parts[item]; }
+Bytes MemoryBreakdown::of(MemoryItem item) const { return this->*parts[item]; }
 
 MemoryItem MemoryBreakdown::largest() const {
   return *std::max_element(all_memory_items.begin(), all_memory_items.end(),

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/plan/plan.hpp"
@@ -13,7 +14,7 @@ namespace ddl {
 
 /// The purpose of memory.
 enum class MemoryItem { weights, gradients, optimizer, activations, input, workspace, communication, context };
-inline constexpr std::size_t memory_item_count = 8;
+inline constexpr std::size_t memory_item_count = enum_count<MemoryItem>();
 inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
     MemoryItem::weights, MemoryItem::gradients, MemoryItem::optimizer,     MemoryItem::activations,
     MemoryItem::input,   MemoryItem::workspace, MemoryItem::communication, MemoryItem::context};

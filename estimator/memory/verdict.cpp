@@ -3,11 +3,13 @@
 #include <array>
 #include <cstddef>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 
 std::string_view to_string(Verdict verdict) {
-  constexpr std::array<std::string_view, 3> names{"FITS", "AT-RISK", "DOES-NOT-FIT"};
-  return names[static_cast<std::size_t>(verdict)];
+  constexpr EnumNames<Verdict> names{"FITS", "AT-RISK", "DOES-NOT-FIT"};
+  return names[verdict];
 }
 
 Verdict verdict_of(const MemoryBreakdown& memory, Bytes available) {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 namespace {
 
@@ -140,8 +142,8 @@ std::vector<GroupChoice> least_memory(const Chain& chain) {
 }  // namespace
 
 std::string_view to_string(GroupChoice choice) {
-  constexpr std::array<std::string_view, 4> names{"keep", "swap", "recompute", "both"};
-  return names[static_cast<std::size_t>(choice)];
+  constexpr EnumNames<GroupChoice> names{"keep", "swap", "recompute", "both"};
+  return names[choice];
 }
 
 Bytes ChainGroup::moved(GroupChoice choice) const {

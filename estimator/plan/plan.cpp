@@ -2,23 +2,21 @@
 
 #include <algorithm>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 3> recompute_names{"none", "selective", "full"};
+constexpr EnumNames<Recompute> recompute_names{"none", "selective", "full"};
 
 }  // namespace
 
-std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
-std::optional<Recompute> parse_recompute(std::string_view text) {
-  const auto found = std::find(recompute_names.begin(), recompute_names.end(), text);
-  if (found == recompute_names.end()) return std::nullopt;
-  return static_cast<Recompute>(found - recompute_names.begin());
-}
+std::string_view to_string(Recompute recompute) { return recompute_names[recompute]; }
+std::optional<Recompute> parse_recompute(std::string_view text) { return enum_named(recompute_names, text); }
 
 std::string_view to_string(Offload offload) {
-  constexpr std::array<std::string_view, 3> names{"none", "optimizer", "weights"};
-  return names[static_cast<std::size_t>(offload)];
+  constexpr EnumNames<Offload> names{"none", "optimizer", "weights"};
+  return names[offload];
 }
 
 std::string_view to_string(ContextExchange exchange) { return exchange == ContextExchange::ring ? "ring" : "ulysses"; }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/enum_array.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
@@ -167,8 +168,8 @@ class ScheduleRun {
 }  // namespace
 
 std::string_view to_string(SlotPass pass) {
-  constexpr std::array<std::string_view, 3> names{"forward", "input_gradient", "weight_gradient"};
-  return names[static_cast<std::size_t>(pass)];
+  constexpr EnumNames<SlotPass> names{"forward", "input_gradient", "weight_gradient"};
+  return names[pass];
 }
 
 std::span<const ScheduleOrder* const> all_schedules() { return orders; }

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/search/degrees.hpp"
 #include "estimator/search/family_search.hpp"
 #include "estimator/search/rank.hpp"
@@ -22,16 +23,12 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 3> objective_names{"time", "cost", "memory"};
+constexpr EnumNames<Objective> objective_names{"time", "cost", "memory"};
 
 }  // namespace
 
-std::string_view to_string(Objective objective) { return objective_names[static_cast<std::size_t>(objective)]; }
-std::optional<Objective> parse_objective(std::string_view text) {
-  const auto found = std::find(objective_names.begin(), objective_names.end(), text);
-  if (found == objective_names.end()) return std::nullopt;
-  return static_cast<Objective>(found - objective_names.begin());
-}
+std::string_view to_string(Objective objective) { return objective_names[objective]; }
+std::optional<Objective> parse_objective(std::string_view text) { return enum_named(objective_names, text); }
 
 namespace {
 

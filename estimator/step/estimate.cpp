@@ -251,7 +251,7 @@ Limits Estimator::limits(const Plan& plan) const {
   if (plan.recompute_modules != Plan().recompute_modules) {
     const RecomputeModules lacking = plan.recompute_modules.without(job_.facts.has_modules);
     Limit limit{Limit::Kind::recompute_modules};
-    if (const auto module = lacking.outermost()) limit.item = recompute_module_names[static_cast<std::size_t>(*module)];
+    if (const auto module = lacking.outermost()) limit.item = recompute_module_names[*module];
     // What the software keeps: its own choice.
     limit.available = job_.assumptions.selective == SelectiveRecompute::products ? 1 : 0;
     if (plan.recompute != Recompute::selective || limit.available > 0 || !limit.item.empty()) limits.add(limit);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <tuple>
 
+#include "core/enum_array.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/tasks.hpp"
 
@@ -68,10 +69,9 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
 }  // namespace
 
 std::string_view to_string(StepWork work) {
-  constexpr std::array<std::string_view, 9> names{"forward", "backward",          "weight gradient",
-                                                  "waiting", "layer exchange",    "transfer",
-                                                  "input",   "gradient exchange", "weight update"};
-  return names[static_cast<std::size_t>(work)];
+  constexpr EnumNames<StepWork> names{"forward",  "backward", "weight gradient",   "waiting",      "layer exchange",
+                                      "transfer", "input",    "gradient exchange", "weight update"};
+  return names[work];
 }
 
 bool is_exchange(StepWork work) {

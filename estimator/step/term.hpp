@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/exchange.hpp"
@@ -36,6 +37,8 @@ class Term {
       slopes_[i].seconds += seconds;
       return;
     }
+    if (count_ == slopes_.size())
+      throw std::logic_error("a term depends on more coefficients than kernels and exchanges do");
     slopes_[count_++] = {by, seconds};
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 namespace {
 
@@ -27,19 +29,15 @@ constexpr std::array<UpdatePass, 7> adam_passes{{
     {Function::addcdiv, Tensor::weight, Tensor::first, Tensor::temporary, -rate},
 }};
 
-constexpr std::array<std::string_view, 4> names{"layer", "single", "foreach", "fused"};
+constexpr EnumNames<UpdateImplementation> names{"layer", "single", "foreach", "fused"};
 
 }  // namespace
 
-std::string_view to_string(UpdateImplementation implementation) { return names[static_cast<std::size_t>(implementation)]; }
+std::string_view to_string(UpdateImplementation implementation) { return names[implementation]; }
 
-std::optional<UpdateImplementation> parse_update_implementation(std::string_view text) {
-  const auto* const found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) return std::nullopt;
-  return all_update_implementations[static_cast<std::size_t>(found - names.begin())];
-}
+std::optional<UpdateImplementation> parse_update_implementation(std::string_view text) { return enum_named(names, text); }
 
-std::span<const std::string_view> list_implementation_names() { return std::span(names).subspan(1); }
+std::span<const std::string_view> list_implementation_names() { return std::span(names.begin(), names.end()).subspan(1); }
 
 std::span<const UpdatePass> update_passes(Optimizer optimizer) {
   switch (timed_as(optimizer)) {

@@ -402,7 +402,7 @@ class ConfigurationReader {
 }  // namespace
 
 const Fact* Configuration::find(Said field) const {
-  const auto& fact = facts_[static_cast<std::size_t>(field)];
+  const auto& fact = facts_[field];
   return fact ? &*fact : nullptr;
 }
 

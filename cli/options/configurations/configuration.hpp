@@ -15,6 +15,7 @@
 #include "cli/options/configurations/setting.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
+#include "core/enum_array.hpp"
 #include "estimator/plan/plan.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -45,12 +46,12 @@ class Configuration {
   [[nodiscard]] std::optional<std::int64_t> number(Said field, std::int64_t low, std::int64_t high) const;
   /// Ends the command: placed at the first of the fields that the file says.
   [[noreturn]] void fail(std::initializer_list<Said> fields, const std::string& message, const std::string& hint) const;
-  void set(Said field, Fact fact) { facts_[static_cast<std::size_t>(field)] = std::move(fact); }
+  void set(Said field, Fact fact) { facts_[field] = std::move(fact); }
   /// What the other says counts.
   void override_by(const Configuration& other);
 
  private:
-  std::array<std::optional<Fact>, said_count> facts_{};
+  EnumArray<Said, std::optional<Fact>> facts_{};
 };
 
 /// Most GPUs, samples and sizes that a configuration may say.

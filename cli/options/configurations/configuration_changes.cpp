@@ -129,45 +129,38 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
   }
 }
 
-constexpr std::array<Said, 25> fields_of_plans{Said::tensor,           Said::pipeline,
-                                               Said::context,          Said::expert,
-                                               Said::data_replicate,   Said::data_shard,
-                                               Said::micro_batch,      Said::pipeline_batch,
-                                               Said::accumulation,     Said::micro_batches,
-                                               Said::virtual_stages,   Said::layers_per_virtual_stage,
-                                               Said::schedule,         Said::zero,
-                                               Said::recompute,        Said::sequence_parallel,
-                                               Said::context_exchange, Said::reshards,
-                                               Said::offload,          Said::offload_activations,
-                                               Said::expert_tensor,    Said::recompute_method,
-                                               Said::recompute_blocks, Said::secondary_shards,
-                                               Said::recompute_modules};
-
-constexpr std::array<std::string_view, 25> field_names{"tensor",
-                                                       "pipeline",
-                                                       "context",
-                                                       "expert",
-                                                       "copies of the shards",
-                                                       "shards",
-                                                       "samples of a micro-batch",
-                                                       "samples of a micro-batch",
-                                                       "micro-batches",
-                                                       "micro-batches",
-                                                       "stretches of a stage",
-                                                       "layers of a stretch",
-                                                       "schedule",
-                                                       "ZeRO stage",
-                                                       "recompute",
-                                                       "sequence parallel",
-                                                       "exchange of contexts",
-                                                       "reshard after forward",
-                                                       "offload",
-                                                       "offload of activations",
-                                                       "tensor degree of experts",
-                                                       "method of recomputation",
-                                                       "recomputed blocks",
-                                                       "secondary shards",
-                                                       "recomputed modules"};
+/// A field of a configuration that a plan decides, and what reports call it.
+struct PlanField {
+  Said field;
+  std::string_view name;
+};
+constexpr std::array compared_fields{
+    PlanField{Said::tensor, "tensor"},
+    PlanField{Said::pipeline, "pipeline"},
+    PlanField{Said::context, "context"},
+    PlanField{Said::expert, "expert"},
+    PlanField{Said::data_replicate, "copies of the shards"},
+    PlanField{Said::data_shard, "shards"},
+    PlanField{Said::micro_batch, "samples of a micro-batch"},
+    PlanField{Said::pipeline_batch, "samples of a micro-batch"},
+    PlanField{Said::accumulation, "micro-batches"},
+    PlanField{Said::micro_batches, "micro-batches"},
+    PlanField{Said::virtual_stages, "stretches of a stage"},
+    PlanField{Said::layers_per_virtual_stage, "layers of a stretch"},
+    PlanField{Said::schedule, "schedule"},
+    PlanField{Said::zero, "ZeRO stage"},
+    PlanField{Said::recompute, "recompute"},
+    PlanField{Said::sequence_parallel, "sequence parallel"},
+    PlanField{Said::context_exchange, "exchange of contexts"},
+    PlanField{Said::reshards, "reshard after forward"},
+    PlanField{Said::offload, "offload"},
+    PlanField{Said::offload_activations, "offload of activations"},
+    PlanField{Said::expert_tensor, "tensor degree of experts"},
+    PlanField{Said::recompute_method, "method of recomputation"},
+    PlanField{Said::recompute_blocks, "recomputed blocks"},
+    PlanField{Said::secondary_shards, "secondary shards"},
+    PlanField{Said::recompute_modules, "recomputed modules"},
+};
 
 bool counts(const Configuration& configuration, const ArgumentRow& row) {
   return row.only_with.empty() || row.only_with == configuration.word(Said::distributed_type);
@@ -210,8 +203,7 @@ bool is_kept_by(const Configuration& configuration, Said field) {
 ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
                                 std::int64_t layers) {
   ConfigurationChanges changes;
-  for (std::size_t i = 0; i < fields_of_plans.size(); ++i) {
-    const Said field = fields_of_plans[i];
+  for (const auto& [field, name] : compared_fields) {
     const auto before = meaning_in(field, own, configuration, layers),
                after = meaning_in(field, other, configuration, layers);
     if (!before || !after || *before == *after) continue;
@@ -222,11 +214,11 @@ ConfigurationChanges changes_of(const Configuration& configuration, const Plan& 
     if (!is_known_to_format) {
       const bool has_batch = is_kept_by(configuration, Said::micro_batch) || is_kept_by(configuration, Said::accumulation) ||
                              is_kept_by(configuration, Said::micro_batches) || configuration.writes(Said::micro_batch);
-      if (field == Said::accumulation && !has_batch) changes.unsaid.push_back(fmt::format("{}={}", field_names[i], *after));
+      if (field == Said::accumulation && !has_batch) changes.unsaid.push_back(fmt::format("{}={}", name, *after));
       const bool is_own_axis = field == Said::tensor || field == Said::pipeline || field == Said::context ||
                                field == Said::expert || field == Said::zero || field == Said::recompute ||
                                (field == Said::schedule && !after->empty());
-      if (is_own_axis) changes.unsaid.push_back(fmt::format("{}={}", field_names[i], *after));
+      if (is_own_axis) changes.unsaid.push_back(fmt::format("{}={}", name, *after));
       continue;
     }
     // What says recomputation in more detail stays unsaid where the file does not say it.
@@ -252,7 +244,7 @@ ConfigurationChanges changes_of(const Configuration& configuration, const Plan& 
     if (field == Said::data_shard && fact != nullptr && fact->value == "-1" && *after != "1") continue;
     const ArgumentRow* row = row_for(configuration, field, *after);
     if (row == nullptr) {
-      changes.unsaid.push_back(fmt::format("{}={}", field_names[i], *after));
+      changes.unsaid.push_back(fmt::format("{}={}", name, *after));
       continue;
     }
     ConfigurationChange change{.argument = std::string(row->key), .now = "", .then = ""};

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/enum_array.hpp"
+
 namespace ddl {
 
 /// What an argument says, whatever its tool calls it. Values are neutral words or whole numbers.
@@ -91,7 +93,7 @@ enum class Said {
   torchtitan_file,
   accelerate_file,
 };
-inline constexpr std::size_t said_count = static_cast<std::size_t>(Said::accelerate_file) + 1;
+inline constexpr std::size_t said_count = enum_count<Said>();
 
 /// A word of a tool, and what it means.
 struct ArgumentWord {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/report/formats/format.hpp"
+#include "core/enum_array.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -24,7 +25,7 @@ std::string escaped(std::string_view text, bool is_property) {
 }
 
 /// By FileVerdict::Level.
-constexpr std::array<std::string_view, 4> kinds{"notice", "warning", "error", "error"};
+constexpr EnumNames<FileVerdict::Level> kinds{"notice", "warning", "error", "error"};
 
 }  // namespace
 
@@ -32,9 +33,9 @@ constexpr std::array<std::string_view, 4> kinds{"notice", "warning", "error", "e
 std::string github_format(const Report& report, const Style& /*style*/) {
   std::string out;
   for (const FileVerdict& each : report.verdicts) {
-    out += fmt::format("::{} file={},line={},col={},title={}::{}\n", kinds[static_cast<std::size_t>(each.level)],
-                       escaped(visible(each.file), true), each.line, each.column, escaped(visible(each.title), true),
-                       escaped(visible_lines(each.message), false));
+    out +=
+        fmt::format("::{} file={},line={},col={},title={}::{}\n", kinds[each.level], escaped(visible(each.file), true),
+                    each.line, each.column, escaped(visible(each.title), true), escaped(visible_lines(each.message), false));
   }
   return out;
 }

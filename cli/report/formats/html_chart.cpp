@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/report/figures.hpp"
+#include "core/enum_array.hpp"
 #include "core/source_text.hpp"
 #include "core/xml_text.hpp"
 
@@ -23,8 +24,8 @@ constexpr double across = 100'000;
 constexpr double lane_height = 22;
 
 std::string_view class_of(Tone tone) {
-  constexpr std::array<std::string_view, 10> names{"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"};
-  return names[static_cast<std::size_t>(tone)];
+  constexpr EnumNames<Tone> names{"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"};
+  return names[tone];
 }
 
 std::string legend_of(const std::vector<Kind>& kinds) {

@@ -190,7 +190,7 @@ TEST_CASE("backward takes as much longer as forward of the modules takes") {
     for (std::size_t i = 0; i < owned.model.layers.size(); ++i) {
       if (owned.facts.modules[i].contains(module)) forward += table.at(static_cast<int>(i)).forward.value();
     }
-    INFO(recompute_module_names[static_cast<std::size_t>(module)]);
+    INFO(recompute_module_names[module]);
     CHECK(forward > 0);
     CHECK(estimator.estimate(plan).time.backward.value() - without == Approx(forward));
   }

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace ddl {
+
+namespace detail {
+
+/// Whether a value of an enumeration has a name. GCC and Clang print `ddl::Fusing::half` for one that has, `(ddl::Fusing)7`
+/// for one that has none.
+template <auto value>
+consteval bool is_enumerator() {
+  constexpr std::string_view function = __PRETTY_FUNCTION__;
+  return function[function.rfind("value = ") + std::string_view("value = ").size()] != '(';
+}
+
+}  // namespace detail
+
+/// The number of enumerators of `Enum`, which are 0, 1, 2 and so on.
+template <class Enum, std::size_t counted = 0>
+consteval std::size_t enum_count() {
+  if constexpr (detail::is_enumerator<static_cast<Enum>(counted)>()) {
+    return enum_count<Enum, counted + 1>();
+  } else {
+    return counted;
+  }
+}
+
+/// A value for each enumerator of `Enum`, in its order. It is made of as many values, or of none: another number does not
+/// compile.
+template <class Enum, class T>
+class EnumArray {
+ public:
+  static constexpr std::size_t count = enum_count<Enum>();
+
+  constexpr EnumArray() = default;
+  template <class... Values>
+  requires(sizeof...(Values) == count && count > 1)
+      // NOLINTNEXTLINE(google-explicit-constructor): as an array is made of its values
+      constexpr EnumArray(Values&&... values)
+      : values_{T(std::forward<Values>(values))...} {}
+
+  [[nodiscard]] constexpr T& operator[](Enum at) { return values_[static_cast<std::size_t>(at)]; }
+  [[nodiscard]] constexpr const T& operator[](Enum at) const { return values_[static_cast<std::size_t>(at)]; }
+
+  /// By place, for loops over all of them.
+  [[nodiscard]] constexpr T& operator[](std::size_t place) { return values_[place]; }
+  [[nodiscard]] constexpr const T& operator[](std::size_t place) const { return values_[place]; }
+
+  [[nodiscard]] static constexpr std::size_t size() { return count; }
+  [[nodiscard]] constexpr auto begin() { return values_.begin(); }
+  [[nodiscard]] constexpr auto end() { return values_.end(); }
+  [[nodiscard]] constexpr auto begin() const { return values_.begin(); }
+  [[nodiscard]] constexpr auto end() const { return values_.end(); }
+  [[nodiscard]] constexpr T* data() { return values_.data(); }
+  [[nodiscard]] constexpr const T* data() const { return values_.data(); }
+
+  friend constexpr bool operator==(const EnumArray&, const EnumArray&) = default;
+  friend constexpr auto operator<=>(const EnumArray&, const EnumArray&) = default;
+
+ private:
+  std::array<T, count> values_{};
+};
+
+/// What files and options call the enumerators of `Enum`.
+template <class Enum>
+using EnumNames = EnumArray<Enum, std::string_view>;
+
+/// The enumerator of that name.
+template <class Enum>
+[[nodiscard]] constexpr std::optional<Enum> enum_named(const EnumNames<Enum>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace ddl
