@@ -16,7 +16,7 @@
 #include "calibration/files/launch_overhead.hpp"
 #include "calibration/inputs/learned_reader.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
-#include "calibration/inputs/software_keys.hpp"
+#include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/split_fit.hpp"
 #include "calibration/network/fits/network_section.hpp"
 #include "core/error.hpp"
@@ -201,14 +201,20 @@ class CoefficientsReader {
 
   void read_software(const YamlNode& node) {
     std::vector<std::string_view> keys{"name", "spatial_layers"};
-    for (const SoftwareKey& each : software_keys()) keys.push_back(each.key);
+    for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.by_coefficients; }))
+      keys.push_back(key);
     node.only_keys(keys, std::array{former_launch_overhead});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say is as the software's own file has it, or the best that can be.
-    for (const SoftwareKey& each : software_keys()) {
-      if (const auto entry = node.find(each.key, each.former)) each.read(citations_.read(*entry).value, software);
+    for (const SettingRow& row : setting_rows()) {
+      const auto entry = row.by_coefficients ? node.find(row.key, row.former) : std::nullopt;
+      if (!entry) continue;
+      const SourcedNode sourced = citations_.read(*entry);
+      coefficients_.settings.set(row, {read_setting(row, sourced.value), SettingOrigin::coefficients, sourced.source});
     }
+    Assumptions unused;
+    apply_settings(coefficients_.settings, Precision::fp32, unused, software);
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

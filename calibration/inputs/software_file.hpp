@@ -1,38 +1,18 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/quantity.hpp"
 #include "estimator/choices/plan_choice.hpp"
-#include "estimator/inputs/assumptions.hpp"
-#include "estimator/inputs/software.hpp"
+#include "estimator/inputs/settings.hpp"
 
 namespace ddl {
 
-/// How a framework trains, as its file says it (docs/software.md). What it does not say is unset.
+/// How a framework trains, as its file says it (docs/software.md).
 struct SoftwareFile {
   std::string name, description;
-  Software facts;
-  /// What the host takes to start one kernel, on the host where that was measured (Device::host_speed is 1 there).
-  std::optional<Seconds> launch_overhead;
-  std::optional<MemoryFormat> memory_format;
-  std::optional<MemoryFormat> memory_format_of_fp32;  ///< in fp32 and tf32, where it is another
-  std::optional<MixedPrecision> mixed_precision;
-  std::optional<GradientSums> gradient_sums;
-  std::optional<CrossEntropy> cross_entropy;
-  std::optional<AttentionKernels> attention;
-  std::optional<Fusing> fusing;
-  std::optional<CompositeKernels> composites, sinks;
-  std::optional<ExpertBiases> expert_biases;
-  std::optional<BiasKernels> convolution_biases, linear_biases;
-  std::optional<SelectiveRecompute> selective;
-  std::optional<UpdateImplementation> update;
-  std::optional<double> beside_update;
-  std::optional<bool> copies_volumes, own_half_norms, older_framework, flat_gradients, keeps_sent, engine_groups;
-  bool images_only = false;  ///< nobody trains models of sequences with it
+  Settings settings;         ///< what it says of the settings that software may say
   AdmittedChoices admits{};  ///< what a search may choose
 
   /// What the file says, or the file that it extends, in the order of the keys in docs/software.md.

@@ -221,10 +221,11 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   }
   if (!nearest.empty()) {
     SoftwareFile own = load_software(nearest);
-    return sequences && own.images_only ? usual : own;
+    return sequences && own.settings.flag("images_only").value_or(false) ? usual : own;
   }
   SoftwareFile host;
-  host.launch_overhead = usual.launch_overhead;
+  if (const SettingValue* const launch = usual.settings.find("launch_overhead"))
+    host.settings.set("launch_overhead", *launch);
   return host;
 }
 
@@ -271,13 +272,19 @@ Coefficients Study::completed(Coefficients coefficients) const {
   // What runs of another software did, and have taught, says nothing of this one.
   if (is_of_another(coefficients.software, software_)) {
     coefficients.software = {};
+    coefficients.settings.clear();
     coefficients.learned.clear();
   }
   // Tensor splits beside a software of images alone were measured with models of sequences, and another software.
-  if (software_.images_only && !model_.input.sequence) {
+  if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }
-  coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
+  if (coefficients.software.name.empty()) coefficients.software.name = software_.name;
+  Settings settings = software_.settings;
+  settings.override_by(coefficients.settings);
+  settings.override_by(spec_.settings);
+  Assumptions unused;
+  apply_settings(settings, precision_, unused, coefficients.software);
   if (coefficients.overlap.source.empty() && !machine_.device.is_processor)
     coefficients.overlap.kernels = coefficients.software.overlap_slowdown.value_or(coefficients.overlap.kernels);
   return coefficients;
@@ -289,37 +296,13 @@ void Study::use_software() {
                                     quote(coefficients_.software.name), software_.name));
   }
   coefficients_ = completed(std::move(coefficients_));
+  Settings settings = software_.settings;
+  settings.override_by(spec_.settings);
   Device& device = machine_.device;
-  if (!device.launch_overhead && !device.is_processor && software_.launch_overhead)
-    device.launch_overhead = *software_.launch_overhead / device.host_speed;
-  const std::optional<MixedPrecision> mixed = spec_.mixed_precision ? spec_.mixed_precision : software_.mixed_precision;
-  if (mixed) assumptions_ = with_mixed_precision(assumptions_, *mixed);
-  const auto choose = [](auto& chosen, const auto& asked, const auto& usual) {
-    if (asked || usual) chosen = asked ? *asked : *usual;
-  };
-  const bool has_own = !is_mixed(precision_) && software_.memory_format_of_fp32;
-  choose(assumptions_.memory_format, spec_.memory_format,
-         has_own ? software_.memory_format_of_fp32 : software_.memory_format);
-  // Volumes whose channels come first by what is asked for are not turned.
-  if (spec_.memory_format != MemoryFormat::channels_first)
-    assumptions_.copies_volumes = software_.copies_volumes.value_or(assumptions_.copies_volumes);
-  if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
-  if (software_.gradient_sums) assumptions_.gradient_sums = software_.gradient_sums;
-  assumptions_.keeps_sent = software_.keeps_sent.value_or(assumptions_.keeps_sent);
-  assumptions_.engine_groups = software_.engine_groups.value_or(assumptions_.engine_groups);
-  assumptions_.flat_gradients = software_.flat_gradients.value_or(assumptions_.flat_gradients);
-  assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
-  assumptions_.composites = software_.composites.value_or(assumptions_.composites);
-  assumptions_.own_half_norms = software_.own_half_norms.value_or(assumptions_.own_half_norms);
-  assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
-  assumptions_.convolution_biases = software_.convolution_biases.value_or(assumptions_.convolution_biases);
-  assumptions_.linear_biases = software_.linear_biases.value_or(assumptions_.linear_biases);
-  assumptions_.expert_biases = software_.expert_biases.value_or(assumptions_.expert_biases);
-  assumptions_.selective = software_.selective.value_or(assumptions_.selective);
-  if (software_.attention) assumptions_.attention = software_.attention;
-  choose(assumptions_.update, spec_.update, software_.update);
-  assumptions_.beside_update = software_.beside_update.value_or(assumptions_.beside_update);
-  choose(assumptions_.older_framework, spec_.older_framework, software_.older_framework);
+  if (const auto launch = settings.number("launch_overhead"); launch && !device.launch_overhead && !device.is_processor)
+    device.launch_overhead = Seconds(*launch) / device.host_speed;
+  Software unused;
+  apply_settings(settings, precision_, assumptions_, unused);
 }
 
 Study::Study(StudySpec spec, StudyInputs inputs)

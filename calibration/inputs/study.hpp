@@ -34,12 +34,8 @@ struct StudySpec {
   std::optional<Precision>
       precision;  ///< unset: that of a profile of the model, else mixed for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
-  // Of these, what is unset is as the software has it, else as in `assumptions`:
-  std::optional<MemoryFormat> memory_format;
-  std::optional<MixedPrecision> mixed_precision;
-  std::optional<UpdateImplementation> update;
-  std::optional<bool> older_framework;
-  Assumptions assumptions;
+  Settings settings;                   ///< of the run, the job or the options, in place of what the software does
+  Assumptions assumptions;             ///< what settings change: ideal_assumptions() for closed forms
   ProfileChoice profiles;
   std::optional<Bytes> device_memory;  ///< unset: of the machine's sheet
   Margin margin;                       ///< of that memory, kept free

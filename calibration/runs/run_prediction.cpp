@@ -60,7 +60,7 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
 /// What the run does not state is what its software runs, where that is one thing alone.
 void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
   for (const PlanChoiceRow& row : plan_choices()) {
-    const std::optional<std::vector<int>>& admitted = study.software().admits[static_cast<std::size_t>(row.choice)];
+    const std::optional<std::vector<int>>& admitted = study.software().admits[row.choice];
     if (!run.chosen[row.choice] && admitted && admitted->size() == 1) row.set(plan, admitted->front());
   }
 }
@@ -198,21 +198,19 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
   const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
   // The closed forms know of no software.
   const std::string software = ideal ? std::string(no_software) : run.software.empty() ? software_ : run.software;
-  std::unique_ptr<Study>& entry =
-      studies_[{run.model, precision, ideal, input, software, run.memory_format, run.mixed_precision}];
+  std::unique_ptr<Study>& entry = studies_[{run.model, precision, ideal, input, software, run.settings}];
   if (!entry) {
     StudySpec spec;
     spec.model = run.model;
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.software = software;
-    spec.memory_format = run.memory_format;
-    spec.mixed_precision = run.mixed_precision;
+    spec.settings = run.settings;
     spec.found_profiles = profiles_;
     spec.known_kernels = known_kernels_;
     spec.precision = precision;
     if (ideal) spec.assumptions = ideal_assumptions();
-    spec.assumptions.include_input = input;
+    if (!input) spec.settings.set("input", {input_none, SettingOrigin::run, {}});
     StudyInputs inputs;
     const auto known = models_.find(run.model);
     inputs.model = known != models_.end() ? known->second : load_model(run.model);

@@ -69,8 +69,7 @@ class RunPredictor {
   std::map<std::string, Model> models_;
   std::shared_ptr<const FoundProfiles> profiles_;
   /// What runs of one study agree in.
-  using StudyKey = std::tuple<std::string, Precision, bool, bool, std::string, std::optional<MemoryFormat>,
-                              std::optional<MixedPrecision>>;
+  using StudyKey = std::tuple<std::string, Precision, bool, bool, std::string, Settings>;
   std::map<StudyKey, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_, software_problems_;
 };

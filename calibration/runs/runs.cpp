@@ -15,6 +15,7 @@
 #include "calibration/files/bundled_files.hpp"
 #include "calibration/files/file_names.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/inputs/setting_values.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -26,14 +27,33 @@
 namespace ddl {
 namespace {
 
+constexpr bool has_column(const SettingRow& row) { return row.has_column; }
+
 /// What a table of runs may have.
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
-    std::vector<std::string_view> all{
-        "model",         "dataset",         "strategy",    "gpus",      "gpus_per_node", "batch_per_gpu_or_node",
-        "global_batch",  "degrees",         "micro_batch", "precision", "machine",       "software",
-        "memory_format", "mixed_precision", "set",         "quantity",  "value",         "n_samples_averaged",
-        "source_file",   "notes",           "includes_io", "quality"};
+    std::vector<std::string_view> all{"model",
+                                      "dataset",
+                                      "strategy",
+                                      "gpus",
+                                      "gpus_per_node",
+                                      "batch_per_gpu_or_node",
+                                      "global_batch",
+                                      "degrees",
+                                      "micro_batch",
+                                      "precision",
+                                      "machine",
+                                      "software",
+                                      "settings",
+                                      "set",
+                                      "quantity",
+                                      "value",
+                                      "n_samples_averaged",
+                                      "source_file",
+                                      "notes",
+                                      "includes_io",
+                                      "quality"};
+    for (const std::string_view key : setting_keys(has_column)) all.push_back(key);
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;
   }();
@@ -142,16 +162,25 @@ class RowReader {
     if (!value) fail(name, fmt::format("{} is no {}", quote(cell), noun), known);
     return value;
   }
-  /// The value at the place that the cell has among `names`.
-  template <class Enum>
-  [[nodiscard]] std::optional<Enum> place(std::string_view name, std::string_view noun,
-                                          std::span<const std::string_view> names) const {
-    const auto parse = [&](std::string_view cell) -> std::optional<Enum> {
-      const auto found = std::find(names.begin(), names.end(), cell);
-      if (found == names.end()) return std::nullopt;
-      return static_cast<Enum>(found - names.begin());
+  /// Those of columns of their own, and those of the column `settings`.
+  [[nodiscard]] Settings settings() const {
+    Settings read;
+    const auto placed = [&](std::string_view column, const auto& action) {
+      try {
+        action(text(column));
+      } catch (const Error& error) {
+        fail(column, error.what(), error.hint());
+      }
     };
-    return choice(name, noun, parse, fmt::format("known: {}", fmt::join(names, ", ")));
+    if (!text("settings").empty())
+      placed("settings", [&](const std::string& cell) { read = parse_settings(cell, SettingOrigin::run); });
+    for (const SettingRow& row : setting_rows()) {
+      if (!row.has_column || text(row.key).empty()) continue;
+      placed(row.key, [&](const std::string& cell) {
+        read.set(row, {parse_setting(row, cell, std::string(row.key)), SettingOrigin::run, {}});
+      });
+    }
+    return read;
   }
   /// Degrees of the run's strategy and of so many devices, which they say where the row does not.
   void read_degrees(MeasuredRun& run) const {
@@ -212,8 +241,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
   run.machine = cells.text("machine");
   run.software = cells.text("software");
-  run.memory_format = cells.place<MemoryFormat>("memory_format", "memory format", memory_format_names);
-  run.mixed_precision = cells.place<MixedPrecision>("mixed_precision", "mixed precision", mixed_precision_names);
+  run.settings = cells.settings();
   run.set = cells.text("set");
   for (const PlanChoiceRow& each : plan_choices()) {
     const auto parse = [&](std::string_view text) { return each.parse(text); };
@@ -248,7 +276,7 @@ std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& ori
 /// The number in a numeric column: set in `number`, which is otherwise unset. Text columns: in `text`.
 struct CellView {
   std::optional<double> number;
-  std::string_view text;
+  std::string text;
   bool is_number = false;
 };
 
@@ -268,21 +296,26 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "global_batch") return number(run.global_batch);
   if (column == "degrees") return text(run.degrees);
   if (column == "micro_batch") return number(run.micro_batch);
-  if (column == "precision") return {.number = {}, .text = run.precision ? to_string(*run.precision) : ""};
+  if (column == "precision") return text(run.precision ? std::string(to_string(*run.precision)) : "");
   if (column == "machine") return text(run.machine);
   if (column == "software") return text(run.software);
   if (column == "set") return text(run.set);
-  if (column == "memory_format") {
-    return {.number = {}, .text = run.memory_format ? memory_format_names[*run.memory_format] : ""};
+  if (column == "settings") {
+    Settings others;
+    run.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+      if (!row.has_column) others.set(row, value);
+    });
+    return text(print_settings(others));
   }
-  if (column == "mixed_precision") {
-    return {.number = {}, .text = run.mixed_precision ? mixed_precision_names[*run.mixed_precision] : ""};
+  if (const SettingRow* const row = find_setting(column); row != nullptr && row->has_column) {
+    const auto value = run.settings.number(column);
+    return text(value ? print_setting(*row, *value) : "");
   }
   for (const PlanChoiceRow& each : plan_choices()) {
     if (column != each.key) continue;
     const std::optional<int>& value = run.chosen[each.choice];
     if (each.first_number) return number(value ? std::optional(*each.first_number + *value) : value);
-    return {.number = {}, .text = value ? each.name(*value) : ""};
+    return text(value ? std::string(each.name(*value)) : "");
   }
   if (column == "quantity") return text(run.quantity);
   if (column == "value") return number(std::optional(run.value));
@@ -354,7 +387,7 @@ void check_column(const std::string& column) {
 
 std::string cell_text(const MeasuredRun& run, const std::string& column) {
   const CellView cell = cell_of(run, column);
-  if (!cell.is_number) return std::string(cell.text);
+  if (!cell.is_number) return cell.text;
   return cell.number ? fmt::format("{}", *cell.number) : "";
 }
 

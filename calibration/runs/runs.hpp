@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "estimator/choices/plan_choice.hpp"
-#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/settings.hpp"
 #include "model_zoo/values/precision.hpp"
 
 namespace ddl {
@@ -27,9 +27,8 @@ struct MeasuredRun {
   std::optional<Precision> precision;
   std::string machine;   ///< as `--machine` takes it; empty where not stated
   std::string software;  ///< as `--software` takes it; empty where not stated
-  std::optional<MemoryFormat> memory_format;
-  std::optional<MixedPrecision> mixed_precision;
-  std::string set;  ///< the publication or benchmark that it belongs to
+  Settings settings;     ///< of columns of their own, and of the column `settings`
+  std::string set;       ///< the publication or benchmark that it belongs to
   ChosenOfPlan chosen;
   std::string quantity;  ///< with its unit: `iter_total_s`
   double value = 0;

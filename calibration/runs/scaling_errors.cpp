@@ -15,9 +15,9 @@ namespace {
 
 /// Everything that the table says of a run but for its number of devices and its time.
 std::string run_without_devices(const MeasuredRun& run) {
-  static constexpr std::array<std::string_view, 13> columns{
-      "set",         "model",         "strategy",        "quantity",    "precision",  "machine",    "software",
-      "includes_io", "memory_format", "mixed_precision", "micro_batch", "zero_stage", "shard_group"};
+  static constexpr std::array<std::string_view, 14> columns{
+      "set",         "model",         "strategy",        "quantity", "precision",   "machine",    "software",
+      "includes_io", "memory_format", "mixed_precision", "settings", "micro_batch", "zero_stage", "shard_group"};
   std::string key;
   for (const std::string_view column : columns) key += cell_text(run, std::string(column)) + '\n';
   return key + fmt::format("{:.6g}", *run.global_batch / *run.gpus);

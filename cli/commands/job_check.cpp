@@ -72,7 +72,7 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
   // What is left is a precision that the device lacks, congestion that nobody measured, and a data set that is not of the
   // model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
-  const bool lacks_spread = spec.assumptions.congestion_quantile && !spreads(inputs.coefficients);
+  const bool lacks_spread = spec.settings.find("congestion") != nullptr && !spreads(inputs.coefficients);
   return placed_at(lacks_precision ? parsed.place({"precision"})
                    : lacks_spread  ? parsed.place({"congestion"})
                                    : parsed.place({"dataset", "model"}),

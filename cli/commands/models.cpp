@@ -289,8 +289,8 @@ Report show_model(const ShowOptions& options) {
     spec.machine = options.machine;
     spec.software = no_software;
     spec.precision = shown->precision;
-    spec.assumptions.overlap = false;
-    spec.assumptions.include_input = false;
+    spec.settings.set("overlap", {0, SettingOrigin::option, {}});
+    spec.settings.set("input", {input_none, SettingOrigin::option, {}});
     const Study study(spec);
     shown->model = study.model();
     shown->machine = study.machine().name;

@@ -76,6 +76,12 @@ Option Command::add_switch(const std::string& name, bool& into, const std::strin
   return {*command_->add_flag(name, into, description)->disable_flag_override(), *declarations_};
 }
 
+Option Command::add_switch_function(const std::string& name, const std::function<void()>& given,
+                                    const std::string& description) const {
+  const auto call = [given](std::int64_t) { given(); };
+  return {*command_->add_flag_function(name, call, description)->disable_flag_override(), *declarations_};
+}
+
 Option Command::get_option(const std::string& name) const { return {*command_->get_option(name), *declarations_}; }
 
 void Command::callback(const std::function<void()>& call) const { command_->callback(call); }

@@ -63,6 +63,9 @@ class Command {
                              const std::string& description) const;
   /// An option that is given or not and takes no value.
   Option add_switch(const std::string& name, bool& into, const std::string& description) const;
+  /// The same, which calls `given` if it is given.
+  Option add_switch_function(const std::string& name, const std::function<void()>& given,
+                             const std::string& description) const;
   [[nodiscard]] Option get_option(const std::string& name) const;
   /// Called when the command is chosen, once its options are read.
   void callback(const std::function<void()>& call) const;

@@ -11,7 +11,7 @@
 #include <yaml-cpp/emittermanip.h>
 
 #include "calibration/inputs/plan_degrees.hpp"
-#include "cli/options/congestion.hpp"
+#include "calibration/inputs/setting_values.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
@@ -32,40 +32,18 @@ constexpr std::int64_t most_job_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_job_samples = std::int64_t{1} << 40;
 constexpr std::size_t most_profiles = 1000;
 
-/// How samples are read: by every rank, by the leader of a split group, or left out.
-constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
+/// Keys of a job that are no settings.
+constexpr std::array<std::string_view, 17> own_keys{
+    "format",       "model",        "sequence",      "packed_length", "dataset",    "machine",
+    "coefficients", "software",     "settings",      "profiles",      "any_device", "precision",
+    "optimizer",    "global_batch", "batch_per_gpu", "gpu_memory",    "margin"};
 
-constexpr std::array<std::string_view, 31> known_keys{"format",
-                                                      "model",
-                                                      "sequence",
-                                                      "packed_length",
-                                                      "dataset",
-                                                      "machine",
-                                                      "coefficients",
-                                                      "software",
-                                                      "memory_format",
-                                                      "profiles",
-                                                      "any_device",
-                                                      "precision",
-                                                      "optimizer",
-                                                      "mixed_precision",
-                                                      "older_framework",
-                                                      "idle_communicators",
-                                                      "allreduce",
-                                                      "parameter_servers",
-                                                      "sparse_density",
-                                                      "expert_imbalance",
-                                                      "straggler",
-                                                      "overlap",
-                                                      "congestion",
-                                                      "input",
-                                                      "input_exposed",
-                                                      "global_batch",
-                                                      "batch_per_gpu",
-                                                      "gpu_memory",
-                                                      "margin",
-                                                      "plan",
-                                                      "optimizer_implementation"};
+std::vector<std::string_view> known_keys() {
+  std::vector<std::string_view> keys{own_keys.begin(), own_keys.end()};
+  keys.push_back("plan");
+  for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.has_option; })) keys.push_back(key);
+  return keys;
+}
 
 constexpr const char* example_plan = "write for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
 
@@ -84,7 +62,7 @@ class JobReader {
 
   JobFile read() {
     check_format(root_);
-    root_.only_keys(known_keys);
+    root_.only_keys(known_keys());
     job_.model = name_of(root_.at("model"));
     if (const auto node = root_.find("sequence")) job_.sequence = node->integer(1, max_attribute);
     if (const auto node = root_.find("packed_length")) job_.packed_length = node->integer(1, max_attribute);
@@ -96,15 +74,7 @@ class JobReader {
     if (const auto node = root_.find("any_device")) read_any_device(*node);
     job_.precision = choice("precision", parse_precision, precision_names());
     job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
-    job_.memory_format = place_of<MemoryFormat>("memory_format", memory_format_names);
-    job_.mixed_precision = place_of<MixedPrecision>("mixed_precision", mixed_precision_names);
-    job_.update = choice("optimizer_implementation", parse_update_implementation,
-                         {list_implementation_names().begin(), list_implementation_names().end()});
-    if (const auto node = root_.find("older_framework")) job_.older_framework = node->boolean();
-    if (const auto node = root_.find("idle_communicators"))
-      job_.idle_communicators = static_cast<int>(node->integer(0, most_idle_communicators));
-    read_exchange();
-    read_input();
+    read_settings();
     job_.plan.precision = job_.precision.value_or(job_.plan.precision);
     job_.plan.optimizer = job_.optimizer.value_or(job_.plan.optimizer);
     read_plan(root_.at("plan"));
@@ -161,56 +131,29 @@ class JobReader {
     return *parsed;
   }
 
-  /// The value at the place that the word behind a key has among `names`; nothing where the key is not there.
-  template <class Enum>
-  std::optional<Enum> place_of(std::string_view key, std::span<const std::string_view> names) const {
-    const auto node = root_.find(key);
-    if (!node) return std::nullopt;
-    const std::string text = node->text();
-    const auto found = std::find(names.begin(), names.end(), text);
-    if (found == names.end()) node->fail(fmt::format("{} is no {}", quote(text), key), suggest(text, names));
-    return static_cast<Enum>(found - names.begin());
+  void add(const SettingRow& row, const YamlNode& node) {
+    job_.settings.set(row, {read_setting(row, node), SettingOrigin::job, {}});
   }
 
-  void read_exchange() {
-    std::vector<std::string_view> known;
-    for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
-    job_.allreduce = choice("allreduce", parse_allreduce_algorithm, known);
-    const auto of = [&](std::string_view key, AllreduceAlgorithm algorithm) {
-      const auto node = root_.find(key);
-      if (node && job_.allreduce != algorithm) {
-        node->fail(fmt::format("'{}' without 'allreduce: {}'", key, to_string(algorithm)), "add that, or leave this out");
-      }
-      return node;
-    };
-    if (const auto node = of("parameter_servers", AllreduceAlgorithm::parameter_server))
-      job_.parameter_servers = node->number(1, most_parameter_servers);
-    if (const auto node = of("sparse_density", AllreduceAlgorithm::sparse))
-      job_.sparse_density = node->number(least_sparse_density, 1);
-    if (const auto node = root_.find("expert_imbalance")) job_.expert_imbalance = node->number(1, most_expert_imbalance);
-    if (const auto node = root_.find("straggler")) job_.straggler = node->number(1, most_straggler);
-    if (const auto node = root_.find("overlap")) job_.overlap = node->boolean();
-    if (const auto node = root_.find("congestion")) {
-      const std::string text = node->text();
-      job_.congestion = parse_congestion(text);
-      if (!job_.congestion) node->fail(congestion_problem(text), congestion_hint);
+  /// Those with an option have a key of their own; all others stand under `settings`.
+  void read_settings() {
+    for (const SettingRow& row : setting_rows()) {
+      const auto node = row.has_option ? root_.find(row.key) : std::nullopt;
+      if (node) add(row, *node);
     }
-  }
-
-  void read_input() {
-    if (const auto node = root_.find("input")) {
-      const std::string text = node->text();
-      const auto* const known = std::find(input_names.begin(), input_names.end(), text);
-      if (known == input_names.end())
-        node->fail(fmt::format("{} is no input", quote(text)), suggest(text, std::span(input_names)));
-      job_.input = std::nullopt;
-      if (text == input_names[0]) job_.input = InputMode::every_rank;
-      if (text == input_names[1]) job_.input = InputMode::leader;
+    if (const auto all = root_.find("settings")) {
+      all->only_keys(setting_keys([](const SettingRow& row) { return !row.has_option; }));
+      for (const auto& [key, value] : all->entries()) add(setting_named(key.text()), value);
     }
-    const auto node = root_.find("input_exposed");
-    job_.input_exposed = node && node->boolean();
-    if (job_.input_exposed && !job_.input)
-      node->fail("'input_exposed' and 'input: none' contradict each other", "leave one of them out");
+    if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
+      root_.at(lacking->key)
+          .fail(fmt::format("'{}' without 'allreduce: {}'", lacking->key, lacking->only_with),
+                "add that, or leave this out");
+    }
+    const bool has_input = job_.settings.number("input") != input_none;
+    if (!has_input && job_.settings.flag("input_exposed").value_or(false)) {
+      root_.at("input_exposed").fail("'input_exposed' and 'input: none' contradict each other", "leave one of them out");
+    }
   }
 
   void read_plan(const YamlNode& node) {
@@ -368,7 +311,6 @@ ParsedJob parse_job(const std::string& text, const std::string& origin) {
 }
 
 std::string print_job(const JobFile& job) {
-  const JobFile usual_job;
   YAML::Emitter out;
   const auto add = [&](std::string_view key, std::string_view value) { out << std::string(key) << std::string(value); };
   const auto add_name = [&](const char* key, const std::string& name) {
@@ -382,29 +324,27 @@ std::string print_job(const JobFile& job) {
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
   add_name("software", job.software);
-  if (job.memory_format) add("memory_format", memory_format_names[*job.memory_format]);
   if (!job.profiles.empty()) {
     out << "profiles";
     write_list(out, job.profiles);
   }
   if (job.any_device) add("any_device", "yes");
   if (job.precision) add("precision", to_string(*job.precision));
-  if (job.mixed_precision) add("mixed_precision", mixed_precision_names[*job.mixed_precision]);
   if (job.optimizer) add("optimizer", to_string(*job.optimizer));
-  if (job.update) add("optimizer_implementation", to_string(*job.update));
-  if (job.older_framework) add("older_framework", *job.older_framework ? "yes" : "no");
-  if (job.idle_communicators != usual_job.idle_communicators)
-    add("idle_communicators", fmt::format("{}", job.idle_communicators));
-  if (job.allreduce) add("allreduce", to_string(*job.allreduce));
-  if (job.parameter_servers != usual_job.parameter_servers)
-    add("parameter_servers", fmt::format("{}", job.parameter_servers));
-  if (job.sparse_density != usual_job.sparse_density) add("sparse_density", fmt::format("{}", job.sparse_density));
-  if (job.expert_imbalance != usual_job.expert_imbalance) add("expert_imbalance", fmt::format("{}", job.expert_imbalance));
-  if (job.straggler != usual_job.straggler) add("straggler", fmt::format("{}", job.straggler));
-  if (!job.overlap) add("overlap", "no");
-  if (job.congestion) add("congestion", print_congestion(*job.congestion));
-  if (job.input != usual_job.input) add("input", input_names[job.input ? 1 : 2]);
-  if (job.input_exposed) add("input_exposed", "yes");
+  Settings others;
+  job.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+    if (row.has_option) {
+      add(row.key, print_setting(row, value.value));
+    } else {
+      others.set(row, value);
+    }
+  });
+  if (!others.empty()) {
+    out << "settings" << YAML::BeginMap;
+    others.for_each(
+        [&](const SettingRow& row, const SettingValue& value) { add(row.key, print_setting(row, value.value)); });
+    out << YAML::EndMap;
+  }
   if (job.batch_per_gpu) {
     out << "batch_per_gpu" << *job.batch_per_gpu;
   } else {
@@ -456,21 +396,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.any_device = spec.profiles.any_device;
   job.precision = study.precision();
   job.optimizer = study.optimizer();
-  const Assumptions& assumptions = spec.assumptions;
-  job.memory_format = spec.memory_format;
-  job.mixed_precision = spec.mixed_precision;
-  job.update = spec.update;
-  job.older_framework = spec.older_framework;
-  job.idle_communicators = assumptions.idle_communicators;
-  job.allreduce = assumptions.allreduce;
-  job.parameter_servers = assumptions.parameter_servers;
-  job.sparse_density = assumptions.sparse_density;
-  job.expert_imbalance = assumptions.expert_imbalance;
-  job.straggler = assumptions.straggler;
-  job.overlap = assumptions.overlap;
-  if (assumptions.congestion_quantile) job.congestion = congestion_percent(*assumptions.congestion_quantile);
-  job.input = assumptions.include_input ? std::optional(assumptions.input_mode) : std::nullopt;
-  job.input_exposed = assumptions.include_input && !assumptions.input_overlapped;
+  job.settings = spec.settings.said_by(SettingOrigin::job);
   job.gpu_memory = spec.device_memory;
   if (!(spec.margin == Margin{})) job.margin = spec.margin;
   job.plan = plan;
@@ -491,22 +417,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.profiles.any_device = job.any_device;
   spec.precision = job.precision;
   spec.optimizer = job.optimizer;
-  Assumptions& assumptions = spec.assumptions;
-  spec.memory_format = job.memory_format;
-  spec.mixed_precision = job.mixed_precision;
-  spec.update = job.update;
-  spec.older_framework = job.older_framework;
-  assumptions.idle_communicators = job.idle_communicators;
-  assumptions.allreduce = job.allreduce;
-  assumptions.parameter_servers = job.parameter_servers;
-  assumptions.sparse_density = job.sparse_density;
-  assumptions.expert_imbalance = job.expert_imbalance;
-  assumptions.straggler = job.straggler;
-  assumptions.overlap = job.overlap;
-  if (job.congestion) assumptions.congestion_quantile = congestion_quantile(*job.congestion);
-  assumptions.include_input = job.input.has_value();
-  assumptions.input_mode = job.input.value_or(assumptions.input_mode);
-  assumptions.input_overlapped = !job.input_exposed;
+  spec.settings = job.settings;
   spec.device_memory = job.gpu_memory;
   spec.margin = job.margin.value_or(Margin{});
   return spec;

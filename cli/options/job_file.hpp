@@ -9,7 +9,7 @@
 #include "calibration/inputs/study.hpp"
 #include "core/margin.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/settings.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
@@ -24,23 +24,7 @@ struct JobFile {
   bool any_device = false;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
-  // Of these, what is unset is as the software has it:
-  std::optional<MemoryFormat> memory_format;
-  std::optional<MixedPrecision> mixed_precision;
-  std::optional<UpdateImplementation> update;
-  std::optional<bool> older_framework;
-  int idle_communicators = Assumptions{}.idle_communicators;
-  // What changes times, and so which plan that fits is the fastest:
-  std::optional<AllreduceAlgorithm> allreduce;
-  double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm
-  double sparse_density = Assumptions{}.sparse_density;        ///< of that algorithm
-  double expert_imbalance = Assumptions{}.expert_imbalance;
-  double straggler = Assumptions{}.straggler;
-  bool overlap = true;
-  std::optional<double>
-      congestion;  ///< percent of repetitions that exchanges take no longer than; nothing: the median alone
-  std::optional<InputMode> input = InputMode::every_rank;  ///< nothing: it is left out
-  bool input_exposed = false;
+  Settings settings;                          ///< in place of what the software does
   Plan plan;                                  ///< with the global batch, and the precision and optimizer where they are set
   std::optional<std::int64_t> batch_per_gpu;  ///< where the batch is given so
   std::optional<Bytes> gpu_memory;

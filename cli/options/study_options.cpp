@@ -11,8 +11,8 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/software_file.hpp"
-#include "cli/options/congestion.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/format.hpp"
 #include "core/enum_array.hpp"
@@ -94,6 +94,41 @@ Option add_software_option(const Command& command, std::string& software) {
       .names_or_file(software_names);
 }
 
+namespace {
+
+/// `--memory-format` of `memory_format`.
+std::string option_of(const SettingRow& row) {
+  std::string name = fmt::format("--{}", row.key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+/// Adds the option of a setting: a switch of a flag, else one with a value. A switch called `--no-…` says no.
+Option add_setting(const Command& command, std::string_view key, Settings& settings, std::string name = {}) {
+  const SettingRow& row = setting_named(std::string(key));
+  if (name.empty()) name = option_of(row);
+  const std::string help(row.help);
+  if (row.kind == SettingKind::flag) {
+    const double value = name.starts_with("--no-") ? 0 : 1;
+    return command.add_switch_function(
+        name,
+        [&row, &settings, value] {
+          settings.set(row, {value, SettingOrigin::option, {}});
+        },
+        help);
+  }
+  const auto read = [&row, &settings, name](const std::string& text) {
+    settings.set(row, {parse_setting(row, text, name), SettingOrigin::option, {}});
+  };
+  const Option option = command.add_option_function(name, read, help);
+  if (row.kind == SettingKind::name) option.words([&row] { return texts(row.names); });
+  if (row.kind == SettingKind::number || row.kind == SettingKind::whole_number) option.type_name("NUMBER");
+  if (!row.usual.empty()) option.default_str(std::string(row.usual));
+  return option;
+}
+
+}  // namespace
+
 void add_study_options(const Command& command, StudyOptions& o) {
   offer_models(command.add_option("model,--model", o.model, "bundled model (see 'models list') or a model file"))
       .capture_default_str();
@@ -112,10 +147,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
                   "bundled machine, and those beside or named in a machine file")
       .file();
   const Option software = add_software_option(command, o.software);
-  command
-      .add_option("--memory-format", o.memory_format,
-                  "order of images in memory: nchw or nhwc (channels last); default: the software's")
-      .words([] { return texts(memory_format_names); });
+  add_setting(command, "memory_format", o.settings);
   add_profile_options(command, o.profiles, o.any_device);
   add_memory_options(command, o.memory);
   command
@@ -123,70 +155,44 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "--precision", o.precision,
           "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 where the device has it, else fp32")
       .words([] { return texts(precision_names()); });
-  command
-      .add_option(
-          "--mixed-precision", o.mixed_precision,
-          "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
-          "fp32 and cross entropy in place, as Megatron-LM does), autocast (PyTorch's) or accumulated (half, and a sum in "
-          "fp32 on each rank, as DeepSpeed does with bf16); default: the software's, else half")
-      .words([] { return texts(mixed_precision_names); });
-  const auto older =
-      command.add_switch("--older-framework", o.older_framework,
-                         "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
-                         "kernels are loaded at once");
+  add_setting(command, "mixed_precision", o.settings);
+  const Option older = add_setting(command, "older_framework", o.settings);
   command
       .add_option("--optimizer", o.optimizer,
                   "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum")
       .words([] { return texts(optimizer_names()); });
-  command
-      .add_option("--optimizer-implementation", o.optimizer_implementation,
-                  "how the framework runs it: foreach or fused over the list of all tensors, or single, tensor by tensor; "
-                  "default: one fused pass over each layer's parameters")
-      .words([] { return texts(list_implementation_names()); });
+  add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
+  add_setting(command, "allreduce", o.settings);
+  add_setting(command, "parameter_servers", o.settings);
+  add_setting(command, "sparse_density", o.settings);
+  const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
+  const Option straggler = add_setting(command, "straggler", o.settings);
+  const Option idle = add_setting(command, "idle_communicators", o.settings);
+  const Option congestion = add_setting(command, "congestion", o.settings);
+  add_setting(command, "overlap", o.settings, "--no-overlap");
+  const Option input = add_setting(command, "input", o.settings).words([] {
+    return std::vector<std::string>{"every-rank", "leader"};
+  });
+  const Option exposed = add_setting(command, "input_exposed", o.settings);
   command
-      .add_option("--allreduce", o.allreduce,
-                  "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
-                  "hierarchical, multi-leader, leader, "
-                  "parameter-server, reduce-broadcast, sparse or double-tree; default: as measured, else the cheapest")
-      .words([] {
-        std::vector<std::string> names;
-        for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) names.emplace_back(to_string(algorithm));
-        return names;
-      });
-  const Assumptions assumed;
-  add_number(command, "--parameter-servers", o.parameter_servers, 1, most_parameter_servers,
-             "servers of --allreduce parameter-server")
-      .default_str(fmt::format("{}", assumed.parameter_servers));
-  add_number(command, "--sparse-density", o.sparse_density, least_sparse_density, 1,
-             "share of the gradients that --allreduce sparse sends")
-      .default_str(fmt::format("{}", assumed.sparse_density));
-  const auto imbalance = add_number(command, "--expert-imbalance", o.expert_imbalance, 1, most_expert_imbalance,
-                                    "tokens of the busiest rank of an expert split over the mean; default: 1, as if all "
-                                    "experts were equally popular");
-  const auto straggler =
-      add_number(command, "--straggler", o.straggler, 1, most_straggler,
-                 "time of the kernels of the slowest device over that of the others, which wait for it: 1.1; default: 1");
-  const auto idle = add_whole_number(command, "--idle-communicators", o.idle_communicators, 0, most_idle_communicators,
-                                     "communicators that the framework makes beside those of the plan, of groups that are "
-                                     "never used or have one rank: each takes 544 MiB; default: 0");
-  const auto congestion =
-      command.add_option("--congestion", o.congestion,
-                         "price exchanges as slow as this share of repetitions are at most, such as p95, by the spread of "
-                         "measured ones and by the coefficients' congestion; default: the median of the job alone");
-  command.add_switch("--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
-  const auto input =
+      .add_switch_function(
+          "--no-input",
+          [&o] {
+            o.settings.set("input", {input_none, SettingOrigin::option, {}});
+          },
+          "leave reading and staging of samples out")
+      .excludes(input)
+      .excludes(exposed);
+  const Option setting =
       command
-          .add_option("--input", o.input,
-                      "every-rank reads its own samples, or one leader of a split group sends them to the others")
-          .words([] {
-            return std::vector<std::string>{"every-rank", "leader"};
-          })
-          .capture_default_str();
-  const auto exposed =
-      command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
-  command.add_switch("--no-input", o.no_input, "leave reading and staging of samples out").excludes(input).excludes(exposed);
+          .add_option("--setting", o.setting_words,
+                      "a fact of how the framework runs it, in place of the software's, as key=value (see 'software keys'): "
+                      "overlaps_gradients=no; several if given again")
+          .take_all()
+          .one_value_each()
+          .type_name("KEY=VALUE");
   ideal.excludes(input)
       .excludes(exposed)
       .excludes(older)
@@ -194,7 +200,8 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .excludes(software)
       .excludes(imbalance)
       .excludes(straggler)
-      .excludes(idle);
+      .excludes(idle)
+      .excludes(setting);
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
@@ -205,25 +212,6 @@ UpdateImplementation update_implementation_named(const std::string& name) {
 std::string_view mixed_precision_text(const Study& study) {
   return mixed_precision_names[study.assumptions().mixed_precision];
 }
-
-namespace {
-
-/// The value at the place that a name has among `names`.
-template <class Enum>
-Enum place_named(const char* option, const std::string& name, std::span<const std::string_view> names) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) unknown_choice(option, name, {names.begin(), names.end()});
-  return static_cast<Enum>(found - names.begin());
-}
-
-/// In standard deviations above the median.
-double congestion_named(const std::string& text) {
-  const std::optional<double> percent = parse_congestion(text);
-  if (!percent) throw Error("--congestion: " + congestion_problem(text), congestion_hint);
-  return congestion_quantile(*percent);
-}
-
-}  // namespace
 
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
@@ -240,44 +228,15 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.margin = o.memory.margin.value_or(Margin{});
   if (o.ideal) spec.assumptions = ideal_assumptions();
   if (!o.precision.empty()) spec.precision = chosen("--precision", o.precision, parse_precision, precision_names());
-  if (!o.memory_format.empty())
-    spec.memory_format = place_named<MemoryFormat>("--memory-format", o.memory_format, memory_format_names);
-  if (!o.mixed_precision.empty())
-    spec.mixed_precision = place_named<MixedPrecision>("--mixed-precision", o.mixed_precision, mixed_precision_names);
-  if (o.older_framework) spec.older_framework = true;
-  if (o.idle_communicators) spec.assumptions.idle_communicators = static_cast<int>(*o.idle_communicators);
   if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
-  if (!o.optimizer_implementation.empty()) spec.update = update_implementation_named(o.optimizer_implementation);
-  if (!o.allreduce.empty()) {
-    std::vector<std::string_view> known;
-    for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
-    spec.assumptions.allreduce = chosen("--allreduce", o.allreduce, parse_allreduce_algorithm, known);
-    if (o.ideal)
-      throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
+  if (o.ideal && o.settings.find("allreduce") != nullptr)
+    throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
+  if (const SettingRow* const lacking = lacking_allreduce(o.settings)) {
+    throw Error(fmt::format("{} without --allreduce {}", option_of(*lacking), lacking->only_with),
+                "add that, or leave this out");
   }
-  if (o.input == "leader") {
-    spec.assumptions.input_mode = InputMode::leader;
-  } else if (o.input != "every-rank") {
-    unknown_choice("--input", o.input, {"every-rank", "leader"});
-  }
-  const auto belongs_to = [&](const char* option, AllreduceAlgorithm algorithm) {
-    if (spec.assumptions.allreduce == algorithm) return;
-    throw Error(fmt::format("{} without --allreduce {}", option, to_string(algorithm)), "add that, or leave this out");
-  };
-  if (o.parameter_servers) {
-    belongs_to("--parameter-servers", AllreduceAlgorithm::parameter_server);
-    spec.assumptions.parameter_servers = *o.parameter_servers;
-  }
-  if (o.sparse_density) {
-    belongs_to("--sparse-density", AllreduceAlgorithm::sparse);
-    spec.assumptions.sparse_density = *o.sparse_density;
-  }
-  if (!o.congestion.empty()) spec.assumptions.congestion_quantile = congestion_named(o.congestion);
-  if (o.expert_imbalance) spec.assumptions.expert_imbalance = *o.expert_imbalance;
-  if (o.straggler) spec.assumptions.straggler = *o.straggler;
-  if (o.no_overlap) spec.assumptions.overlap = false;
-  if (o.no_input) spec.assumptions.include_input = false;
-  if (o.input_exposed) spec.assumptions.input_overlapped = false;
+  for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
+  spec.settings.override_by(o.settings);
   return spec;
 }
 
@@ -472,10 +431,10 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   if (!options.ideal) {
     if (unset("--no-overlap")) defaults.push_back(overlap_default(study));
     if (unset("--no-input") && unset("--input")) {
-      defaults.push_back({"--input", options.input,
-                          !has_priced_input(study) ? "not priced: the machine's sheet has no bandwidth for it"
-                          : options.input_exposed  ? "not read ahead"
-                                                   : "read ahead while the devices compute"});
+      defaults.push_back({"--input", study.assumptions().input_mode == InputMode::leader ? "leader" : "every-rank",
+                          !has_priced_input(study)                ? "not priced: the machine's sheet has no bandwidth for it"
+                          : !study.assumptions().input_overlapped ? "not read ahead"
+                                                                  : "read ahead while the devices compute"});
     }
   }
   return defaults;

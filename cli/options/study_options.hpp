@@ -25,14 +25,12 @@ void add_memory_options(const Command& command, MemoryOptions& options);
 
 /// The options by which every command says what is trained on what, as typed.
 struct StudyOptions {
-  std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients, software, memory_format;
-  std::string precision, mixed_precision, optimizer, optimizer_implementation, allreduce, congestion, input = "every-rank";
+  std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients, software, precision, optimizer;
   std::vector<std::string> profiles;
   bool any_device = false;
-  bool older_framework = false;
-  std::optional<std::int64_t> idle_communicators;
-  bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
-  std::optional<double> parameter_servers, sparse_density, expert_imbalance, straggler;
+  bool ideal = false;
+  Settings settings;                       ///< of options of their own
+  std::vector<std::string> setting_words;  ///< of --setting
   std::optional<std::int64_t> sequence, packed_length;
   MemoryOptions memory;
 };
@@ -52,17 +50,6 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 /// The models and machines that `--model a,b` and `--machine c,d` name, every model with every machine. A file whose name
 /// has a comma in it is one name.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
-
-/// What --parameter-servers and --sparse-density take.
-inline constexpr double most_parameter_servers = 1'000'000'000;
-inline constexpr double least_sparse_density = 1e-9;
-/// The largest value of --expert-imbalance: one rank has all tokens of a thousand.
-inline constexpr double most_expert_imbalance = 1000;
-
-/// The largest value of --idle-communicators.
-inline constexpr std::int64_t most_idle_communicators = 1000;
-/// The largest value of --straggler.
-inline constexpr double most_straggler = 1000;
 
 /// Completions offer the bundled models, or machines, and files.
 Option offer_models(Option option);

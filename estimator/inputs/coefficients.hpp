@@ -9,6 +9,7 @@
 #include "estimator/inputs/learned.hpp"
 #include "estimator/inputs/measured_exchanges.hpp"
 #include "estimator/inputs/sensitivity.hpp"
+#include "estimator/inputs/settings.hpp"
 #include "estimator/inputs/software.hpp"
 #include "model_zoo/values/precision.hpp"
 
@@ -71,7 +72,8 @@ struct Coefficients {
   std::vector<MeasuredContention> contention{};  ///< overrides φ of the model at their levels
   std::vector<Congestion> congestion{};          ///< at most one a level
   OverlapSlowdown overlap{};
-  Software software;
+  Settings settings;  ///< what the file says of the software of its runs
+  Software software;  ///< what settings make of it
   MeasuredExchanges exchanges{};
   LearnedFamilies learned;
   std::vector<std::pair<Family, LearnedRuns>> learned_runs{};  ///< that it was learned from, where the file says how well

@@ -82,28 +82,4 @@ struct Software {
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
 
-/// What `software` does not say as `usual` has it: of facts that a software has on any machine. Routes, fixed algorithms and
-/// what was measured of one machine's runs stay as they are.
-[[nodiscard]] inline Software with_usual(Software software, const Software& usual) {
-  const auto take = [&](auto member) {
-    if (!(software.*member)) software.*member = usual.*member;
-  };
-  if (software.name.empty()) software.name = usual.name;
-  take(&Software::overlaps_gradients);
-  take(&Software::overlaps_weight_gathers);
-  take(&Software::overlaps_tensor_exchanges);
-  take(&Software::overlaps_expert_exchanges);
-  take(&Software::routes_tokens_once);
-  take(&Software::equal_stages);
-  take(&Software::gradient_algorithm);
-  take(&Software::backward_starts);
-  take(&Software::expert_starts);
-  take(&Software::one_process);
-  take(&Software::serial_forward);
-  take(&Software::backward_threads);
-  take(&Software::rank_waiting);
-  take(&Software::overlap_slowdown);
-  return software;
-}
-
 }  // namespace ddl

@@ -104,12 +104,12 @@ ConfigurationLanguage language_of(const std::string& text) {
 }
 
 /// Puts what `${model.seq_length}` and `${.seq_length}` refer to in the place of it.
-void resolve_references(Settings& settings) {
-  const auto value_of = [&](const std::string& key) -> const Setting* {
-    const auto found = std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return one.key == key; });
+void resolve_references(ConfigEntries& settings) {
+  const auto value_of = [&](const std::string& key) -> const ConfigEntry* {
+    const auto found = std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
     return found == settings.end() ? nullptr : &*found;
   };
-  for (Setting& setting : settings) {
+  for (ConfigEntry& setting : settings) {
     for (int step = 0; step < most_configuration_files && setting.value.find("${") != std::string::npos; ++step) {
       std::string path = setting.value.starts_with("${") && setting.value.ends_with("}")
                              ? setting.value.substr(2, setting.value.size() - 3)
@@ -122,7 +122,7 @@ void resolve_references(Settings& settings) {
         }
         if (!folder.empty()) path.insert(0, folder + ".");
       }
-      const Setting* other = path.empty() || path == setting.key ? nullptr : value_of(path);
+      const ConfigEntry* other = path.empty() || path == setting.key ? nullptr : value_of(path);
       if (other == nullptr) {
         setting.is_known = false;
         break;
@@ -134,7 +134,7 @@ void resolve_references(Settings& settings) {
 }
 
 /// A placed value, whose meaning the row says; nothing where it says nothing.
-std::optional<std::string> meaning_of(const ArgumentRow& row, const Setting& setting) {
+std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
   if (!row.alone.empty() && (setting.value.empty() || row.words.empty())) return std::string(row.alone);
   if (!setting.is_known) return setting.value;  // told when it is asked for
   for (const ArgumentWord& word : row.words) {
@@ -167,7 +167,7 @@ class ConfigurationReader {
     const std::string text = read_file(path_, max_configuration_file_bytes);
     language_ = language_of(text);
     if (!read_settings(text)) return std::nullopt;
-    for (const Setting& setting : settings_) {
+    for (const ConfigEntry& setting : settings_) {
       keys_.push_back(key_of(setting.key));
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
@@ -262,7 +262,7 @@ class ConfigurationReader {
   void find_kind() {
     for (const ArgumentRow& row : format_->rows) {
       if (row.field != Said::distributed_type) continue;
-      for (const Setting& setting : settings_) {
+      for (const ConfigEntry& setting : settings_) {
         if (setting.key == row.key) kind_ = meaning_of(row, setting).value_or("");
       }
     }
@@ -276,7 +276,7 @@ class ConfigurationReader {
     }
   }
 
-  void take(const ArgumentRow& row, const Setting& setting) {
+  void take(const ArgumentRow& row, const ConfigEntry& setting) {
     if (!row.only_with.empty() && row.only_with != kind_) return;
     std::optional<std::string> meaning = meaning_of(row, setting);
     if (!meaning) return;
@@ -298,7 +298,7 @@ class ConfigurationReader {
            (text.find(':') == text.rfind(':') && !text.starts_with("nvme"));
   }
 
-  static std::string argument_text(const Setting& setting) {
+  static std::string argument_text(const ConfigEntry& setting) {
     return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
   }
 
@@ -322,7 +322,7 @@ class ConfigurationReader {
       result_.not_modelled.push_back(*blocks->from);
   }
 
-  void warn_of_misspelling(const Setting& setting, const std::string& key, std::span<const ArgumentRow> rows) {
+  void warn_of_misspelling(const ConfigEntry& setting, const std::string& key, std::span<const ArgumentRow> rows) {
     constexpr std::size_t least_letters = 8, long_key = 16;
     const int most_edits = key.size() < long_key ? 1 : 2;
     if (key.size() < least_letters || key.size() > 64) return;
@@ -392,7 +392,7 @@ class ConfigurationReader {
   std::string path_;
   int depth_;
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
-  Settings settings_;
+  ConfigEntries settings_;
   std::vector<std::string> keys_;
   const ConfigurationFormat* format_ = nullptr;
   std::string kind_;  ///< its distributed_type

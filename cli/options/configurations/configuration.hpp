@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cli/options/configurations/configuration_format.hpp"
-#include "cli/options/configurations/setting.hpp"
+#include "cli/options/configurations/config_entry.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/enum_array.hpp"
@@ -24,7 +24,7 @@ namespace ddl {
 /// What a configuration says of one field: the meaning of the words, and where they stand.
 struct Fact {
   std::string value;
-  std::optional<Setting> from{};  ///< nothing: it is what the tool does unasked
+  std::optional<ConfigEntry> from{};  ///< nothing: it is what the tool does unasked
 };
 
 /// A configuration of another tool, read and not yet put into options. Every value knows its place.
@@ -32,7 +32,7 @@ class Configuration {
  public:
   std::string file;  ///< as the user named it
   const ConfigurationFormat* format = nullptr;
-  std::vector<Setting> not_modelled{};  ///< arguments that may change time or memory
+  std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
   std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
 

@@ -105,11 +105,12 @@ class Options {
     // What torchtitan does without compiling is FSDP alone.
     if (software == "torchtitan" && read_.word(Said::compiled) != "yes") software = "fsdp";
     if (software == "pytorch" && read_.word(Said::compiled) == "yes") software = "pytorch-compiled";
-    if (software == "deepspeed" && read_.word(Said::overlap) == "no") all_.study.no_overlap = true;
+    if (software == "deepspeed" && read_.word(Said::overlap) == "no")
+      all_.study.settings.set("overlap", {0, SettingOrigin::job, {}});
     const bool is_autocast = (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
     if (is_autocast && !is_given_("--mixed-precision") &&
         (all_.study.precision == "bf16" || all_.study.precision == "fp16")) {
-      all_.study.mixed_precision = "autocast";
+      all_.study.settings.set("mixed_precision", {static_cast<double>(MixedPrecision::autocast), SettingOrigin::job, {}});
       say("--mixed-precision");
     }
     all_.study.software = software;

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/options/configurations/setting.hpp"
+#include "cli/options/configurations/config_entry.hpp"
 #include "core/json_source.hpp"
 #include "core/yaml_node.hpp"
 
 namespace ddl {
 
-void add_setting(Settings& settings, Setting setting) {
+void add_setting(ConfigEntries& settings, ConfigEntry setting) {
   if (settings.size() == most_settings)
     throw setting.error(fmt::format("a configuration of more than {} arguments", most_settings));
   settings.push_back(std::move(setting));
@@ -84,7 +84,7 @@ class NestedReader {
     add(name, text, place.line, place.column);
   }
 
-  [[nodiscard]] Settings take() { return std::move(settings_); }
+  [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
 
  private:
   static std::string yaml_text(const YamlNode& node) {
@@ -102,19 +102,19 @@ class NestedReader {
 
   std::shared_ptr<const SourceText> source_;
   Lines lines_;
-  Settings settings_;
+  ConfigEntries settings_;
 };
 
 }  // namespace
 
-Settings json_settings(const std::string& text, const std::string& origin) {
+ConfigEntries json_settings(const std::string& text, const std::string& origin) {
   NestedReader reader(text, origin);
   const JsonSource source(text, origin, "a configuration of DeepSpeed is one JSON object");
   reader.read_json(source, source.root(), "", "");
   return reader.take();
 }
 
-Settings yaml_settings(const std::string& text, const std::string& origin) {
+ConfigEntries yaml_settings(const std::string& text, const std::string& origin) {
   NestedReader reader(text, origin);
   reader.read_yaml(YamlNode::parse(text, origin), "");
   return reader.take();

@@ -149,7 +149,7 @@ class ArgumentsReader {
   }
 
   void add(const std::string& key, std::size_t key_offset, const PlacedText* value, std::string text) {
-    Setting setting{.key = key,
+    ConfigEntry setting{.key = key,
                     .value = std::move(text),
                     .source = script_.source,
                     .key_offset = key_offset,

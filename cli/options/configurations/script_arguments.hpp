@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/configurations/setting.hpp"
+#include "cli/options/configurations/config_entry.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 
 namespace ddl {
@@ -12,7 +12,7 @@ namespace ddl {
 /// `srun:--nodes`, `torchrun:--nnodes`, `accelerate:--num-processes`, and `--seq-length` of the program itself. A file of
 /// arguments is a script of those alone.
 struct ScriptArguments {
-  Settings settings;
+  ConfigEntries settings;
   std::vector<std::string> warnings;
 };
 [[nodiscard]] ScriptArguments script_arguments(const ShellScript& script);

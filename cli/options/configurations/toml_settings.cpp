@@ -5,7 +5,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
-#include "cli/options/configurations/setting.hpp"
+#include "cli/options/configurations/config_entry.hpp"
 
 namespace ddl {
 namespace {
@@ -28,7 +28,7 @@ class TomlReader {
     }
   }
 
-  Settings read() {
+  ConfigEntries read() {
     try {
       const toml::table table = toml::parse(source_->text(), source_->origin());
       read_table(table, "");
@@ -76,11 +76,11 @@ class TomlReader {
 
   std::shared_ptr<const SourceText> source_;
   std::vector<std::size_t> starts_{0};
-  Settings settings_;
+  ConfigEntries settings_;
 };
 
 }  // namespace
 
-Settings toml_settings(const std::string& text, const std::string& origin) { return TomlReader(text, origin).read(); }
+ConfigEntries toml_settings(const std::string& text, const std::string& origin) { return TomlReader(text, origin).read(); }
 
 }  // namespace ddl

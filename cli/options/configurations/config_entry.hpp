@@ -17,7 +17,7 @@ inline constexpr std::size_t max_configuration_file_bytes = std::size_t{1} << 20
 inline constexpr std::size_t most_settings = 10'000;
 
 /// One argument of a configuration as its file says it: `--seq-length 2048`, or `seq_len = 2048` in the table `training`.
-struct Setting {
+struct ConfigEntry {
   std::string key;       ///< `--seq-length`, `training.seq_len`
   std::string value{};   ///< empty where the argument stands alone
   bool is_known = true;  ///< whether the file says the value; a variable of the environment may not be set in it
@@ -31,16 +31,16 @@ struct Setting {
   }
 };
 
-using Settings = std::vector<Setting>;
+using ConfigEntries = std::vector<ConfigEntry>;
 
 // Readers of the languages that configurations are written in. What is nested has its keys joined by dots; lists have
 // their items joined by blanks. Each throws Error, placed in the text, on what is not of the language, and on more than
 // `most_settings`.
-[[nodiscard]] Settings json_settings(const std::string& text, const std::string& origin);
-[[nodiscard]] Settings yaml_settings(const std::string& text, const std::string& origin);
-[[nodiscard]] Settings toml_settings(const std::string& text, const std::string& origin);
+[[nodiscard]] ConfigEntries json_settings(const std::string& text, const std::string& origin);
+[[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);
+[[nodiscard]] ConfigEntries toml_settings(const std::string& text, const std::string& origin);
 
 /// Throws Error where there are too many.
-void add_setting(Settings& settings, Setting setting);
+void add_setting(ConfigEntries& settings, ConfigEntry setting);
 
 }  // namespace ddl

@@ -1,0 +1,176 @@
+#include "calibration/inputs/setting_values.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/files/launch_overhead.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr const char* percentile_hint = "p95: only one repetition of 20 takes longer";
+
+std::string percentile_problem(std::string_view text) { return fmt::format("{} is none of p50 to p99.9", quote(text)); }
+
+std::optional<double> place_of(const SettingRow& row, std::string_view name) {
+  const auto found = std::find(row.names.begin(), row.names.end(), name);
+  if (found == row.names.end()) return std::nullopt;
+  return static_cast<double>(found - row.names.begin());
+}
+
+[[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double example) {
+  throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text),
+                          row.kind == SettingKind::whole_number ? "whole number" : "number", row.least, row.most),
+              fmt::format("in digits, as in {} {}", name, std::clamp(example, row.least, row.most)));
+}
+
+double number_in(const SettingRow& row, const std::string& text, const std::string& name) {
+  const bool is_whole = row.kind == SettingKind::whole_number;
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  // Compared so that nan is refused.
+  const bool within = value >= row.least && value <= row.most;
+  const bool written_whole = text.find_first_not_of("0123456789") == std::string::npos;
+  if (problem != std::errc{} || stop != end || !within || (is_whole && !written_whole))
+    refuse_number(row, text, name, is_whole ? 64 : 0.5);
+  return value;
+}
+
+}  // namespace
+
+std::optional<double> parse_percentile(std::string_view text) {
+  const SettingRow& row = *find_setting("congestion");
+  double percent = 0;
+  const char* const end = text.data() + text.size();
+  const bool begins_well = text.size() > 1 && text.front() == 'p';
+  const auto [stop, problem] = std::from_chars(text.data() + (begins_well ? 1 : 0), end, percent);
+  const bool is_share = percent >= row.least && percent <= row.most;
+  if (!begins_well || problem != std::errc{} || stop != end || !is_share) return std::nullopt;
+  return percent;
+}
+
+double read_setting(const SettingRow& row, const YamlNode& node) {
+  switch (row.kind) {
+    case SettingKind::flag:
+      return node.boolean() ? 1 : 0;
+    case SettingKind::number:
+      return node.number(row.least, row.most);
+    case SettingKind::whole_number:
+      return static_cast<double>(node.integer(std::llround(row.least), std::llround(row.most)));
+    case SettingKind::duration:
+      return read_launch_overhead(node).value();
+    case SettingKind::bytes:
+      return node.bytes(true).value();
+    case SettingKind::percentile:
+      if (const auto percent = parse_percentile(node.text())) return *percent;
+      node.fail(percentile_problem(node.text()), percentile_hint);
+    case SettingKind::name:
+      break;
+  }
+  const std::string text = node.text();
+  if (const auto place = place_of(row, text)) return *place;
+  node.fail(fmt::format("{} is no {}", quote(text), row.key), suggest(text, row.names));
+}
+
+double parse_setting(const SettingRow& row, const std::string& text, const std::string& name) {
+  switch (row.kind) {
+    case SettingKind::number:
+    case SettingKind::whole_number:
+      return number_in(row, text, name);
+    case SettingKind::percentile:
+      if (const auto percent = parse_percentile(text)) return *percent;
+      throw Error(fmt::format("{}: {}", name, percentile_problem(text)), percentile_hint);
+    case SettingKind::flag:
+      if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
+      throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "write yes or no");
+    case SettingKind::duration:
+    case SettingKind::bytes: {
+      const YamlNode node = YamlNode::parse(fmt::format("{}: '{}'", row.key, text), name).at(row.key);
+      return read_setting(row, node);
+    }
+    case SettingKind::name:
+      break;
+  }
+  if (const auto place = place_of(row, text)) return *place;
+  throw Error(fmt::format("{} does not know {}", name, quote(text)), suggest(text, row.names));
+}
+
+std::string print_setting(const SettingRow& row, double value) {
+  switch (row.kind) {
+    case SettingKind::flag:
+      return value != 0 ? "yes" : "no";
+    case SettingKind::number:
+    case SettingKind::whole_number:
+      return fmt::format("{}", value);
+    case SettingKind::duration:
+      return print_quantity(Seconds(value));
+    case SettingKind::bytes:
+      return print_quantity(Bytes(value));
+    case SettingKind::percentile:
+      return fmt::format("p{}", value);
+    case SettingKind::name:
+      break;
+  }
+  return std::string(row.names[static_cast<std::size_t>(value)]);
+}
+
+const SettingRow& setting_named(const std::string& key) {
+  if (const SettingRow* const row = find_setting(key)) return *row;
+  const auto all = setting_keys([](const SettingRow&) { return true; });
+  throw Error(fmt::format("no setting is called {}", quote(key)), suggest(key, all));
+}
+
+Settings parse_settings(const std::string& text, SettingOrigin origin) {
+  Settings settings;
+  std::istringstream words(text);
+  std::string last;  // a quantity has a blank in it: `launch_overhead=1.5 us`
+  const auto add = [&] {
+    if (last.empty()) return;
+    const std::size_t equals = last.find('=');
+    const SettingRow& row = setting_named(last.substr(0, equals));
+    settings.set(row, {parse_setting(row, last.substr(equals + 1), std::string(row.key)), origin, {}});
+  };
+  for (std::string word; words >> word;) {
+    if (word.find('=') == std::string::npos) {
+      if (last.empty())
+        throw Error(fmt::format("{} is no setting", quote(word)), "write key=value, with a blank between two");
+      last += " " + word;
+      continue;
+    }
+    add();
+    last = word;
+  }
+  add();
+  return settings;
+}
+
+std::string print_settings(const Settings& settings) {
+  std::string text;
+  settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", row.key, print_setting(row, value.value));
+  });
+  return text;
+}
+
+const SettingRow* lacking_allreduce(const Settings& settings) {
+  const SettingRow& allreduce = *find_setting("allreduce");
+  const SettingValue* const chosen = settings.find("allreduce");
+  const std::string name = chosen != nullptr ? print_setting(allreduce, chosen->value) : "";
+  const SettingRow* lacking = nullptr;
+  settings.for_each([&](const SettingRow& row, const SettingValue&) {
+    if (!row.only_with.empty() && row.only_with != name) lacking = &row;
+  });
+  return lacking;
+}
+
+}  // namespace ddl

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/inputs/assumptions.hpp"
+#include "estimator/inputs/software.hpp"
+#include "model_zoo/values/precision.hpp"
+
+namespace ddl {
+
+/// Who set a value. A later one replaces an earlier one.
+enum class SettingOrigin { software, coefficients, run, job, option };
+
+/// How a value is written: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`.
+enum class SettingKind { flag, name, number, whole_number, duration, bytes, percentile };
+
+/// A value of a setting. `value` is 0 or 1 of a flag, the place of a name, else a number in base units.
+struct SettingValue {
+  double value = 0;
+  SettingOrigin origin{};
+  std::string source{};  ///< the citation of the file that says it; empty if it has none
+  friend auto operator<=>(const SettingValue&, const SettingValue&) = default;
+};
+
+class Settings;
+
+/// What settings decide; the row of each writes its part.
+struct SettingEffects {
+  Assumptions& assumptions;
+  Software& software;
+  const Settings& settings;  ///< all of them
+  Precision precision = Precision::fp32;
+};
+
+/// One fact of how a training runs. Options, jobs, tables of runs, and files of software and coefficients read this table.
+/// Every setting can be said by a run, a job and an option; who else may say it, a row says.
+struct SettingRow {
+  /// In files; the option is the same with dashes.
+  std::string_view key;
+  std::string_view help;
+  SettingKind kind = SettingKind::flag;
+  std::span<const std::string_view> names{};
+  double least = 0, most = 0;    ///< of numbers
+  bool by_software = false;      ///< a software file may say it
+  bool by_coefficients = false;  ///< coefficients of measured runs may say it
+  bool has_option = false;       ///< an option of its own, and a key of its own in jobs
+  bool has_column = false;       ///< a column of its own in tables of runs
+  bool with_ideal = true;        ///< means something for `--ideal`
+  std::string_view usual{};      ///< shown as the default of the option
+  std::string_view only_with{};  ///< the `allreduce` without which it means nothing
+  std::string_view former{};     ///< the key in files of older versions
+  void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
+};
+
+/// The table. Rows are applied in this order.
+[[nodiscard]] std::span<const SettingRow> setting_rows();
+/// The row of a key, or nullptr.
+[[nodiscard]] const SettingRow* find_setting(std::string_view key);
+/// The keys of all rows for which `is_one` holds.
+[[nodiscard]] std::vector<std::string_view> setting_keys(bool (*is_one)(const SettingRow&));
+
+/// Values of some settings, in the order of the table.
+class Settings {
+ public:
+  /// `key` is one of the table.
+  void set(std::string_view key, SettingValue value);
+  void set(const SettingRow& row, SettingValue value);
+  [[nodiscard]] const SettingValue* find(std::string_view key) const;
+  [[nodiscard]] std::optional<double> number(std::string_view key) const;
+  [[nodiscard]] std::optional<bool> flag(std::string_view key) const;
+  template <class Enum>
+  [[nodiscard]] std::optional<Enum> choice(std::string_view key) const {
+    const SettingValue* found = find(key);
+    if (found == nullptr) return std::nullopt;
+    return static_cast<Enum>(found->value);
+  }
+  /// Takes over what `other` says, in place of what is said here.
+  void override_by(const Settings& other);
+  /// The same values as another one says them.
+  [[nodiscard]] Settings said_by(SettingOrigin origin) const;
+  [[nodiscard]] bool empty() const { return values_.empty(); }
+  void clear() { values_.clear(); }
+
+  template <class Action>
+  void for_each(const Action& action) const {
+    for (const auto& [place, value] : values_) action(setting_rows()[place], value);
+  }
+  friend auto operator<=>(const Settings&, const Settings&) = default;
+
+ private:
+  std::map<std::size_t, SettingValue> values_;  ///< by the place of the row
+};
+
+/// Writes what the settings decide into `assumptions` and `software`.
+void apply_settings(const Settings& settings, Precision precision, Assumptions& assumptions, Software& software);
+
+/// Places of the names of `input`.
+inline constexpr std::size_t input_every_rank = 0, input_leader = 1, input_none = 2;
+
+}  // namespace ddl
