@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 14> names{"compute",
                                                  "scaling limit",
                                                  "local storage"};
 
-/// Below this share of the time a cause is not worth saying.
+/// Causes below this share of the time are not reported.
 constexpr double worth_saying = 0.05;
 
 }  // namespace
