@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// Nothing unless the whole text is one number that T can hold.
+/// Empty unless the whole text is one number that T can represent.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
@@ -23,13 +23,13 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-/// Behind the line break at `at`; `at` itself where there is none.
+/// The position after the line break at `at`; `at` itself if there is none.
 std::size_t skip_line_break(std::string_view text, std::size_t at) {
   if (text.substr(at).starts_with("\r\n")) return at + 2;
   return text.substr(at).starts_with('\n') ? at + 1 : at;
 }
 
-/// Behind all lines from `at` on that hold nothing but blanks.
+/// The position after all blank lines from `at` on.
 std::size_t skip_blank_lines(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const std::size_t content = std::min(text.find_first_not_of(" \t", at), text.size());
@@ -63,7 +63,7 @@ CsvTable CsvTable::parse(std::string text, std::string origin) {
 
 CsvTable CsvTable::load(const std::string& path) { return parse(read_file(path, max_bytes), path); }
 
-/// Reads one row and leaves `at` behind its line break.
+/// Reads one row and sets `at` to the position after its line break.
 CsvTable::Row CsvTable::read_row(std::size_t& at) const {
   const std::string& source = source_.text();
   Row row;
@@ -90,7 +90,7 @@ CsvTable::Row CsvTable::read_row(std::size_t& at) const {
   }
 }
 
-/// Reads a cell that starts with a quote and leaves `at` at the comma or line break behind it.
+/// Reads a quoted cell and sets `at` to the comma or line break after it.
 CsvTable::Cell CsvTable::read_quoted(std::size_t& at) const {
   const std::string& source = source_.text();
   Cell cell{.text = {}, .offset = at};
@@ -178,8 +178,8 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  // A cell of blanks alone on its line would be a blank line; at either end some readers drop them. A byte-order mark at the
-  // start of a file would be dropped.
+  // A cell of blanks alone on its line would be a blank line; some readers drop blanks at either end. A byte-order mark at
+  // the start of a file would be dropped.
   constexpr std::string_view blanks = " \t";
   const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||
                                         blanks.find(text.back()) != std::string_view::npos);

@@ -14,7 +14,7 @@
 namespace ddl {
 
 /// A table of text cells with named columns (RFC 4180: quoted cells, doubled quotes, CRLF, line breaks inside quotes, an
-/// optional byte-order mark), whose errors are placed as `origin:line:col` with the line and a caret.
+/// optional byte-order mark). Errors report `origin:line:col` with the line and a caret.
 class CsvTable {
  public:
   /// Longest file: its cells take some twenty times as much memory.
@@ -22,20 +22,20 @@ class CsvTable {
   /// Longest cell, in bytes.
   static constexpr std::size_t max_cell = 10'000;
 
-  /// Refuses: an empty file, an empty or duplicate column name, a row with another number of cells than the header, a quote
-  /// that is never closed or stands inside a cell, a cell longer than `max_cell`, and what is no text (SourceText). Blank
-  /// lines are skipped.
+  /// Throws Error for an empty file, an empty or duplicate column name, a row with another number of cells than the header,
+  /// a quote that is never closed or appears inside a cell, a cell longer than `max_cell`, and invalid text (SourceText).
+  /// Blank lines are skipped.
   [[nodiscard]] static CsvTable parse(std::string text, std::string origin);
   [[nodiscard]] static CsvTable load(const std::string& path);
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view name) const;
-  /// Index of a column; an Error with "did you mean" when the file has none of that name.
+  /// Index of a column; an Error with "did you mean" if the file has no column of that name.
   [[nodiscard]] std::size_t column(std::string_view name) const;
-  /// Refuses, placed at its name, any column that is not among `names`, with "did you mean".
+  /// Throws Error, placed at the name, for any column that is not among `names`, with "did you mean".
   void only_columns(std::span<const std::string_view> names) const;
-  /// Lets a column of an older version go by its name of now, where the file has not both.
+  /// Accepts the name of a column in an older version in place of the current one, if the file does not have both.
   void rename_column(std::string_view former, std::string_view now);
   /// Line of the file on which a row starts, 1-based.
   [[nodiscard]] int line(std::size_t row) const { return source_.place(rows_[row].front().offset).line; }
@@ -69,7 +69,7 @@ class CsvTable {
   std::vector<Row> rows_;
 };
 
-/// One cell, quoted when it must be.
+/// One cell, quoted if necessary.
 [[nodiscard]] std::string csv_cell(std::string_view text);
 
 }  // namespace ddl

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// A variable that is set to something.
+/// The value of a non-empty environment variable.
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;

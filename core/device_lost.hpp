@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// A device that this process can no longer use: every later call would fail, whatever it asks for. It is no Error, so that
-/// nobody who goes on after an Error (with the next algorithm, with the next problem) takes it for one: it ends the process.
+/// A device that this process can no longer use: every later call would fail. It is not derived from Error, so that code
+/// that continues after an Error (with the next algorithm, with the next problem) does not catch it: it ends the process.
 class DeviceLost : public std::runtime_error {
  public:
   explicit DeviceLost(const std::string& message, std::string hint = {})

@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// Figures of something simulated, in one line: `peak=10 TFLOP/s latency=5 us seed=1`. Values may have blanks in them.
-/// Errors are placed at the word that is wrong.
+/// Parameters of a simulated object in one line: `peak=10 TFLOP/s latency=5 us seed=1`. Values may contain blanks. Errors
+/// are placed at the wrong word.
 class FigureText {
  public:
   struct Figure {
@@ -21,10 +21,11 @@ class FigureText {
     std::size_t offset = 0, value_offset = 0;
   };
 
-  /// Refuses words that are no figure, keys that `thing` ("a simulated device") does not have, and those given twice.
+  /// Throws Error for words that are not parameters, for keys that `thing` ("a simulated device") does not have, and for
+  /// repeated keys.
   FigureText(const std::string& text, const std::string& origin, std::string_view thing,
              std::span<const std::string_view> keys, std::string_view example);
-  // Figures look into the text.
+  // Figures point into the text.
   FigureText(const FigureText&) = delete;
   FigureText& operator=(const FigureText&) = delete;
 
@@ -33,7 +34,7 @@ class FigureText {
   /// At least `least`.
   template <class Q>
   [[nodiscard]] Q quantity(const Figure& figure, Q least) const;
-  /// From 0 to `most`; `range` says so in the hint.
+  /// From 0 to `most`; `range` is its description in the hint.
   [[nodiscard]] double number(const Figure& figure, double most, std::string_view range) const;
   [[nodiscard]] std::uint64_t whole(const Figure& figure, std::uint64_t most, std::string_view range) const;
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// An open file of the operating system, closed at the end of its scope.
+/// An open file descriptor, closed at the end of its scope.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int number) : number_(number) {}

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// The key `format` of a file is 1; an Error placed there otherwise.
+/// Checks that the key `format` of a file is 1; an Error placed there otherwise.
 void check_format(const YamlNode& root);
 
 }  // namespace ddl

@@ -8,17 +8,16 @@
 
 namespace ddl {
 
-/// Seconds without a byte after which a pipe that somebody holds open is given up. Far more than a job that starts takes.
+/// Timeout, in seconds without a byte, for a pipe that another process holds open. Far longer than a job takes to start.
 inline constexpr int most_silent_seconds = 600;
 
-/// An input file that is read piece by piece. What is wrong with it, or that it is longer than `max_bytes`, is an Error that
-/// names it.
+/// An input file that is read in pieces. Read failures, and files longer than `max_bytes`, are an Error that names the file.
 class FileStream {
  public:
   FileStream(std::string path, std::size_t max_bytes, double silence_s = most_silent_seconds);
 
-  /// Fills the front of `into`, which is not empty. How many bytes it has read; 0 at the end. A pipe that nobody opens for
-  /// writing is an Error after two seconds, one that is silent after `silence_s`.
+  /// Reads into `into`, which must not be empty, and returns the number of bytes; 0 at the end. A pipe without a writer is
+  /// an Error after two seconds, a silent one after `silence_s`.
   [[nodiscard]] std::size_t read(std::span<char> into);
 
  private:
@@ -31,7 +30,7 @@ class FileStream {
   FileDescriptor file_;
   std::size_t bytes_ = 0;
   bool awaits_writer_ = false;
-  int patience_ms_ = 2000;  ///< a shell takes a moment to start who writes
+  int patience_ms_ = 2000;  ///< a shell takes a moment to start the writer
 };
 
 }  // namespace ddl

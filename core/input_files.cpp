@@ -8,14 +8,14 @@
 namespace ddl {
 namespace {
 
-/// The number of a file that is gone may be another's: the time of its last change tells them apart.
+/// The inode of a deleted file may be reused: the time of its last change distinguishes them.
 using Identity = std::tuple<dev_t, ino_t, std::time_t, decltype(timespec::tv_nsec)>;
 
 Identity identity_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-/// Of all threads.
+/// Shared by all threads.
 struct InputFiles {
   std::mutex mutex;
   std::set<Identity> files;

@@ -6,11 +6,11 @@
 
 namespace ddl {
 
-/// Keeps in mind that a file is read: by device, inode and time of change, which all of its
-/// names share. Pipes and devices do not count.
+/// Records that a file is an input: by device, inode and time of change, which all of its names share. Pipes and devices are
+/// ignored.
 void note_input_file(const struct stat& status);
 
-/// Whether the file of this path, by whatever name, is one that was read: writing it would destroy an input.
+/// Whether the file at this path, by any name, was read as an input: writing it would destroy the input.
 [[nodiscard]] bool is_input_file(const std::string& path);
 
 }  // namespace ddl

@@ -5,7 +5,8 @@
 
 namespace ddl {
 
-/// Lets nlohmann's parser read a text, and its caller see how far it is: the library tells no place of what it reads.
+/// An iterator for nlohmann's parser that tells the caller its current position: the library itself does not report
+/// positions of values.
 class JsonCursor {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view json_white_space = " \t\r\n";
 constexpr std::size_t deepest_place = 3;  // best/degrees/data
 
-/// The opening quote of the text whose closing quote stands before `end`.
+/// The opening quote of the text whose closing quote is before `end`.
 std::size_t opening_quote(std::string_view text, std::size_t end) {
   for (std::size_t at = end - 1; at-- > 0;) {
     if (text[at] != '"') continue;
@@ -33,7 +33,7 @@ std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(json_white_space, at), text.size());
 }
 
-/// The first letter of the number that the parser has just read; it may have looked at the letter behind it.
+/// The first character of the number that the parser has just read; it may have read one character more.
 std::size_t number_start(std::string_view text, std::size_t bytes_read) {
   constexpr std::string_view letters = "+-.0123456789Ee";
   std::size_t end = std::min(bytes_read, text.size());
@@ -44,8 +44,8 @@ std::size_t number_start(std::string_view text, std::size_t bytes_read) {
 
 }  // namespace
 
-/// Builds the values from what the parser says one after the other, and notes where the keys of the outer objects stand. The
-/// library's own builder looks each key up among those before it, which takes quadratic time.
+/// Builds the values from the parser's events, and records the positions of the keys of the outer objects. The library's own
+/// builder searches each key among those before it, which takes quadratic time.
 class JsonSource::Reader final : public nlohmann::json_sax<Json> {
  public:
   Reader(const SourceText& source, std::map<std::string, Offsets, std::less<>>& places, const std::string& hint)
@@ -106,7 +106,8 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
     std::string key{};  ///< the one whose value is being read
   };
 
-  /// Puts a value where it belongs; of the open ones only the innermost grows, so the others stay where they are.
+  /// Stores a value in its container; of the open containers only the innermost grows, so references to the others stay
+  /// valid.
   Json& put(Json value) {
     if (open_.empty()) return root_ = std::move(value);
     Level& level = open_.back();

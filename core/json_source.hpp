@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// The text of a JSON file whose values know their place, so that what is wrong with them can be said as
-/// `origin:line:col: message`, the line, and a caret.
+/// The text of a JSON file whose values have known positions, so that errors are reported as `origin:line:col: message`, the
+/// line, and a caret.
 class JsonSource {
  public:
   /// Deepest nesting of objects and lists.
@@ -21,14 +21,15 @@ class JsonSource {
   /// Most keys of one object.
   static constexpr std::size_t max_keys = 100'000;
 
-  /// Refuses, placed: what is no text, no JSON, a number that no double holds, a key that one object has twice, nesting
-  /// deeper than `max_depth`, an object of more than `max_keys` keys. `hint` goes with what is no JSON.
+  /// Throws Error, placed, for invalid text, invalid JSON, a number that a double cannot represent, a repeated key of one
+  /// object, nesting deeper than `max_depth`, and an object of more than `max_keys` keys. `hint` is added to errors about
+  /// invalid JSON.
   JsonSource(std::string text, std::string origin, const std::string& hint);
 
   [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }
 
-  /// Errors placed at a value, or at its key. `path` names it by keys from the root, joined by '/'; the root is "". What
-  /// stands inside a list, or deeper than three keys, has the place of what holds it.
+  /// Errors placed at a value, or at its key. `path` consists of the keys from the root, joined by '/'; the root is "". A
+  /// value inside a list, or deeper than three keys, has the position of its container.
   [[nodiscard]] Error error(std::string_view path, std::string_view message, std::string hint = {}) const;
   [[nodiscard]] Error error_at_key(std::string_view path, std::string_view message, std::string hint = {}) const;
 

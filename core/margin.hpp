@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// What is to stay free of a device's memory: so many bytes, or else a share of it.
+/// The part of a device's memory that must stay free: a number of bytes, or a share of the memory.
 struct Margin {
   Bytes bytes{};
   double percent = 0;
@@ -18,9 +18,9 @@ struct Margin {
   friend bool operator==(const Margin&, const Margin&) = default;
 };
 
-/// `2 GiB` or `5 %`, from 0 to less than 100. Nothing, with the problem set, where it is neither.
+/// `2 GiB` or `5 %`, from 0 to less than 100. Returns empty and sets the problem if the text is neither.
 [[nodiscard]] std::optional<Margin> parse_margin(std::string_view text, UnitProblem& problem);
-/// Text that parse_margin reads back to the same.
+/// Text that parse_margin parses to the same value.
 [[nodiscard]] std::string print_margin(const Margin& margin);
 
 }  // namespace ddl

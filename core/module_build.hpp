@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a module says it was built from: version and commit. Every module has one of its own (core/module_build.cpp).
+/// The version and commit that a module was built from. Every module has its own copy (core/module_build.cpp).
 extern "C" const char* ddl_module_build();
 
 namespace ddl {

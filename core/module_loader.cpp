@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where modules are, for this program: beside it as it was built or installed. Nothing where it cannot be told where it is:
-/// a module that lies in the folder that somebody happens to be in is never loaded.
+/// The folders with this program's modules: relative to the program as built or installed. Empty if the program's path is
+/// unknown: a module in the current folder is never loaded.
 std::vector<fs::path> module_folders() {
   std::error_code problem;
   const fs::path program = fs::read_symlink("/proc/self/exe", problem);
@@ -54,7 +54,7 @@ const void* load_module(const std::string& name, const std::string& symbol, cons
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const std::string why = dlerror();
-    // A module that was built elsewhere may want a library that this machine has in no folder that is looked into.
+    // A module that was built elsewhere may need a library that is in none of this machine's library folders.
     const bool absent =
         why.find(path.string()) == std::string::npos && why.find("cannot open shared object") != std::string::npos;
     throw Error(fmt::format("cannot load {}: {}", quote_path(path.string()), why),

@@ -6,20 +6,20 @@
 
 namespace ddl {
 
-/// What a quantity can be, by what it means: far around all that exists, and so far from the ends of a double that nothing
-/// which is computed of it is infinite. A zero that its reader allows lies in every range.
+/// The plausible range of a kind of quantity: far beyond everything that exists, but so far from the limits of a double that
+/// nothing computed from it is infinite. A zero that the reader of the value allows is in every range.
 template <class Q>
 struct Plausible {
   std::string_view noun;  ///< with its article
   Q least, most;
 };
 
-// Where nothing closer is known of a quantity.
+// For quantities without a more specific range.
 inline constexpr Plausible<Bytes> plausible_size{"a size", Bytes(1), Bytes(1e21)};
 inline constexpr Plausible<Seconds> plausible_time{"a time", Seconds(1e-18), Seconds(1e15)};
 inline constexpr Plausible<Bandwidth> plausible_bandwidth{"a bandwidth", Bandwidth(1), Bandwidth(1e18)};
 inline constexpr Plausible<FlopRate> plausible_flop_rate{"a compute rate", FlopRate(1), FlopRate(1e21)};
-// Of machines.
+// Ranges for machines.
 inline constexpr Plausible<Bytes> plausible_memory{"the memory of a device", Bytes(1e3), Bytes(1e18)};
 inline constexpr Plausible<Bandwidth> plausible_memory_bandwidth{"a memory bandwidth", Bandwidth(1e6), Bandwidth(1e18)};
 inline constexpr Plausible<FlopRate> plausible_peak{"the peak of a device", FlopRate(1e6), FlopRate(1e21)};

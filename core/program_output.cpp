@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// Bytes that a program may print.
+/// Maximum output of a program in bytes.
 constexpr std::size_t max_program_output = std::size_t{64} << 20U;
 
 std::optional<std::string> find_program(const std::string& name, std::string_view search_path) {
@@ -27,7 +27,7 @@ std::optional<std::string> find_program(const std::string& name, std::string_vie
   return std::nullopt;
 }
 
-/// Both ends of a pipe, closed at the end.
+/// Both ends of a pipe, closed by the destructor.
 class Pipe {
  public:
   Pipe() : is_open_(pipe2(ends_.data(), O_CLOEXEC) == 0) {}
@@ -57,7 +57,7 @@ std::optional<pid_t> start(const std::string& file, const std::vector<std::strin
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // A process group of its own, so that what it starts ends with it.
+  // A separate process group, so that the processes it starts are killed with it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -73,7 +73,7 @@ std::optional<pid_t> start(const std::string& file, const std::vector<std::strin
   return child;
 }
 
-/// All of it; nothing where it does not end in time or is too long.
+/// The complete output; empty if it does not end in time or is too long.
 std::optional<std::string> read_all(int from, std::chrono::steady_clock::time_point deadline) {
   std::string text;
   std::array<char, 4096> buffer{};
@@ -102,7 +102,7 @@ std::optional<std::string> program_output(const std::vector<std::string>& words,
   if (!child) return std::nullopt;
   pipe.close_writing();
   std::optional<std::string> text = read_all(pipe.reading(), deadline);
-  // It may have closed its output and go on.
+  // It may have closed its output and continue to run.
   if (!text) kill(-*child, SIGKILL);
   int status = 0;
   pid_t ended = 0;

@@ -17,19 +17,18 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t tab_width = 4;
 constexpr std::size_t widest_line = 110;
 constexpr std::size_t longest_quote = 60;
-constexpr std::size_t longest_path = 255;  ///< as long as a file system lets the name of one file be
+constexpr std::size_t longest_path = 255;  ///< maximum length of a file name in a file system
 
 unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
-/// Bytes of the UTF-8 character at `at`: 1 to 4, or 0 where there is none (Unicode 15, table 3-7, well-formed byte
-/// sequences).
+/// Bytes of the UTF-8 character at `at`: 1 to 4, or 0 if it is invalid (Unicode 15, table 3-7, well-formed byte sequences).
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const unsigned char lead = byte_at(text, at);
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;
   const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (at + length > text.size()) return 0;
-  // The second byte's narrower range keeps out overlong forms, surrogates and what lies behind U+10FFFF.
+  // The second byte's narrower range excludes overlong forms, surrogates and code points above U+10FFFF.
   const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (byte_at(text, at + 1) < low || byte_at(text, at + 1) > high) return 0;
@@ -39,14 +38,14 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return length;
 }
 
-/// Of the character at `at`, `length` bytes long. The second half is C1, which terminals obey as they obey escape sequences.
+/// For the character at `at`, `length` bytes long. The second half is C1, which terminals interpret like escape sequences.
 bool is_control(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned char first = byte_at(text, at);
   return first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && byte_at(text, at + 1) < 0xA0);
 }
 
-/// Marks that change the direction of writing, by which a text shows as another one (Unicode 15, section 23.2; Trojan
-/// Source, CVE-2021-42574), and the separators of lines and paragraphs.
+/// Text-direction marks, by which a text is displayed as a different one (Unicode 15, section 23.2; Trojan Source,
+/// CVE-2021-42574), and the separators of lines and paragraphs.
 bool changes_direction(std::string_view text, std::size_t at, std::size_t length) {
   if (length == 2) return text.substr(at, 2) == "\xD8\x9C";
   if (length != 3 || byte_at(text, at) != 0xE2) return false;
@@ -68,7 +67,7 @@ std::optional<std::size_t> find_non_text(std::string_view text) {
   return std::nullopt;
 }
 
-/// What the terminal shows of a text: one entry per column.
+/// The displayed columns of a text on a terminal, one entry each.
 std::vector<std::string> shown_columns(std::string_view text) {
   std::vector<std::string> columns;
   for (std::size_t at = 0; at < text.size();) {
@@ -90,8 +89,8 @@ std::string shown(std::string_view text) { return fmt::format("{}", fmt::join(sh
 /// The line and the caret, both cut to a window around it.
 std::string excerpt(std::string_view line, std::size_t caret_byte) {
   caret_byte = std::min(caret_byte, line.size());
-  // Cut by bytes first, so that a file of one huge line costs no more than another. What this may split is never shown: a
-  // column has at most four bytes.
+  // Cut by bytes first, so that a file with one huge line costs no more than others. A character split by this is never
+  // shown: a column has at most four bytes.
   const std::size_t reach = 8 * widest_line;
   const std::size_t from = caret_byte > reach ? caret_byte - reach : 0;
   const std::vector<std::string> before = shown_columns(line.substr(from, caret_byte - from));
@@ -112,7 +111,7 @@ std::string excerpt(std::string_view line, std::size_t caret_byte) {
                      left.size() + before.size() - first);
 }
 
-/// The character at `at`, `length` bytes long or none, as an escape.
+/// The character at `at`, `length` bytes long or 0 if invalid, as an escape.
 std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned first = byte_at(text, at);
   switch (length) {
@@ -126,7 +125,7 @@ std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   }
 }
 
-/// Where the first character at or behind `at` is that a terminal does not show as itself; the end where there is none.
+/// The position of the first character from `at` on that a terminal does not display as itself; the end if there is none.
 std::size_t next_unprintable(std::string_view text, std::size_t at, bool lines) {
   while (at < text.size()) {
     const unsigned char first = byte_at(text, at);
@@ -158,7 +157,7 @@ std::string with_escapes(std::string_view text, bool lines) {
   return out;
 }
 
-/// In quotes, cut behind `longest` columns.
+/// In quotes, cut after `longest` columns.
 std::string quoted(std::string_view text, std::size_t longest) {
   std::vector<std::string> columns = shown_columns(text.substr(0, 4 * longest));
   if (columns.size() > longest) {

@@ -10,37 +10,38 @@
 
 namespace ddl {
 
-/// `origin:line:col: message`, then the line and a caret under the column: the one form of every error about a text.
+/// `origin:line:col: message`, then the line and a caret under the column: the common form of every error about a text.
 /// `line` and `column` are 1-based; columns count bytes, the caret is aligned for tabs and UTF-8; a very long line is cut
-/// around the caret; control characters are shown as '?'. Neither `message` nor `line_text` has a line break; a blank line
-/// is not printed.
+/// around the caret; control characters are shown as '?'. Neither `message` nor `line_text` may have a line break; a blank
+/// line is not printed.
 [[nodiscard]] std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
                                          std::string_view line_text);
 
-/// The user's text for a message: in 'quotes', on one line, control characters shown as '?', cut when it is long.
+/// The user's text for a message: in 'quotes', on one line, control characters shown as '?', cut if it is long.
 [[nodiscard]] std::string quote(std::string_view text);
-/// The same for the name of a file, which is cut where it is longer than names are: one that is cut cannot be found again.
+/// The same for the name of a file, which is cut only if it is longer than file names can be: a shortened name cannot be
+/// found again.
 [[nodiscard]] std::string quote_path(std::string_view path);
 
-/// A text on one line of a terminal: control characters, line breaks, marks that change the direction of writing, and what
-/// is no UTF-8 stand as escapes, as \x1B and \u202E.
+/// A text on one line of a terminal: control characters, line breaks, text-direction marks, and invalid UTF-8 are shown as
+/// escapes, such as \x1B and \u202E.
 [[nodiscard]] std::string visible(std::string_view text);
-/// The first character that `visible` would escape, but for tabs and line breaks; nothing where there is none.
+/// The first character that `visible` would escape, except tabs and line breaks; empty if there is none.
 [[nodiscard]] std::optional<std::string_view> find_unprintable(std::string_view text);
-/// The same as `visible`, with its line breaks and tabs.
+/// The same as `visible`, but keeps line breaks and tabs.
 [[nodiscard]] std::string visible_lines(std::string_view text);
 
-/// The text of one input file, which turns a byte offset into a place that a person can find.
+/// The text of one input file, which converts a byte offset into a line and column.
 class SourceText {
  public:
-  /// Drops a byte-order mark. Refuses, placed at the first bad byte, what is no text: invalid UTF-8, NUL and the other
-  /// control characters but tab and line break, a carriage return without a line feed.
+  /// Drops a byte-order mark. Throws Error, placed at the first bad byte, for invalid text: invalid UTF-8, NUL and the other
+  /// control characters except tab and line break, and a carriage return without a line feed.
   SourceText(std::string text, std::string origin);
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::string& origin() const { return origin_; }
 
-  /// An offset behind the end is the end.
+  /// An offset beyond the end is treated as the end.
   [[nodiscard]] Place place(std::size_t offset) const;
   /// An error placed at the byte `offset`, for the caller to throw.
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const;
@@ -51,11 +52,11 @@ class SourceText {
   std::vector<std::size_t> line_starts_;
 };
 
-/// Longest file that is read, unless its kind asks for less: a report with its plans has some MiB.
+/// Maximum size of an input file, unless its kind has a lower one: a report with its plans has some MiB.
 inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
 
-/// The whole file as bytes; an Error naming `path` and the reason when it cannot be read (missing, directory, permission, a
-/// pipe that nobody opens for writing) or is longer than `max_bytes`. Of a longer one no more than that is read.
+/// The whole file as bytes; an Error with `path` and the reason if it cannot be read (missing, directory, permission, a pipe
+/// without a writer) or is longer than `max_bytes`. Of a longer file no more than that is read.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = max_file_bytes);
 
 }  // namespace ddl

@@ -11,25 +11,25 @@ namespace ddl {
 /// Middle value (mean of the two middle ones); 0 for an empty span.
 [[nodiscard]] double median(std::span<const double> values);
 
-/// The value below which `share` in [0, 1] of the values lie, with linear interpolation between two of them; 0 for an empty
-/// span. The values are sorted.
+/// The `share` quantile, `share` in [0, 1], with linear interpolation between two values; 0 for an empty span. The values
+/// must be sorted.
 [[nodiscard]] double quantile_of_sorted(std::span<const double> values, double share);
 
 /// Median distance from the median (MAD); 0 for an empty span.
 [[nodiscard]] double median_deviation(std::span<const double> values);
-/// Bounds between which the median of the distribution lies with at least `confidence` in (0, 1), whatever the distribution:
-/// two order statistics whose ranks follow from the binomial distribution of how many of n samples fall below the median
-/// (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Nothing where there are too few values: 0.95 needs six.
+/// Distribution-free bounds that contain the median of the distribution with at least the probability `confidence` in (0,
+/// 1): two order statistics whose ranks follow from the binomial distribution of the number of samples below the median
+/// (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Empty if there are too few values: 0.95 needs six.
 struct Interval {
   double low = 0, high = 0;
 };
 [[nodiscard]] std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
-/// How many standard deviations above the mean a normal distribution has this share below it, and the share below it.
+/// The quantile function of the standard normal distribution, and its cumulative distribution function.
 [[nodiscard]] double normal_quantile(double share);
 [[nodiscard]] double normal_share(double deviations);
 
-/// Pair counts behind Kendall's τ-b of two equally long series, so that several groups can be pooled before dividing.
+/// Pair counts for Kendall's τ-b of two equally long series, so that several groups can be pooled before dividing.
 struct KendallCounts {
   std::int64_t concordant = 0;
   std::int64_t discordant = 0;

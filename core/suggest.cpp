@@ -14,9 +14,9 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t longest_list = 12;
-/// Distances take time and memory by the product of two lengths.
+/// Distances take time and memory proportional to the product of two lengths.
 constexpr std::size_t longest_word = 64;
-/// Letters in a row that say what is meant.
+/// Minimum length of a common substring that identifies a name.
 constexpr std::size_t shortest_part = 3;
 constexpr std::size_t close_names_shown = 6;
 
@@ -28,7 +28,7 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
   std::optional<std::string> best;
   std::pair<int, int> best_distance;
   for (const std::string_view candidate : known) {
-    // Two words differ at least by their difference in length: long ones need not be compared.
+    // The distance of two words is at least their difference in length: much longer ones need not be compared.
     if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) > limit) continue;
     const int distance = edit_distance(lowered, lower_case(candidate));
     if (distance > static_cast<int>(limit)) continue;
@@ -41,7 +41,7 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
   return best;
 }
 
-/// How many letters in a row two words have in common.
+/// The length of the longest common substring of two words.
 std::size_t longest_common(std::string_view a, std::string_view b) {
   std::vector<std::size_t> ending(b.size() + 1);  // at a letter of `a` and each letter of `b`
   std::size_t longest = 0;
@@ -54,7 +54,7 @@ std::size_t longest_common(std::string_view a, std::string_view b) {
   return longest;
 }
 
-/// Those of `known` that have at least `letters` letters in a row in common with a word, those that begin with it first,
+/// Those of `known` that have a common substring of at least `letters` letters with a word, those that begin with it first,
 /// short ones before long ones.
 template <class Name>
 std::vector<std::string> sharing(std::string_view word, std::span<const Name> known, std::size_t letters) {
@@ -88,8 +88,8 @@ template <class Name>
 std::string suggest_among(std::string_view word, std::span<const Name> known) {
   const auto meant = nearest_of(word, known);
   if (meant && edit_distance(lower_case(word), lower_case(*meant)) <= 1) return question({*meant});
-  const bool is_long = known.size() > longest_list;  // a short list is told whole
-  // A part of a name is no slip of the pen: `vela`, of which there are two.
+  const bool is_long = known.size() > longest_list;  // a short list is shown completely
+  // A part of a name is not a typo: `vela`, of which there are two.
   const auto whole = is_long ? sharing(word, known, word.size()) : std::vector<std::string>{};
   if (!whole.empty()) return question(whole);
   if (meant) return question({*meant});
@@ -107,14 +107,14 @@ int edit_distance(std::string_view a, std::string_view b) {
   const std::size_t width = b.size() + 2;
   const int infinite = static_cast<int>(a.size() + b.size());
   // cost[(i + 1) * width + j + 1] is the distance of the first i letters of `a` from the first j of `b`; row and column 0
-  // are a rim of infinite cost, on which a letter "last seen nowhere" lands.
+  // are a border of infinite cost, for letters that have not occurred before.
   std::vector<int> cost((a.size() + 2) * width, infinite);
   for (std::size_t i = 0; i <= a.size(); ++i) cost[(i + 1) * width + 1] = static_cast<int>(i);
   for (std::size_t j = 0; j <= b.size(); ++j) cost[width + j + 1] = static_cast<int>(j);
 
-  std::array<std::size_t, 256> last_row_of{};  // where a letter of `b` stood last in `a`, 1-based; 0 for nowhere
+  std::array<std::size_t, 256> last_row_of{};  // last position of a letter of `b` in `a`, 1-based; 0 for none
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t last_match = 0;  // where the letter a[i] stood last in `b`, 1-based
+    std::size_t last_match = 0;  // last position of the letter a[i] in `b`, 1-based
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t row = last_row_of[static_cast<unsigned char>(b[j - 1])];
       const std::size_t column = last_match;

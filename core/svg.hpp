@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// Told apart by colour-blind readers too [Okabe and Ito, Color Universal Design, 2008]: blue, vermilion, green, purple,
+/// Distinguishable for colour-blind readers [Okabe and Ito, Color Universal Design, 2008]: blue, vermilion, green, purple,
 /// orange, sky blue, black.
 inline constexpr std::array<std::string_view, 7> svg_colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                              "#E69F00", "#56B4E9", "#000000"};
@@ -16,23 +16,22 @@ struct SvgPoint {
   double x = 0, y = 0;
 };
 
-/// A drawing, shape by shape, in pixels from the upper left corner. `more` is further attributes of the shape, with a blank
+/// A drawing, shape by shape, in pixels from the upper left corner. `more`: further attributes of the shape, with a blank
 /// before each: ` stroke-width="2"`.
 class SvgDrawing {
  public:
-  /// White ground, text of 12 pixels without serifs.
+  /// White background, sans-serif text of 12 pixels.
   SvgDrawing(double width, double height);
 
-  /// `anchor`: start, middle or end, which of the text is at x. The text may hold anything.
+  /// `anchor`: which point of the text is at x: start, middle or end. The text may contain any characters.
   void text(double x, double y, std::string_view anchor, std::string_view text, std::string_view more = "");
   void line(SvgPoint from, SvgPoint to, std::string_view colour, std::string_view more = "");
   void polyline(std::span<const SvgPoint> points, std::string_view colour, std::string_view more = "");
-  /// Filled lightly.
+  /// Filled with a transparent colour.
   void polygon(std::span<const SvgPoint> points, std::string_view colour);
   void disc(SvgPoint centre, double radius, std::string_view colour);
   void frame(SvgPoint corner, double width, double height);
 
-  /// The whole file.
   [[nodiscard]] std::string file() const;
 
  private:

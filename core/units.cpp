@@ -34,7 +34,7 @@ constexpr double gi = mi * ki;
 constexpr double ti = gi * ki;
 constexpr double pi = ti * ki;
 
-// Each smallest first: among units that serve equally well, the last one is printed. A bit (b) is an eighth of a byte (B).
+// Each smallest first: among equally suitable units, the last one is printed. A bit (b) is an eighth of a byte (B).
 constexpr std::array byte_units{Unit{"B", 0, 1},    Unit{"kB", 3, 1},  Unit{"KiB", 0, ki}, Unit{"MB", 6, 1},
                                 Unit{"MiB", 0, mi}, Unit{"GB", 9, 1},  Unit{"GiB", 0, gi}, Unit{"TB", 12, 1},
                                 Unit{"TiB", 0, ti}, Unit{"PB", 15, 1}, Unit{"PiB", 0, pi}};
@@ -98,7 +98,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// The micro sign and the Greek letter, which look alike, are both written `u` here.
+/// The micro sign and the Greek letter, which look the same, are both converted to `u`.
 std::string with_ascii_micro(std::string_view unit) {
   for (const std::string_view micro : {"\u00B5", "\u03BC"}) {
     if (unit.starts_with(micro)) return fmt::format("u{}", unit.substr(micro.size()));
@@ -106,8 +106,7 @@ std::string with_ascii_micro(std::string_view unit) {
   return std::string(unit);
 }
 
-/// `number`, written as std::from_chars reads it, times 10^shift, rounded once; infinite or zero where that lies out of
-/// range.
+/// `number`, in the syntax of std::from_chars, times 10^shift, rounded once; infinite or zero if out of range.
 double shifted(std::string_view number, int shift) {
   const std::string_view mantissa = number.substr(0, number.find_first_of("eE"));
   int exponent = 0;
@@ -117,13 +116,14 @@ double shifted(std::string_view number, int shift) {
     const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
     if (result.ec != std::errc()) return digits.starts_with('-') ? 0.0 : HUGE_VAL;
   }
-  // No shift brings an exponent back into range that is this far out of it.
+  // No shift can bring an exponent that is this far out of range back into it.
   exponent = std::clamp(exponent, -1'000'000'000, 1'000'000'000) + shift;
   const std::string moved = fmt::format("{}e{}", mantissa, exponent);
   double value = 0.0;
   const auto result = std::from_chars(moved.data(), moved.data() + moved.size(), value);
   if (result.ec == std::errc()) return value;
-  // from_chars does not say on which side: the place of the first digit that counts does.
+  // from_chars does not report whether the value is too large or too small: the position of the first significant digit
+  // decides.
   const auto point = static_cast<std::int64_t>(std::min(mantissa.find('.'), mantissa.size()));
   const auto first_digit = static_cast<std::int64_t>(mantissa.find_first_of("123456789"));
   return point - first_digit + exponent > 0 ? HUGE_VAL : 0.0;
@@ -158,7 +158,7 @@ std::optional<double> parse(std::string_view untrimmed, const Dimension& dimensi
   const char* const number_end = std::from_chars(text.data(), text.data() + text.size(), plain).ptr;
   const std::string_view number = text.substr(0, static_cast<std::size_t>(number_end - text.data()));
   const std::string_view written_unit = trim(text.substr(number.size()));
-  // A unit starts with a letter. Anything else belongs to a number that is written in another way, such as 1,000.
+  // A unit starts with a letter. Anything else belongs to a number in another notation, such as 1,000.
   constexpr std::string_view digits_and_signs = "0123456789.,_+-'";
   if (number.empty() || (!written_unit.empty() && digits_and_signs.find(written_unit.front()) != std::string_view::npos)) {
     return refuse(fmt::format("{} is not {}", quote(text), dimension.noun), example_hint(dimension));
@@ -189,7 +189,7 @@ struct Decimal {
   int exponent = 0;
 };
 
-/// The shortest decimal that reads back as the same double; `value` is positive and finite.
+/// The shortest decimal that is parsed to the same double; `value` is positive and finite.
 Decimal shortest_decimal(double value) {
   std::array<char, 32> buffer{};
   const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
@@ -205,7 +205,7 @@ Decimal shortest_decimal(double value) {
   return result;
 }
 
-/// 1500, 1.5, 0.0015, and 1.5e+20 where the zeros would be many.
+/// 1500, 1.5, 0.0015, and 1.5e+20 if there would be many zeros.
 std::string write(const Decimal& decimal) {
   const auto& [digits, exponent] = decimal;
   if (exponent >= 0 && exponent < 17) {
@@ -217,7 +217,8 @@ std::string write(const Decimal& decimal) {
   return fmt::format("{}{}{}e{}", digits.front(), digits.size() > 1 ? "." : "", digits.substr(1), exponent);
 }
 
-/// Shortness decides, then size: 16 GiB rather than 17.179869184 GB, 1.5 GB rather than 1500 MB or 1.396983861923218 GiB.
+/// The shortest text, then the largest unit: 16 GiB rather than 17.179869184 GB, 1.5 GB rather than 1500 MB or
+/// 1.396983861923218 GiB.
 std::string print(double value, const Dimension& dimension) {
   if (!std::isfinite(value) || value == 0.0) return fmt::format("{} {}", value, dimension.base);
   const std::string_view sign = value < 0.0 ? "-" : "";
@@ -232,7 +233,7 @@ std::string print(double value, const Dimension& dimension) {
     Decimal number = in_base_units;
     if (unit.factor != 1.0) {
       number = shortest_decimal(magnitude / unit.factor);
-      // Minutes, hours and days are no powers of two: the way there and back may round.
+      // Minutes, hours and days are not powers of two: converting there and back may round.
       if (shifted(write(number), 0) * unit.factor != magnitude) continue;
     }
     number.exponent -= unit.decimal_shift;
@@ -251,14 +252,14 @@ std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// Scaled so that the three digits stand in front of the largest unit that leaves them no zero in front, where there is one.
+/// Scaled to the largest unit for which the number is at least 1, if there is one.
 std::string scaled(double value, double step, std::span<const std::string_view> units) {
   std::size_t i = 0;
   for (; i + 1 < units.size() && value >= 999.5; ++i) value /= step;
   return fmt::format("{} {}", three_digits(value), units[i]);
 }
 
-/// What is no number or has a sign, in words and with the sign; all else by `write_magnitude`.
+/// Prints values that are not finite, and signs; everything else by `write_magnitude`.
 template <class F>
 std::string humanized(double value, F write_magnitude) {
   if (std::isnan(value)) return "unknown";
@@ -267,7 +268,7 @@ std::string humanized(double value, F write_magnitude) {
 }
 
 std::string human_duration(double seconds) {
-  // Each limit is where the form below it would round up to its next unit.
+  // Each limit is the value from which the form below it would round up to its next unit.
   if (seconds == 0.0) return "0 s";
   if (seconds < 59.95) {
     constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};

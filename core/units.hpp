@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Why a text is not the quantity it should be, in words, with a hint; a value, because readers place it differently.
+/// Why a text is not a valid quantity, with a hint; a return value, because readers place it differently.
 struct UnitProblem {
   std::string message;
   std::string hint;
@@ -18,8 +18,8 @@ struct UnitProblem {
 
 /// A number followed by a unit: `80 GiB`, `5us`, `900 GB/s`, `100 Gb/s` (b is bits), `15.7 TFLOP/s`. Prefixes: k M G T P are
 /// powers of 1000, Ki Mi Gi Ti Pi of 1024; case matters. Refused: no unit, an unknown unit (with "did you mean" for wrong
-/// case or another dimension), negative, nan, inf, overflow, and anything after the unit.
-/// Returns the quantity, or sets `problem` and returns nothing.
+/// case or another dimension), negative, nan, inf, overflow, and anything after the unit. Returns the quantity, or sets
+/// `problem` and returns empty.
 template <class Q>
 [[nodiscard]] std::optional<Q> parse_quantity(std::string_view text, UnitProblem& problem);
 
@@ -28,12 +28,12 @@ extern template std::optional<Seconds> parse_quantity<Seconds>(std::string_view,
 extern template std::optional<Bandwidth> parse_quantity<Bandwidth>(std::string_view, UnitProblem&);
 extern template std::optional<FlopRate> parse_quantity<FlopRate>(std::string_view, UnitProblem&);
 
-/// Why a quantity that was written as `text` is none of its kind: outside of its range, which the message names. Nothing
-/// where it is plausible, or zero.
+/// Why the quantity written as `text` is not plausible: it is outside of its range, which the message names. Empty if it is
+/// plausible, or zero.
 template <class Q>
 [[nodiscard]] std::optional<UnitProblem> implausible(std::string_view text, Q value, const Plausible<Q>& range);
 
-/// parse_quantity, which refuses what is not plausible, too.
+/// Like parse_quantity, but also refuses implausible values.
 template <class Q>
 [[nodiscard]] std::optional<Q> parse_plausible(std::string_view text, const Plausible<Q>& range, UnitProblem& problem) {
   const std::optional<Q> value = parse_quantity<Q>(text, problem);
@@ -45,14 +45,14 @@ template <class Q>
   return value;
 }
 
-/// Text that parse_quantity reads back to exactly the same value (parse∘print = identity), with the largest unit that
-/// keeps the number at least 1: `16 GiB`, `1.5 GB`, `3.2 us`.
+/// Text that parse_quantity parses to exactly the same value (parse∘print = identity), with the largest unit that keeps the
+/// number at least 1: `16 GiB`, `1.5 GB`, `3.2 us`.
 [[nodiscard]] std::string print_quantity(Bytes value);
 [[nodiscard]] std::string print_quantity(Seconds value);
 [[nodiscard]] std::string print_quantity(Bandwidth value);
 [[nodiscard]] std::string print_quantity(FlopRate value);
 
-/// Three significant digits for people: `12.9 GiB`, `231 ms`, `4 min 12 s`, `2 h 05 min`, `34.1 d`.
+/// Three significant digits for display: `12.9 GiB`, `231 ms`, `4 min 12 s`, `2 h 05 min`, `34.1 d`.
 [[nodiscard]] std::string humanize(Bytes value);
 [[nodiscard]] std::string humanize(Seconds value);
 [[nodiscard]] std::string humanize(Bandwidth value);

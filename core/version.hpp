@@ -6,7 +6,8 @@ namespace ddl {
 
 /// `0.1.0`: the project version of CMakeLists.txt.
 [[nodiscard]] std::string_view version();
-/// The commit the program was built from, `-dirty` appended where the tree had changes, `unknown` outside a git checkout.
+/// The commit that the program was built from, with `-dirty` appended if the tree had changes; `unknown` outside a git
+/// checkout.
 [[nodiscard]] std::string_view commit();
 
 }  // namespace ddl

@@ -20,7 +20,7 @@ namespace ddl {
 namespace {
 
 [[noreturn]] void fail_to_write(const std::string& path, int reason) {
-  // Folders of the system, such as /proc, are there and take no files.
+  // System folders such as /proc exist but accept no files.
   std::error_code unknown;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const bool has_folder = std::filesystem::is_directory(folder.empty() ? "." : folder, unknown);
@@ -30,7 +30,7 @@ namespace {
                                : "make its folder first");
 }
 
-/// 0, or the reason why not everything was written.
+/// Returns 0, or the reason why not everything was written.
 int write_all(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(file, content.data(), content.size());
@@ -40,18 +40,18 @@ int write_all(int file, std::string_view content) {
   return 0;
 }
 
-/// 0, or the reason why the disk may not have it. Not every file system knows the question.
+/// Returns 0, or the reason why it may not be on the disk. Not every file system supports this.
 int sync(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS ? 0 : errno; }
 
-/// A name in the same folder, since only within one file system is renaming a single step. A process id would not do: the
+/// A name in the same folder, since renaming is atomic only within one file system. A process id would not be unique: the
 /// program is process 1 in every container.
 std::string temporary_name(const std::filesystem::path& beside) {
   std::random_device random;
   return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
 }
 
-/// A new file in the folder of `target`, opened; it has a name only where the file system knows no files without one.
-/// Without a name nothing of it is left, whatever ends the process. Or the reason why there can be none.
+/// A new, open file in the folder of `target`; it only has a name if the file system does not support unnamed files. An
+/// unnamed file leaves nothing behind, however the process ends. Otherwise the reason for failure.
 struct Temporary {
   std::string name{};
   int file = -1;
@@ -59,7 +59,7 @@ struct Temporary {
 };
 constexpr int tries_of_names = 100;
 
-/// Where a file without a name can be given one later.
+/// The path by which an unnamed file can be given a name later.
 std::string name_of_open_file(int file) { return fmt::format("/proc/self/fd/{}", file); }
 
 std::string folder_of(const std::string& target) {
@@ -86,7 +86,8 @@ Temporary open_with_name(const std::string& target) {
   return result;
 }
 
-/// Gives the open file its name: that of `target` where nothing is there, else one beside it. 0, or the reason why not.
+/// Gives the open file a name: that of `target` if it does not exist, else one next to it. Returns 0, or the reason for
+/// failure.
 int give_name(Temporary& temporary, const std::string& target, bool exists) {
   const std::string open = name_of_open_file(temporary.file);
   for (int i = 0; i < tries_of_names; ++i) {
@@ -98,7 +99,7 @@ int give_name(Temporary& temporary, const std::string& target, bool exists) {
   return errno;
 }
 
-/// Over a file that stays the same one. What was there is put back where not all of it could be written.
+/// Overwrites an existing file in place. The previous content is restored if not everything could be written.
 int write_in_place(const std::string& target, std::string_view content) {
   const FileDescriptor file(::open(target.c_str(), O_RDWR | O_CLOEXEC));
   if (!file.is_open()) return errno;
@@ -113,12 +114,11 @@ int write_in_place(const std::string& target, std::string_view content) {
   return reason;
 }
 
-/// What is no regular file, opened; −1 with errno where it cannot be. An Error where it is a pipe that nobody opens for
-/// reading in time.
+/// Opens a special file; −1 with errno on failure. Throws Error for a pipe without a reader after the timeout.
 int open_special(const std::string& path) {
-  // Opening a pipe without a reader would last until there is one.
+  // A blocking open of a pipe would wait for a reader.
   constexpr int step_us = 20'000;
-  for (int patience_us = 2'000'000;; patience_us -= step_us) {  // a shell takes a moment to start who reads
+  for (int patience_us = 2'000'000;; patience_us -= step_us) {  // a shell takes a moment to start the reader
     const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (file >= 0) {
       const int flags = ::fcntl(file, F_GETFL);
@@ -131,12 +131,12 @@ int open_special(const std::string& path) {
   }
 }
 
-/// Whether another way than replacing the file may do.
+/// Whether writing in place may work for this reason.
 bool only_in_place(int reason) {
   return reason == EBUSY || reason == EACCES || reason == EPERM || reason == EROFS || reason == EXDEV;
 }
 
-/// 0, or the reason why `target` was not replaced by this new file, of which nothing is left then.
+/// Returns 0, or the reason why `target` was not replaced by this new file, which is then removed.
 int replace_by(Temporary temporary, const std::string& target, std::string_view content,
                const std::optional<struct stat>& existing, const std::function<void(int)>& made) {
   if (temporary.file < 0) return temporary.reason;
@@ -144,13 +144,13 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
   int reason = write_all(file.number(), content);
   struct stat is {};
   if (reason == 0 && existing && ::fstat(file.number(), &is) != 0) reason = errno;
-  // Before the permissions, of which a change of owner takes some away.
+  // Before setting the permissions, because a change of owner clears some of them.
   if (reason == 0 && existing && (is.st_uid != existing->st_uid || is.st_gid != existing->st_gid) &&
       ::fchown(file.number(), existing->st_uid, existing->st_gid) != 0) {
     reason = errno;
   }
   if (reason == 0 && existing && ::fchmod(file.number(), existing->st_mode & 07777U) != 0) reason = errno;
-  // Or a loss of power could leave the new name with nothing behind it.
+  // Otherwise a power failure could leave the new name without content.
   if (reason == 0) reason = sync(file.number());
   if (reason == 0 && made) made(file.number());
   if (reason == 0 && temporary.name.empty()) reason = give_name(temporary, target, existing.has_value());
@@ -159,25 +159,25 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
     if (!temporary.name.empty()) ::unlink(temporary.name.c_str());
     return reason;
   }
-  // The name itself is the folder's content. That it is not on the disk yet is no reason to say that nothing was written.
+  // The name is part of the folder's content. If it is not on the disk yet, the file still counts as written.
   const FileDescriptor opened(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.is_open()) sync(opened.number());
   return 0;
 }
 
-/// 0, or the reason why `target` was not replaced.
+/// Returns 0, or the reason why `target` was not replaced.
 int replace(const std::string& target, std::string_view content, const std::optional<struct stat>& existing,
             const std::function<void(int)>& made) {
   const int reason = replace_by(open_without_name(target), target, content, existing, made);
   const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG || reason == EIO;
-  // Some file systems know no files without a name, or do not name them later.
+  // Some file systems do not support unnamed files, or cannot name them later.
   return reason == 0 || is_full ? reason : replace_by(open_with_name(target), target, content, existing, made);
 }
 
 }  // namespace
 
 std::string link_target(const std::string& path) {
-  constexpr int most_links_followed = 40;  // as the kernel does
+  constexpr int most_links_followed = 40;  // the kernel's limit
   std::filesystem::path target = path;
   for (int i = 0; i < most_links_followed; ++i) {
     std::error_code no_link;
@@ -198,7 +198,7 @@ Written write_file(const std::string& path, std::string_view content, const std:
     if (const int reason = write_all(file.number(), content)) fail_to_write(path, reason);
     return Written::in_place;
   }
-  // Its permissions say that it is not to be written, whatever those of its folder do.
+  // Its own permissions forbid writing, whatever those of its folder are.
   if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
 
   const std::string target = link_target(path);

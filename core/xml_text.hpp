@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// `text` as character data or an attribute's value of an XML document, SVG among them. Control characters that XML 1.0 has
-/// no place for become a question mark.
+/// `text` as character data or an attribute value of an XML document, including SVG. Control characters that XML 1.0 does
+/// not allow become question marks.
 [[nodiscard]] std::string xml_text(std::string_view text);
 
 }  // namespace ddl

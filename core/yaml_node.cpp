@@ -31,13 +31,13 @@ constexpr std::string_view white_space = " \t\r\n";
 class TextBuffer : public std::streambuf {
  public:
   explicit TextBuffer(const std::string& text) {
-    // The interface is older than const; nothing writes to a get area.
+    // The interface predates const; nothing writes to a get area.
     char* const begin = const_cast<char*>(text.data());
     setg(begin, begin, begin + text.size());
   }
 };
 
-/// Behind the closing quote of the quoted text that starts at `at`; nothing when the file ends first.
+/// The position after the closing quote of the quoted text that starts at `at`; empty if the file ends first.
 std::optional<std::size_t> end_of_quoted(std::string_view source, std::size_t at) {
   const char quote_mark = source[at];
   for (++at; at < source.size(); ++at) {
@@ -52,7 +52,7 @@ std::optional<std::size_t> end_of_quoted(std::string_view source, std::size_t at
   return std::nullopt;
 }
 
-/// Whether a null is written out at `at`, rather than meant by writing nothing.
+/// Whether a null at `at` is written explicitly, rather than implied by a missing value.
 bool is_written_null(std::string_view source, std::size_t at) {
   const std::string_view rest = source.substr(at);
   for (const std::string_view word : {"~", "null", "Null", "NULL"}) {
@@ -63,14 +63,14 @@ bool is_written_null(std::string_view source, std::size_t at) {
   return false;
 }
 
-/// Whether a ':' follows the key that ends at `end`. In brackets it may stand on a later line.
+/// Whether a ':' follows the key that ends at `end`. In brackets it may be on a later line.
 bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
   const std::size_t next = source.find_first_not_of(in_brackets ? white_space : spaces_and_tabs, end);
   return next != std::string_view::npos && source[next] == ':';
 }
 
-/// The parser looks ahead of brackets to the end of the file before it reports the first one, in which time it takes some
-/// hundred times the memory of the file. No file within max_depth leaves this many open, not even in its prose.
+/// After a bracket, the parser looks ahead to the end of the file before it reports the first event, which takes some
+/// hundred times the memory of the file. No file within max_depth leaves this many brackets open, not even in prose.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   constexpr int max_open_brackets = 1000;
   int open = 0;
@@ -82,7 +82,7 @@ std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   return std::nullopt;
 }
 
-/// What is wrong where the parser stopped, in the words of somebody who reads the file rather than the parser.
+/// The syntax error at the parser's position, worded for the reader of the file.
 struct SyntaxProblem {
   std::string_view parser_words;
   std::string_view message;
@@ -113,7 +113,7 @@ struct YamlNode::Element {
   bool plain = true;  ///< neither quoted nor a block: may be a number
   std::size_t offset = 0;
   std::string text;
-  std::vector<Element> children;  ///< of a list: its items; of a map: key, value, key, value and so on
+  std::vector<Element> children;  ///< of a list: its items; of a map: alternating keys and values
 };
 
 struct YamlNode::Document {
@@ -121,8 +121,7 @@ struct YamlNode::Document {
   Element root;
 };
 
-/// Makes the tree from the parser's events. The parser is more tolerant than we want to be, so each event is checked against
-/// the source.
+/// Builds the tree from the parser's events. The parser is too tolerant, so each event is checked against the source.
 class YamlNode::Builder : public YAML::EventHandler {
  public:
   explicit Builder(const SourceText& source) : source_(source) {}
@@ -172,7 +171,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     refuse_properties(at, anchor);
     const bool quoted = at < text().size() && (text()[at] == '"' || text()[at] == '\'');
     if (quoted && !end_of_quoted(text(), at)) throw source_.error(at, "this quote is never closed", quote_hint);
-    // Escapes in quotes make what cannot stand in the file itself.
+    // Escapes in quotes can produce characters that are not allowed in the file itself.
     if (const auto bad = find_unprintable(value))
       throw source_.error(at, fmt::format("the character {} cannot stand in text", visible(*bad)), "remove it");
     add({.kind = Element::Kind::scalar, .plain = tag == "?", .offset = at, .text = value, .children = {}});
@@ -190,15 +189,15 @@ class YamlNode::Builder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  /// A map or list whose end has not been seen.
+  /// A map or list whose end has not been reached.
   struct Open {
     Element element;
     bool in_brackets = false;
-    std::unordered_map<std::string, std::size_t> keys;  ///< of a map: where each stands
+    std::unordered_map<std::string, std::size_t> keys;  ///< of a map: index of each
   };
 
   [[nodiscard]] const std::string& text() const { return source_.text(); }
-  /// Lines and columns of the parser are not used: it sets them back at the end of the file.
+  /// The parser's lines and columns are not used: it resets them at the end of the file.
   [[nodiscard]] std::size_t offset(const YAML::Mark& mark) const {
     return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text().size());
   }
@@ -209,7 +208,7 @@ class YamlNode::Builder : public YAML::EventHandler {
 
   void refuse_properties(std::size_t at, YAML::anchor_t anchor) const {
     if (anchor != 0) throw source_.error(at, anchor_message, anchor_hint);
-    // Asked of the source, because the parser does not report every tag.
+    // Checked in the source, because the parser does not report every tag.
     if (at < text().size() && text()[at] == '!') {
       throw source_.error(at, "tags are not allowed", "put text that starts with '!' into 'quotes'");
     }
@@ -218,7 +217,7 @@ class YamlNode::Builder : public YAML::EventHandler {
   void open(Element::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
     const std::size_t at = offset(mark);
     refuse_properties(at, anchor);
-    // Before the parser descends: it calls itself at each level.
+    // Checked before the parser descends: it is recursive.
     if (open_.size() == max_depth) throw too_deep(at);
     open_.push_back({.element = {.kind = kind, .offset = at, .text = {}, .children = {}},
                      .in_brackets = style == YAML::EmitterStyle::Flow,
@@ -269,19 +268,19 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
   }
 
-  /// Kept until the end: the parser takes what follows an unclosed bracket for keys, and the bracket is what must be
-  /// reported.
+  /// Stored until the end: the parser treats the text after an unclosed bracket as keys, and the bracket is the error to
+  /// report.
   void note_key_problem(const Element& key, const std::string& message, const std::string& hint) {
     if (!key_problem_) key_problem_ = source_.error(key.offset, message, hint);
   }
 
-  /// Where to point for a value that is not there; `next` is where something else follows.
+  /// The position to report for a missing value; `next` is the position of the next element.
   [[nodiscard]] std::size_t place_of_nothing(std::size_t next) const {
     if (open_.empty() || expects_key()) return next;
     const auto& [parent, in_brackets, keys] = open_.back();
     if (parent.kind == Element::Kind::map) return parent.children.back().offset;
     if (in_brackets) return next;
-    // The last dash before `next` that stands below the first one.
+    // The last dash before `next` in the column of the first one.
     const int column = source_.place(parent.offset).column;
     std::size_t dash = next;
     while (dash > parent.offset) {
@@ -295,7 +294,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     const std::string_view words = exception.msg;
     const std::size_t at = offset(exception.mark);
     const auto bracket = std::find_if(open_.rbegin(), open_.rend(), [this](const Open& candidate) {
-      // At the end of the file the parser also reports maps that are none.
+      // At the end of the file the parser also reports maps that do not exist.
       return text()[candidate.element.offset] == (candidate.element.kind == Element::Kind::map ? '{' : '[');
     });
     const bool in_brackets = words == YAML::ErrorMsg::END_OF_MAP_FLOW || words == YAML::ErrorMsg::END_OF_SEQ_FLOW;
@@ -310,7 +309,7 @@ class YamlNode::Builder : public YAML::EventHandler {
           fmt::format("the bracket opened at line {}, column {}", place.line, place.column));
     }
     if (words.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR)) return source_.error(at, anchor_message, anchor_hint);
-    // The parser complains of what follows a tab, never of the tab.
+    // The parser reports what follows a tab, never the tab itself.
     const std::size_t line_start = at - static_cast<std::size_t>(source_.place(at).column - 1);
     const std::size_t first = text().find_first_not_of(' ', line_start);
     if (first < at && text()[first] == '\t') return source_.error(first, "a tab in the indentation", "indent with spaces");
@@ -467,7 +466,7 @@ std::int64_t YamlNode::integer(std::int64_t low, std::int64_t high) const {
   if (end != written.data() + written.size() || problem == std::errc::invalid_argument) {
     fail(fmt::format("{} is not a whole number", quote(written)), "write it in digits, without unit, point or separators");
   }
-  // What the type cannot hold is out of every range.
+  // A value that does not fit the type is outside of every range.
   const bool beyond = problem == std::errc::result_out_of_range;
   const bool negative = written.starts_with('-');
   if (beyond ? negative : value < low) fail(fmt::format("{} is too small: at least {}", quote(written), low));

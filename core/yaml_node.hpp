@@ -17,18 +17,18 @@
 
 namespace ddl {
 
-/// One node of a strict YAML file that knows its place, so that everything wrong with it can be said as
-/// `origin:line:col: message`, the line, a caret, and a hint. Cheap to copy; keeps the whole document alive.
+/// One node of a strict YAML file with a known position, so that every error can be reported as `origin:line:col: message`,
+/// the line, a caret, and a hint. Cheap to copy; keeps the whole document alive.
 ///
-/// Every accessor throws ddl::Error placed at the node when the node is not what was asked for.
+/// Every accessor throws ddl::Error placed at the node if the node does not have the requested kind.
 class YamlNode {
  public:
-  /// Parses `text`; `origin` is the file name printed in errors. Refuses: syntax errors, an empty document, more than one
-  /// document, duplicate keys, keys that are no text or have no `:`, anchors, aliases and tags, bytes that are not UTF-8
-  /// text, control characters and marks of direction, escaped ones included, nesting deeper than `max_depth`, text longer
-  /// than `max_bytes`.
+  /// Parses `text`; `origin` is the file name in errors. Refuses: syntax errors, an empty document, more than one document,
+  /// duplicate keys, keys that are not text or have no `:`, anchors, aliases and tags, bytes that are not UTF-8 text,
+  /// control characters and text-direction marks (escaped ones included), nesting deeper than `max_depth`, text longer than
+  /// `max_bytes`.
   [[nodiscard]] static YamlNode parse(std::string text, std::string origin);
-  /// Reads and parses a file; an unreadable path, a directory, or a file that is too long is an Error naming the path.
+  /// Reads and parses a file; an unreadable path, a directory, or a file that is too long is an Error with the path.
   [[nodiscard]] static YamlNode load(const std::string& path);
 
   static constexpr int max_depth = 64;
@@ -44,29 +44,28 @@ class YamlNode {
   /// "map", "list", "text", "nothing": for messages.
   [[nodiscard]] std::string_view kind() const;
 
-  /// The value of `key`; an Error placed at this map when it is missing.
+  /// The value of `key`; an Error placed at this map if it is missing.
   [[nodiscard]] YamlNode at(std::string_view key) const;
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key) const;
-  /// Refuses, placed at the key, any key of this map that is not among `keys`, with "did you mean".
+  /// Throws Error, placed at the key, for any key of this map that is not among `keys`, with "did you mean".
   void only_keys(std::span<const std::string_view> keys) const;
   void only_keys(std::initializer_list<std::string_view> keys) const { only_keys(std::span(keys.begin(), keys.size())); }
   void only_keys(const std::vector<std::string_view>& keys) const { only_keys(std::span(keys)); }
-  /// A key that files of older versions write in another way.
+  /// The name of a key in files of older versions.
   struct FormerKey {
     std::string_view former, now;
   };
-  /// The same, but accepts former keys as well, each where the key of now is not there.
+  /// The same, but also accepts each former key if the current one is missing.
   void only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const;
-  /// The value of `key`, or of what it was called before.
+  /// The value of `key`, or of its former name.
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key, std::string_view former) const;
-  /// Keys (each a node of its own, so that errors can point at it) and values, in file order.
+  /// Keys (each a node, so that errors can point at it) and values, in file order.
   [[nodiscard]] std::vector<std::pair<YamlNode, YamlNode>> entries() const;
-  /// Elements of a list, in order.
   [[nodiscard]] std::vector<YamlNode> items() const;
 
-  [[nodiscard]] std::string text() const;  ///< any scalar as written, quotes and escapes resolved; an Error when empty
-  [[nodiscard]] std::string name() const;  ///< a text on one line, no longer than max_name, as it is printed in tables
-  // A number or a yes/no in quotes is text, and refused as such.
+  [[nodiscard]] std::string text() const;  ///< any scalar as written, quotes and escapes resolved; an Error if empty
+  [[nodiscard]] std::string name() const;  ///< a text on one line, no longer than max_name, as printed in tables
+  // A number or a yes/no in quotes is text, and therefore refused.
   [[nodiscard]] bool boolean() const;  ///< yes/no/true/false
   /// A whole number in [low, high]; no unit, no fraction, no overflow.
   [[nodiscard]] std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(),
@@ -74,14 +73,14 @@ class YamlNode {
   /// A finite number in [low, high]; no unit.
   [[nodiscard]] double number(double low = std::numeric_limits<double>::lowest(),
                               double high = std::numeric_limits<double>::max()) const;
-  // Quantities need their unit in the file (`900 GB/s`, `5 us`, `80 GiB`, `15.7 TFLOP/s`); a unit-less, negative, or
-  // non-finite one is refused, and one outside of its range. Zero is allowed where `allow_zero`.
+  // Quantities need their unit in the file (`900 GB/s`, `5 us`, `80 GiB`, `15.7 TFLOP/s`). Values without a unit, negative,
+  // non-finite or outside of their range are refused. Zero is allowed only with `allow_zero`.
   [[nodiscard]] Bytes bytes(bool allow_zero = false, const Plausible<Bytes>& range = plausible_size) const;
   [[nodiscard]] Seconds seconds(bool allow_zero = false, const Plausible<Seconds>& range = plausible_time) const;
   [[nodiscard]] Bandwidth bandwidth(const Plausible<Bandwidth>& range = plausible_bandwidth) const;
   [[nodiscard]] FlopRate flop_rate(const Plausible<FlopRate>& range = plausible_flop_rate) const;
 
-  // Of the first letter, quote or bracket of the value; of its key or its dash where there is no value.
+  // Position of the first letter, quote or bracket of the value; of its key or its dash if there is no value.
   [[nodiscard]] int line() const;    ///< 1-based
   [[nodiscard]] int column() const;  ///< 1-based, in bytes
   [[nodiscard]] const std::string& origin() const;

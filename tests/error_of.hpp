@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// What `main` would print of the ddl::Error that `action` throws: the message, and the hint on a line of its own.
-/// "no error" when it throws none.
+/// The output of `main` for the ddl::Error that `action` throws: the message, and the hint on a separate line. "no error" if
+/// it throws none.
 template <class F>
 std::string error_of(F&& action) {
   try {

@@ -1,4 +1,4 @@
-// The main of every test program: Catch2's, but for the exit code of test cases that cannot be tried on this machine.
+// The main of every test program: Catch2's, except for the exit code of test cases that cannot run on this machine.
 
 #define CATCH_CONFIG_RUNNER
 #include <iostream>
@@ -48,7 +48,7 @@ void ddl::cannot_run(const std::string& reason) {
 
 int main(int argc, char** argv) {
   const int result = Catch::Session().run(argc, argv);
-  // Catch2's exit code is the number of what failed, of which 77 must not look like a skip.
+  // Catch2's exit code is the number of failures; 77 failures must not look like a skip.
   if (result != 0) return result == skipped_exit_code ? 1 : result;
   return skipped_cases > 0 && skipped_cases == cases ? skipped_exit_code : 0;
 }

@@ -13,7 +13,7 @@ namespace ddl {
 /// A job with everything it refers to, for tests that choose each part themselves. Not movable, since its parts refer to
 /// each other.
 struct OwnedJob {
-  /// Kernels by roofline, or `times` where they are given.
+  /// Kernel times by roofline, or `times` if given.
   OwnedJob(Model a_model, Machine a_machine, const Assumptions& some_assumptions, double samples,
            std::optional<std::vector<LayerTimes>> times = std::nullopt, Precision precision = Precision::fp32,
            Optimizer optimizer = Optimizer::momentum, Coefficients some_coefficients = {},

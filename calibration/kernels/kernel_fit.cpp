@@ -18,9 +18,9 @@
 namespace ddl {
 namespace {
 
-constexpr double robust_width = 0.1;   ///< ln of the ratio from which a row's weight fades
-constexpr double prior_width = 1.5;    ///< of a constant's place between its bounds, as a logit
-constexpr double prior_weight = 0.02;  ///< of the prior beside one row
+constexpr double robust_width = 0.1;   ///< ln of the ratio from which on a row's weight decreases
+constexpr double prior_width = 1.5;    ///< of a constant's position between its bounds, as a logit
+constexpr double prior_weight = 0.02;  ///< of the prior, relative to one row
 constexpr int fit_steps = 60;
 constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
 
@@ -32,7 +32,7 @@ struct FamilyRows {
   std::vector<std::size_t> rows;
 };
 
-/// A constant between its bounds, in logarithms, as any number.
+/// Maps a constant between its bounds, in logarithms, to an unbounded number.
 double to_free(const KernelConstant& constant, double value) {
   const double part = std::log(value / constant.least) / std::log(constant.most / constant.least);
   const double inside = std::clamp(part, 1e-4, 1 - 1e-4);
@@ -70,8 +70,8 @@ class Fitter {
   }
 
  private:
-  /// What only moves items beside a kernel of another kind is priced as the device's other measurements say, and taken off:
-  /// the rest is that kernel's. Nothing is where it would be most of the time.
+  /// Kernels that only move items, timed together with a kernel of another kind: their time is predicted from the device's
+  /// other measurements and subtracted; the rest belongs to that kernel. Skipped if they would account for most of the time.
   static void take_off_copies(KernelSample& sample, const KernelModel& model) {
     constexpr double least_rest = 0.5;
     const auto is_copy = [&](const auto& kernel) {
@@ -87,7 +87,7 @@ class Fitter {
     std::erase_if(sample.kernels, is_copy);
   }
 
-  /// Those of fewest passes first: what is known of one pass helps where it was timed with another.
+  /// Those with fewest passes first: constants of one pass help if it was timed together with another.
   [[nodiscard]] std::vector<FamilyRows> groups() const {
     std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
@@ -99,7 +99,7 @@ class Fitter {
         same = same && work.kernel_kind() == kind;
         if (std::find(passes.begin(), passes.end(), pass) == passes.end()) passes.push_back(pass);
       }
-      // Kernels of several kinds timed together do not tell which took how long.
+      // Kernels of several kinds timed together cannot be separated.
       if (same) rows[{passes.size(), kind, samples_[i].precision, passes}].push_back(i);
     }
     std::vector<FamilyRows> groups;
@@ -118,7 +118,7 @@ class Fitter {
     return nullptr;
   }
 
-  /// Seconds of a row whose unknown passes have these constants.
+  /// Predicted seconds of a row if its unknown passes have these constants.
   [[nodiscard]] double time(const FamilyRows& group, std::size_t row, std::span<const double> constants,
                             const DevicePeaks& peaks) const {
     const KernelForm& form = form_of(group.kind);
@@ -160,7 +160,7 @@ class Fitter {
       const double prior = ((free - usual) / prior_width).squaredNorm() * prior_weight;
       return ((1 + (all / robust_width).array().square()).sqrt() - 1).sum() + prior;
     };
-    // Levenberg and Marquardt's steps, on weights that fade.
+    // Levenberg–Marquardt steps, with iteratively reduced weights.
     Eigen::VectorXd free = usual;
     Eigen::VectorXd now = residuals(free);
     double cost = cost_of(free, now), damping = 1e-2;
@@ -198,7 +198,7 @@ class Fitter {
     return constants(free);
   }
 
-  /// With what rows differ by, where each is of one kernel.
+  /// With the residuals of rows with a single kernel.
   [[nodiscard]] KernelFamily family_of(const FamilyRows& group, const std::vector<std::size_t>& rows,
                                        std::size_t most) const {
     KernelFamily family{.kind = group.kind,
@@ -230,7 +230,7 @@ class Fitter {
     }
     constexpr std::size_t least_rows = 4;
     if (group.rows.size() < least_rows) return;
-    // What rows that were left out differ by, then all rows.
+    // The errors of held-out rows, then of all rows.
     std::vector<std::size_t> fitted, left_out;
     for (const std::size_t row : group.rows) {
       const KernelShape shape = shape_of(samples_[row].kernels.front().first, 1, item_bytes(group.precision));

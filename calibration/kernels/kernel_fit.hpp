@@ -11,22 +11,22 @@
 namespace ddl {
 
 struct KernelFitSettings {
-  /// The times hold what the host takes to start the kernel, which is the software's: the start that is found is not kept.
+  /// The times include the launch overhead of the kernel, which belongs to the software: the fitted `start` is discarded.
   bool includes_launch = false;
-  std::size_t most_residuals = 1500;  ///< of a family that are kept
+  std::size_t most_residuals = 1500;  ///< maximum residuals stored per family
   std::string source;                 ///< key of the citation
-  /// What is known already: of kernels of several passes that were timed together, the known ones are taken off.
+  /// Known families: if kernels of several passes were timed together, the predicted times of known ones are subtracted.
   std::vector<KernelFamily> known{};
 };
 
-/// How well a family predicts rows that it was not fitted to: medians and 90th percentiles of |predicted / measured − 1|.
+/// The accuracy of a family on held-out rows: medians and 90th percentiles of |predicted / measured − 1|.
 struct KernelFitReport {
   KernelKind kind = KernelKind::elementwise;
   std::string passes;
   Precision precision = Precision::fp32;
   std::size_t rows = 0;
-  double formula_median = 0, formula_p90 = 0;    ///< of all rows, by the formula alone
-  double left_out_median = 0, left_out_p90 = 0;  ///< of the 30 % that were left out, with the others' residuals
+  double formula_median = 0, formula_p90 = 0;    ///< of all rows, with the formula alone
+  double left_out_median = 0, left_out_p90 = 0;  ///< of the 30 % that were held out, with the residuals of the others
 };
 
 struct KernelFit {
@@ -34,8 +34,8 @@ struct KernelFit {
   std::vector<KernelFitReport> reports;
 };
 
-/// Fits the formula of each kind, pass and precision to the rows that have it: least squares of the logarithms, with less
-/// and less weight for rows beyond a tenth, and constants that the rows do not decide left where they usually are.
+/// Fits the formula of each kind, pass and precision to its rows: least squares of the logarithms, with decreasing weight
+/// for rows that are off by more than a tenth. Constants that the rows do not determine keep their defaults.
 [[nodiscard]] KernelFit fit_kernels(std::span<const KernelSample> samples, const Device& device,
                                     const KernelFitSettings& settings);
 

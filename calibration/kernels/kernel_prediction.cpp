@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// By the device's kernel model. No other function here knows how that prices a problem.
+/// By the device's kernel model. The other functions here are independent of how it handles a problem.
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
@@ -27,7 +27,7 @@ KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
   return {.time = model.traffic_time(bytes), .source = model.source(KernelKind::elementwise, Pass::forward)};
 }
 
-/// Prices of one precision.
+/// Times in one precision.
 class Prices {
  public:
   Prices(const Machine& machine, const Coefficients& coefficients, const MeasuredKernels& measured, Precision precision)
@@ -52,7 +52,7 @@ class Prices {
     }
     const KernelPrice price = std::visit([&](const auto& own) { return measured_.price(own); }, problem);
     PredictedKernel predicted{.line = print_problem(problem), .time = price.time, .source = price.source};
-    // Of a single sample, or of a time that somebody else has measured, both ends are the median.
+    // For a single sample, or an external measurement, both bounds are the median.
     const MeasuredTime* const time = measured_.measured(predicted.line);
     if (price.source == Provenance::measured && time != nullptr && time->low < time->high) {
       predicted.low = time->low;
@@ -77,7 +77,7 @@ KernelTime time_together(const KernelModel& model, std::span<const std::pair<Wor
       sum = one;
       continue;
     }
-    // Kernels of a problem are wrong together more often than not.
+    // Errors of a problem's kernels are usually correlated.
     sum->time += one.time;
     sum->low = sum->low && one.low ? std::optional(*sum->low + *one.low) : std::nullopt;
     sum->high = sum->high && one.high ? std::optional(*sum->high + *one.high) : std::nullopt;

@@ -17,35 +17,33 @@
 
 namespace ddl {
 
-/// What is priced as one kernel.
+/// A problem that is predicted as one kernel.
 using KernelProblem = std::variant<Problem, UpdateProblem>;
 
 [[nodiscard]] std::string print_problem(const KernelProblem& problem);
 [[nodiscard]] Precision precision_of(const KernelProblem& problem);
 
-/// The time of kernels that run one after the other on `samples` samples each, by the kernel model of a device. The ends of
-/// the intervals are added, too.
+/// The total time of kernels that run one after the other on `samples` samples each, by the kernel model of a device. The
+/// bounds of the intervals are added, too.
 [[nodiscard]] KernelTime time_together(const KernelModel& model, std::span<const std::pair<Work, Pass>> kernels,
                                        double samples);
 
-/// The time of one kernel on the device, which the host has started before.
+/// The device time of one kernel, without its launch.
 struct PredictedKernel {
   std::string line;  ///< of the problem
   Seconds time{};
-  std::optional<Seconds> low{},
-      high{};  ///< 95 % interval of a measured median, or of a formula; nothing where none is known
+  std::optional<Seconds> low{}, high{};  ///< 95 % interval of a measured median, or of a formula; unset if unknown
   Provenance source = Provenance::roofline;
 };
 
 struct PredictedKernels {
   std::vector<PredictedKernel> kernels;  ///< in the order of the problems
-  std::vector<std::string> warnings;     ///< of measurements that are not used, each one line
+  std::vector<std::string> warnings;     ///< about measurements that are not used, one line each
 };
 
-/// Prices kernels one by one, as KernelPrices does for a model that nobody has timed as a whole: by measured kernels of
-/// their precision; without any by the device's kernel model, scaled as the coefficients' measured models ask for. Launches,
-/// and what a whole step takes beside its kernels, are left out. Throws Error on a precision that the data sheet does not
-/// have.
+/// Predicts the times of single kernels, as KernelPrices does for a model that was not timed as a whole: from measured
+/// kernels of their precision; without any from the device's kernel model, scaled by the coefficients' measured models.
+/// Launches and step overheads are not included. Throws Error for a precision that the datasheet does not have.
 [[nodiscard]] PredictedKernels predict_kernels(std::span<const KernelProblem> problems, const Machine& machine,
                                                const Coefficients& coefficients, std::span<const FoundProfile> profiles);
 

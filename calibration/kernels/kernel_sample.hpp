@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Kernels that somebody timed together, all samples of a batch: most often one.
+/// Kernels that were timed together, for all samples of a batch: usually a single one.
 struct KernelSample {
   std::vector<std::pair<Work, Pass>> kernels;
   Precision precision = Precision::fp32;

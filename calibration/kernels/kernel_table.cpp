@@ -22,10 +22,10 @@ namespace ddl {
 namespace {
 
 constexpr double microsecond = 1e-6;
-/// Larger sizes are a slip of the keyboard, and products of four of them are numbers.
+/// Larger sizes are typos, and products of four of them are finite.
 constexpr double size_bound = 1e12;
 
-/// `fp16-tc-fp32acc` is fp16 with sums in fp32. Nothing: a format that machines do not have here.
+/// `fp16-tc-fp32acc` is fp16 with sums in fp32. Empty: a format that is not supported here.
 std::optional<Precision> precision_of(std::string_view dtype) {
   if (dtype == "fp16-tc-fp32acc") return Precision::fp16;
   return parse_precision(dtype);
@@ -60,7 +60,7 @@ class Rows {
     if (!(seconds > shortest_time) || seconds > longest_time) table_.fail(row_, at, "must be a time greater than zero");
     return Seconds(seconds);
   }
-  /// Nothing where the table has no such column.
+  /// Empty if the table has no such column.
   [[nodiscard]] std::string_view optional_text(std::string_view column) const {
     const auto at = table_.find_column(column);
     return at ? std::string_view(table_.cell(row_, *at)) : std::string_view();
@@ -138,9 +138,9 @@ Kernels read_convolution(const Rows& row) {
   return {{work, Pass::backward_weight}};
 }
 
-/// Sources whose causal attention includes the copy of keys and values into the pages of a cache, as inference needs it:
-/// NVIDIA's aiconfigurator. What is written counts; what is read still lies in the second-level cache (inferred: with both,
-/// or with neither, A100, H100, H200 and B200 together are predicted worse; with both, A100 alone is predicted better).
+/// Sources whose causal attention includes copying keys and values into the pages of a cache, for inference: NVIDIA's
+/// aiconfigurator. The writes are counted; the reads hit the second-level cache (inferred: with both, or with neither, A100,
+/// H100, H200 and B200 together are predicted worse; with both, A100 alone is predicted better).
 constexpr std::string_view fills_cache = "aic-";
 
 Kernels read_attention(const Rows& row) {
@@ -175,7 +175,7 @@ Kernels read_attention(const Rows& row) {
   return {{forward, Pass::forward}, {backward, Pass::backward_data}};
 }
 
-/// Operations that memory decides: how often they read or write an item of their shape, and what they compute for it.
+/// Memory-bound operations: how often they read or write an item of their shape, and the FLOPs per item.
 struct TrafficRow {
   std::string_view name;
   KernelKind kind;
@@ -252,7 +252,7 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   sample.precision = problem.precision;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
     if (work.is_separate) continue;
-    // All samples at once: what follows counts none.
+    // All samples at once: the following code has no sample count.
     const KernelShape shape = shape_of(work, static_cast<double>(problem.samples), 1);
     work.flops = shape.flops;
     work.activation_items *= static_cast<double>(problem.samples);
@@ -262,9 +262,9 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   }
 }
 
-/// A way to write kernels, told by its columns.
+/// A table format, recognized by its columns.
 struct TableFormat {
-  std::string_view column;  ///< that no other has
+  std::string_view column;  ///< that only this format has
   Kernels (*read)(const Rows& row);
 };
 constexpr std::array<TableFormat, 4> formats{{
@@ -328,7 +328,7 @@ KernelTable read_profile(const std::string& path) {
       sample.time = row.measurement.samples.median;
       read.samples.push_back(std::move(sample));
     } catch (const Error&) {
-      // A whole step, an update: no kernel of an operation.
+      // A whole step, or an update: not a kernel of an operation.
       ++read.ignored;
     }
   }

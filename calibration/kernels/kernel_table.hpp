@@ -9,16 +9,16 @@
 
 namespace ddl {
 
-/// Rows of a table to take: a column and the values that it may have, as in `gpu=A100-SXM4-80GB`.
+/// A filter for the rows of a table: a column and its accepted values, as in `gpu=A100-SXM4-80GB`.
 using RowFilter = std::pair<std::string, std::vector<std::string>>;
 
-/// Kernels of a file, and rows that say nothing that a kernel model knows.
+/// The kernels of a file, and the number of rows that no kernel model covers.
 struct KernelTable {
   std::vector<KernelSample> samples;
   std::size_t ignored = 0;
 };
 
-/// Reads a table of measured kernels, or a profile. A table is CSV with one of these sets of columns, others beside them:
+/// Reads a table of measured kernels, or a profile. A table is CSV with one of these sets of columns, and possibly others:
 ///
 ///   problem,time_s                                          lines of problems, as `predict kernels` prints them; several
 ///                                                           that were timed together are joined by ` + `
@@ -27,9 +27,9 @@ struct KernelTable {
 ///   dtype,pass,batch,seq,heads,kv_heads,head_dim,causal,time_us             fused attention
 ///   dtype,op,shape,time_us                                  elementwise operations, norms, softmax, dropout, lookups
 ///
-/// Throws Error with the place of what is wrong: no such columns, a number that is none, a time of zero.
+/// Throws Error, placed: missing columns, an invalid number, a time of zero.
 [[nodiscard]] KernelTable read_kernel_table(const std::string& path, std::span<const RowFilter> filters);
-/// Those of several files, one after the other.
+/// The kernels of several files, one after the other.
 [[nodiscard]] KernelTable read_kernel_tables(std::span<const std::string> paths, std::span<const RowFilter> filters);
 
 }  // namespace ddl

@@ -23,7 +23,7 @@ void add_name(std::string& names, std::string_view name) {
   names += name;
 }
 
-/// What the rows of one group differ by.
+/// The errors of the rows of one group.
 struct Errors {
   std::vector<double> absolute, ratios;
   std::size_t inside = 0, with_interval = 0;

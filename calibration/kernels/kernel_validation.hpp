@@ -13,24 +13,24 @@
 
 namespace ddl {
 
-/// How well the kernel model of a device predicts the measured kernels of one kind, one precision and the passes that were
+/// The accuracy of a device's kernel model for the measured kernels of one kind, one precision and the passes that were
 /// timed together.
 struct KernelAccuracy {
   std::string kernels, passes, precision;
-  Provenance source = Provenance::roofline;  ///< what the predictions rest on, of the least certain
+  Provenance source = Provenance::roofline;  ///< the least certain provenance of the predictions
   std::size_t rows = 0;
   double median_error = 0, p90_error = 0;  ///< of |predicted / measured − 1|
   double median_ratio = 0;                 ///< of predicted / measured
-  std::optional<double> inside{};          ///< the share that lies within the 95 % interval; nothing where none has one
+  std::optional<double> inside{};          ///< share within the 95 % interval; unset if there is no interval
 };
 
 struct KernelValidation {
   std::vector<KernelAccuracy> groups;  ///< by kind, precision and passes
-  std::size_t refused = 0;             ///< rows in a precision that the device does not have
+  std::size_t refused = 0;             ///< rows in a precision that the device does not support
 };
 
-/// Prices measured kernels by the kernel model that the device has, and fits nothing. `overhead` is what each measured time
-/// holds beside its kernels, for example what a host takes to start them; it is added to each prediction.
+/// Predicts measured kernels with the existing kernel model of the device, without fitting. `overhead` is added to each
+/// prediction: time that measurements include in addition to the kernels, for example launch overhead.
 [[nodiscard]] KernelValidation validate_kernels(std::span<const KernelSample> samples, const Device& device,
                                                 Seconds overhead);
 

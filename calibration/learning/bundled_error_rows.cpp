@@ -9,11 +9,11 @@
 namespace ddl {
 namespace {
 
-/// A bundled table whose runs do not say where they were measured, and what to keep of it.
+/// A bundled table whose runs do not contain their machine, and a filter for its rows.
 struct KnownTable {
   std::string_view name, machine;
   std::string_view keep;  ///< as --where takes it
-  bool teaches;           ///< its runs are of one machine and one software, so that some teach what others take
+  bool teaches;           ///< its runs are of one machine and one software, so that a fit to some predicts the others
 };
 constexpr KnownTable known_tables[] = {{"paradl-abci", "abci", "quality=A,B", true},
                                        {"vtrain-a100-cluster", "dgx-a100", "", true},
@@ -31,7 +31,7 @@ ErrorTable table_of(const std::string& name, const KnownTable* known) {
   return table;
 }
 
-/// Each configuration predicted from all others.
+/// Each configuration predicted from a fit to all others.
 std::vector<ErrorRow> learned_rows(const ErrorTable& table) {
   std::vector<MeasuredRun> runs = table.runs;
   std::erase_if(runs, [](const MeasuredRun& run) { return run.includes_io == "yes" || run.includes_io == "probably"; });

@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// What widths are fitted to: rows of all bundled runs, with everything that is known of kernels, with what is known of
-/// other devices alone, and with data sheets alone; and rows that were predicted from a fit to other runs of their table.
+/// The rows that interval widths are fitted to: of all bundled runs, with all kernel data, with kernel data of other devices
+/// alone, and with datasheets alone; and rows predicted from a fit to other runs of their table.
 struct BundledErrorRows {
   std::vector<ErrorRow> rows, learned;
 };

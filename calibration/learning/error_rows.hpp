@@ -10,9 +10,9 @@
 
 namespace ddl {
 
-/// By how much one measured run differs from its prediction, and what the prediction depends on.
+/// The prediction error of one measured run, and what it depends on.
 struct ErrorRow {
-  std::string set;       ///< the publication: its runs err together
+  std::string set;       ///< the publication: errors of its runs are correlated
   std::string question;  ///< model, machine, software, precision, number of GPUs: what compared plans have in common
   std::string plan;      ///< strategy, degrees and batches
   double log_ratio = 0;  ///< ln(measured / predicted)
@@ -20,16 +20,16 @@ struct ErrorRow {
   TimeSensitivity time;
 };
 
-/// Runs, and the machine and coefficients of those that do not say theirs.
+/// Runs, with the default machine and coefficients.
 struct ErrorTable {
-  std::string name;  ///< set of runs that do not say theirs
+  std::string name;  ///< default name of the set of runs
   std::vector<MeasuredRun> runs;
   std::string machine;
   std::string coefficients;  ///< as in StudySpec
 };
 
-/// Predicts the time of each run's iteration, with its update or without. Leaves out runs of anything else, with input, or
-/// without a prediction.
+/// Predicts the time of each run's step, with or without its update. Omits runs of other quantities, runs with input, and
+/// runs without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
 
 }  // namespace ddl

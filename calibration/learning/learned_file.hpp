@@ -7,9 +7,9 @@
 
 namespace ddl {
 
-/// A coefficients file with what a fit has learned put in the place of its `learned` section, and its choices in that of the
-/// keys of `software`; everything else stays as it is, comments included. `citation`: the runs it was fitted to, in words.
-/// Throws Error where the text cannot be extended so.
+/// Replaces the `learned` section of a coefficients file with a fit, and the fitted choices in its section `software`;
+/// everything else is kept, comments included. `citation`: a description of the runs it was fitted to. Throws Error if the
+/// text cannot be extended in this way.
 [[nodiscard]] std::string with_learned(const std::string& text, const RunFit& fit, std::string_view citation);
 
 }  // namespace ddl

@@ -18,10 +18,10 @@
 namespace ddl {
 namespace {
 
-/// Logarithms of predicted over measured scatter by this much, whatever is fitted: what two runs of one configuration differ
-/// by, and what a formula leaves out.
+/// Residual noise of ln(predicted / measured): differences between two runs of one configuration, and effects that a formula
+/// omits.
 constexpr double noise = 0.1;
-/// Residuals beyond so many widths count linearly [Huber, Robust Estimation of a Location Parameter, 1964].
+/// Residuals beyond this many widths count linearly [Huber, Robust Estimation of a Location Parameter, 1964].
 constexpr double outlier = 1.0;
 
 double huber(double residual) {
@@ -29,14 +29,14 @@ double huber(double residual) {
   return size <= outlier ? size * size / 2 : outlier * (size - outlier / 2);
 }
 
-/// Of a coefficient that runs are asked about.
+/// The prior of a coefficient that is fitted to runs.
 const Prior& prior_of(Coefficient what) {
   const std::optional<Prior>& prior = row_of(what).prior;
   assert(prior);
   return *prior;
 }
 
-/// A coefficient from its place in units of the prior's width, 0 being the prior's best, and by how much it grows there.
+/// The value of a coefficient at a position in units of the prior's width, 0 being the prior's mode, and its derivative.
 double value_at(Coefficient what, double place) {
   const double width = prior_of(what).width;
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
@@ -47,7 +47,7 @@ double derivative_at(Coefficient what, double place) {
   return row_of(what).is_factor() ? width * value_at(what, place) : width;
 }
 
-/// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
+/// Objective, and one Gauss-Newton step's matrix and gradient, as functions of the positions of the relevant coefficients.
 class Posterior {
  public:
   Posterior(std::span<const TaughtRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
@@ -70,7 +70,7 @@ class Posterior {
     return sum;
   }
   void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
-    // Numbers carry as many derivatives as there are coefficients, or a few more.
+    // Dual numbers carry as many derivatives as there are coefficients, or a few more.
     if (size() <= 4) return linearize_by<4>(places, hessian, gradient);
     if (size() <= 8) return linearize_by<8>(places, hessian, gradient);
     linearize_by<coefficient_table.size()>(places, hessian, gradient);
@@ -83,7 +83,7 @@ class Posterior {
   [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// Nothing is that far from its prior: keeps steps finite.
+  /// Maximum distance from the prior: keeps steps finite.
   static constexpr double widest = 12;
 
   template <int Count>
@@ -116,7 +116,7 @@ class Posterior {
   double launch_overhead_ = 0;
 };
 
-/// Levenberg-Marquardt with bounds: what lies at one and would leave it stays.
+/// Levenberg-Marquardt with bounds: coefficients at a bound that would leave it stay.
 Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<double>& begin) {
   const Eigen::Index size = posterior.size();
   Eigen::VectorXd places = Eigen::VectorXd::Zero(size);
@@ -150,7 +150,7 @@ Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<doub
       Eigen::MatrixXd damped = matrix;
       damped.diagonal() *= 1.0 + damping;
       const Eigen::VectorXd step = damped.ldlt().solve(right);
-      // At the end of the way nothing is left to gain.
+      // Converged: no further gain is expected.
       const double expected = right.dot(step) - step.dot(matrix * step) / 2;
       if (expected < 1e-11 * (1 + objective)) break;
       Eigen::VectorXd next = places;
@@ -174,8 +174,8 @@ Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<doub
   return places;
 }
 
-/// The coefficients that a price of these runs depends on. What none depends on stays what it was, and is not said to be
-/// learned.
+/// The coefficients that the prediction of any of these runs depends on. The others stay unchanged, and are not reported as
+/// fitted.
 std::vector<Coefficient> coefficients_of(std::span<const TaughtRun* const> runs) {
   std::vector<Coefficient> what;
   for (const CoefficientRow& row : coefficient_table) {
@@ -186,7 +186,7 @@ std::vector<Coefficient> coefficients_of(std::span<const TaughtRun* const> runs)
   return what;
 }
 
-/// What a fit that ends at these places says.
+/// The result of a fit that ends at these positions.
 FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, const std::vector<Coefficient>& what,
                        const Posterior& posterior, const Eigen::VectorXd& places) {
   Eigen::MatrixXd hessian;
@@ -214,16 +214,16 @@ FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, co
   return fit;
 }
 
-/// A choice of the software that runs may decide.
+/// A choice of the software that runs may determine.
 struct Choice {
   std::string_view key;
   std::string_view off, on;
   bool (*is_on)(const Software&);
   void (*turn)(Software&);
-  /// What overruling the file takes, in logarithms of the posterior: strong evidence, from 3 on, where somebody who knows
-  /// the software has written a route down; positive evidence, from 1 on, where files mostly say nothing [Kass and Raftery,
-  /// Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. Less would let a value change
-  /// without runs that decide it (LearnedChoice::determined).
+  /// The evidence needed to override the file, in logarithms of the posterior: strong evidence, from 3 on, for a route,
+  /// which is usually written by an expert of the software; positive evidence, from 1 on, for settings that files usually
+  /// omit [Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. Less
+  /// would let a value change without runs that determine it (LearnedChoice::determined).
   double against;
 };
 
@@ -240,13 +240,14 @@ const std::array<Choice, 3>& choices() {
   return all;
 }
 
-/// What a framework's host takes to start one of our kernels, which may be several of its own: tens of microseconds where it
-/// interprets its program operation by operation. Zero at best, and half of a normal of this width.
+/// The launch overhead of one of our kernels, which may be several kernels of a framework: tens of microseconds if the
+/// framework interprets its program operation by operation. The prior is half of a normal distribution of this width, with
+/// its mode at zero.
 constexpr double start_width = 5e-5;
-/// How far, relative, a start that the file gives may be off: one standard deviation.
+/// Relative uncertainty of a launch overhead given in the file: one standard deviation.
 constexpr double start_doubt = 0.25;
 
-/// In steps of a tenth of a microsecond, so that what is predicted with and what is written are the same.
+/// In steps of a tenth of a microsecond, so that the written value is the one used in predictions.
 double rounded_start(double seconds) { return std::round(seconds * 1e7) / 1e7; }
 std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds * 1e6); }
 
@@ -273,7 +274,8 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
                                     row.run.degrees, row.run.chosen[PlanChoice::zero].value_or(0));
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     const std::optional<Family> family = parse_family(row.run.strategy);
-    // Nothing is learned of one device (learned_of): its kernels have no factor, and their start would have to explain all.
+    // Nothing is fitted to runs on one device (learned_of): its kernels have no factor, and the launch overhead would have
+    // to explain all differences.
     const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
     if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = family;
@@ -290,7 +292,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
   coefficients.learned_runs.clear();
-  coefficients.software.launch_overhead = Seconds{};  // not the sheet's either
+  coefficients.software.launch_overhead = Seconds{};  // not the datasheet's either
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -300,7 +302,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
 const TaughtRun& RunFitter::taught(Row& row, Choices bits) {
   std::optional<TaughtRun>& known = row.taught[bits];
   if (!known) {
-    // Algorithms and cuts are those that would be chosen before anything is learned.
+    // Algorithms and cuts are those chosen without fitted factors.
     Coefficients coefficients = chosen(bits);
     coefficients.software.launch_overhead = Seconds(start_before_);
     Estimator::Taught step = predictor_.taught(row.run, coefficients);
@@ -393,7 +395,7 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
     return away * away / 2;
   };
   const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
-  // In steps of two, since below some start the device waits nowhere; then between the neighbours of the best.
+  // In steps of a factor of two, since below some value the device never waits; then between the neighbours of the best.
   double best = said, lowest = objective(said);
   const auto consider = [&](double start) {
     const double found = objective(start);
@@ -409,7 +411,7 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
   for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
     if (!consider(best * ratio)) consider(best / ratio);
   }
-  // As for choices, runs have to be e times as probable otherwise, whatever was thought before.
+  // As for choices, the runs' probability has to increase by a factor of e, independent of the prior.
   const double margin = unchanged - (lowest - prior(best));
   return margin > 1 ? rounded_start(best) : said;
 }
@@ -432,7 +434,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   const auto chosen_bits = *std::min_element(
       all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
-  // What runs say nothing of stays with the file, or with the machine's sheet.
+  // Values that runs do not determine keep those of the file, or of the machine's datasheet.
   best.coefficients.software.launch_overhead = start == start_before_ && one_start_
                                                    ? predictor_.coefficients().software.launch_overhead
                                                    : std::optional(Seconds(start));
@@ -496,7 +498,7 @@ std::string learned_section(const RunFit& fit, std::string_view source) {
   const auto number = [](Coefficient what, double value) {
     const CoefficientUnit unit = row_of(what).unit;
     if (unit == CoefficientUnit::seconds) return fmt::format("{:.4g} us", value * 1e6);
-    // The time of a gigabyte: no unit is a time per byte.
+    // Printed as the time of a gigabyte, because there is no unit of time per byte.
     if (unit == CoefficientUnit::seconds_per_byte) return fmt::format("{:.4g} ms", value * 1e12);
     return fmt::format("{:.4g}", value);
   };

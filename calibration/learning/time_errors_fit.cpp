@@ -15,19 +15,20 @@ namespace {
 using Side = double ErrorWidth::*;
 constexpr Side sides[] = {&ErrorWidth::faster, &ErrorWidth::slower};
 
-/// What the fit chooses for one side, as logarithms: widths of sources and classes, and how factors differ from each other.
+/// The parameters of one side, as logarithms: widths of sources and classes, and the scatter of factors between sets.
 constexpr std::size_t source_count = error_source_names.size();
 constexpr std::size_t class_count = model_class_names.size();
 enum Extra : std::size_t { interpolated, transferred, kernel_sheet, exchange_measured, exchange_sheet, extra_count };
 constexpr std::size_t parameter_count = source_count + extra_count + class_count;
 using Parameters = std::array<double, parameter_count>;
 
-/// Where nothing is known, what one would think: kernels are known to some tens of percent, exchanges to a factor of two.
+/// Prior knowledge: kernels are known to some tens of percent, exchanges to a factor of two.
 constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.5, 0.5, 0.7,  0.3,  0.5,
                                                     0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
 constexpr double prior_width = 0.7;    ///< of a logarithm
-constexpr double prior_weight = 0.02;  ///< beside a mean score of the order of one, so that one set alone decides little
-/// A measured kernel was repeated on this device; what is interpolated between such kernels was not. Assumed.
+constexpr double prior_weight = 0.02;  ///< relative to a mean score of the order of one, so that a single set has little
+                                       ///< influence
+/// A measured kernel was repeated on this device; a kernel interpolated between those was not. Assumed.
 constexpr double measured_over_interpolated = 0.5;
 
 Parameters usual_parameters() {
@@ -52,7 +53,7 @@ void set_errors(TimeErrors& errors, const Parameters& parameters, Side side) {
   }
 }
 
-/// Rows that a fit looks at, with their weights.
+/// Rows of a fit, with their weights.
 struct Weighted {
   const ErrorRow* row = nullptr;
   double weight = 0;
@@ -65,7 +66,7 @@ std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string
   double sum = 0;
   for (const ErrorRow& row : rows) {
     if (row.set == left_out) continue;
-    // What is as the program is used counts twice.
+    // Rows in the program's typical configuration count twice.
     const double weight =
         (row.known == KnownKernels::all ? 1 : 0.5) / std::sqrt(static_cast<double>(counts[{row.set, row.known}]));
     used.push_back({&row, weight});
@@ -79,7 +80,7 @@ class SideFit {
  public:
   SideFit(const std::vector<Weighted>& rows, Side side) : rows_(rows), side_(side) {}
 
-  /// Changes one parameter after the other by steps that shrink.
+  /// Changes one parameter after the other with decreasing steps.
   [[nodiscard]] Parameters fit(Parameters parameters, double step) const {
     double best = score(parameters);
     for (; step > 0.02; step /= 2) {
@@ -136,7 +137,7 @@ void widen(TimeErrors& errors, double by) {
   }
 }
 
-/// The least value on a ladder of factors at which `held` reaches the level; the last one where none does.
+/// The smallest value on a grid of factors at which `held` reaches the level; the last one if none does.
 template <class Held>
 double least_that_holds(double least, double most, const Held& held) {
   constexpr double rung = 1.02;
@@ -145,7 +146,7 @@ double least_that_holds(double least, double most, const Held& held) {
   return std::min(value, most);
 }
 
-/// A run and another one that answers the same question with another plan.
+/// A run and another one for the same question with a different plan.
 using Pair = std::pair<const ErrorRow*, const ErrorRow*>;
 
 /// By question, some pairs of runs of one set.
@@ -194,7 +195,7 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
 }
 
 double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> learned) {
-  std::map<std::string, std::pair<int, int>> sets;  // held, all
+  std::map<std::string, std::pair<int, int>> sets;  // covered, all
   for (const ErrorRow& row : learned) {
     auto& [held, all] = sets[row.set];
     held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
@@ -249,7 +250,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);
 
-  // Pairs of runs say how much of what no source explains is a plan's own.
+  // Pairs of runs determine how much of the unexplained error belongs to a single plan.
   const std::vector<std::vector<Pair>> pairs = pairs_of(rows);
   if (!pairs.empty()) {
     result.errors.own_of_plan = least_that_holds(0.001, 1, [&](double own) {

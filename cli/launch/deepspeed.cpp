@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The optimizer in DeepSpeed's words; null where it has none of that name.
+/// The optimizer's name in DeepSpeed; null if it does not support it.
 Json deepspeed_optimizer(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adam:
@@ -46,7 +46,7 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   if (optimizer.is_null()) return CannotLaunch{fmt::format("it has no optimizer {}", to_string(plan.optimizer))};
   const std::int64_t parts = plan.mesh.batch_parts() * plan.micro_batches;
   if (plan.global_batch % parts != 0) return CannotLaunch{"the global batch does not divide into equal micro-batches"};
-  // MiCS, which did, is gone [DeepSpeed 0.19, deepspeed/runtime/config.py].
+  // MiCS, which supported this, was removed [DeepSpeed 0.19, deepspeed/runtime/config.py].
   if (plan.shard_group != 0) return CannotLaunch{"it shards among all ranks, not in groups"};
 
   Json config{{"train_batch_size", plan.global_batch},

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The configuration of a family: the inverse of what `models import` reads of it.
+/// The configuration of a family: the inverse of `models import`.
 class ConfigWriter {
  public:
   explicit ConfigWriter(const Model& model) : model_(model) {}
@@ -24,7 +24,7 @@ class ConfigWriter {
     std::from_chars(text.data(), text.data() + text.size(), value);
     set(key, value);
   }
-  /// One kernel each: `gelu` of the model files is its approximation by tanh.
+  /// One kernel each: `gelu` in model files is its tanh approximation.
   void activation(std::string_view key) {
     const std::string name = model_.family_parameter("activation");
     set(key, name == "gelu" ? "gelu_pytorch_tanh" : name);

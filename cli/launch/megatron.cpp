@@ -10,7 +10,7 @@
 namespace ddl {
 namespace {
 
-/// Arguments of Megatron-LM, one on a line.
+/// Arguments of Megatron-LM, one per line.
 class Arguments {
  public:
   void flag(std::string_view name) { text_ += fmt::format("  --{}\n", name); }

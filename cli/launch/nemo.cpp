@@ -58,8 +58,8 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   if (plan.recompute == Recompute::full)
     text += fmt::format("  activations_checkpoint_method: {}\n  activations_checkpoint_num_layers: {}\n",
                         plan.recompute_blocks > 0 ? "block" : "uniform", std::max(plan.recompute_blocks, 1));
-  // What has the name of a field of Megatron Core's TransformerConfig is handed on [NVIDIA/NeMo, megatron_base_model.py,
-  // build_transformer_config].
+  // Options with the name of a field of Megatron Core's TransformerConfig are passed on [NVIDIA/NeMo,
+  // megatron_base_model.py, build_transformer_config].
   if (plan.recompute == Recompute::selective && plan.recompute_modules != Plan().recompute_modules)
     text += fmt::format("  recompute_modules: [{}]\n", to_string(plan.recompute_modules, ", "));
   text += "  megatron_amp_O2: true\n  transformer_engine: true\n";

@@ -12,20 +12,20 @@
 
 namespace ddl {
 
-/// Whether torchvision builds the model under the same name: with as many parameters, and for classification.
+/// Whether torchvision has the model under the same name, with the same number of parameters, and for classification.
 [[nodiscard]] bool is_torchvision_model(const Study& study);
 
-/// A model as Hugging Face's transformers builds it.
+/// A model in Hugging Face's transformers.
 struct HuggingFaceNetwork {
-  std::string model_type;              ///< as AutoConfig.for_model takes it: `llama`
+  std::string model_type;              ///< for AutoConfig.for_model: `llama`
   nlohmann::ordered_json config;       ///< keys of its configuration
-  bool is_masked = false;              ///< trained on masked words; else on the next one
+  bool is_masked = false;              ///< trained on masked tokens; else on the next token
   bool has_llama_projections = false;  ///< q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj in each layer
 };
-/// Nothing where the library has no such model, or it has no place in this table.
+/// Empty if the library has no such model, or if it is not in this table.
 [[nodiscard]] std::optional<HuggingFaceNetwork> hugging_face_network(const Model& model);
 
-/// A parameter of the model's family as a number: 0 where it has none of that name or it is no number.
+/// A parameter of the model's family as a number: 0 if it has none of that name or it is not a number.
 [[nodiscard]] std::int64_t family_number(const Model& model, std::string_view name);
 /// Whether a parameter of the model's family is `yes`.
 [[nodiscard]] bool family_flag(const Model& model, std::string_view name);

@@ -8,7 +8,6 @@
 
 namespace ddl {
 
-/// The Python files of launch/scripts, compiled into the program.
 [[nodiscard]] std::span<const EmbeddedFile> launch_scripts();
 
 }  // namespace ddl

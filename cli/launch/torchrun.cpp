@@ -22,7 +22,7 @@ std::string script(std::string_view name) {
   return {};
 }
 
-/// What Python calls a value. A path need not be UTF-8, which its source is.
+/// A value as a Python literal. A path may be invalid UTF-8, but Python source must be UTF-8.
 std::string python(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
   if (!value.is_object()) return value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -31,7 +31,7 @@ std::string python(const Json& value) {
   return text + "}";
 }
 
-/// A row of a table of runs (docs/runs.md) without what is measured.
+/// A row of a table of runs (docs/runs.md) without the measured values.
 Json row_of(const LaunchRequest& request) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
@@ -70,8 +70,8 @@ Json row_of(const LaunchRequest& request) {
   return row;
 }
 
-/// The command that learns from the row which measure.py writes into TABLE.
-/// With the profiles that the prediction rests on: factors that are fitted without them are not for them.
+/// The command that fits to the row which measure.py writes into TABLE. It includes the profiles that the prediction is
+/// based on, because factors fitted without them do not apply to them.
 std::string calibrate_command(const LaunchRequest& request) {
   const StudySpec& spec = request.study.spec();
   std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
@@ -81,7 +81,7 @@ std::string calibrate_command(const LaunchRequest& request) {
   return shell_words(words);
 }
 
-/// What the last layer with weights tells apart: behind it there are a softmax and a loss at most.
+/// The number of classes of the last layer with weights, which is only followed by a softmax and a loss.
 std::int64_t classes_of(const Model& model) {
   for (const Layer& layer : std::views::reverse(model.layers)) {
     if (layer.weights > 0 && !layer.auxiliary) return layer.output_shape.channels;
@@ -107,7 +107,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   set("ZERO_STAGE", plan.zero_stage);
   const int whole = plan.zero_stage == 0 ? 1 : plan.mesh[Axis::data];
   set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
-  // What fully_shard calls reshard_after_forward: a number is that of the ranks that share a second copy of weights.
+  // The value of reshard_after_forward in fully_shard: a number is the number of ranks of a group of secondary shards.
   set("RESHARD", plan.secondary_shards > 1 ? Json(plan.secondary_shards) : Json(plan.zero_stage == 3));
   set("RECOMPUTE", to_string(plan.recompute));
   set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
@@ -160,7 +160,7 @@ std::string run_script(const LaunchNodes& nodes) {
   return text;
 }
 
-/// Why the scripts cannot follow the plan's choices, beside its axes and the model.
+/// Why the scripts do not support the plan's choices other than its axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no training in fp8 by itself: Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";

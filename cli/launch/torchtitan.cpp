@@ -26,7 +26,7 @@ constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"qwen3-32b", "qwen3", "32B"}}};
 
 const Flavor* flavor_of(const Model& model) {
-  // The length of its samples is none of the model's size there.
+  // The sample length is not part of the model's size there.
   const std::string base = model.name.substr(0, model.name.find('@'));
   const bool same_size = model.name == base || model.name.substr(base.size()).rfind("@tokens=") == 0;
   const auto found = std::find_if(flavors.begin(), flavors.end(), [&](const Flavor& each) { return each.model == base; });
@@ -78,7 +78,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   if (plan.global_batch % (data * plan.micro_batches) != 0)
     return CannotLaunch{"the global batch does not divide into equal micro-batches"};
 
-  // Of a pipeline the micro-batches are its own; without one they are steps of accumulation.
+  // With a pipeline the micro-batches are its own; without one they are gradient accumulation steps.
   const std::int64_t share = plan.global_batch / data, size = share / plan.micro_batches;
   const bool is_sharded = plan.zero_stage >= 2;
   const std::int64_t shards = !is_sharded ? 1 : plan.shard_group == 0 ? data : plan.shard_group;

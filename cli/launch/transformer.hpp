@@ -8,21 +8,21 @@
 
 namespace ddl {
 
-/// A decoder as Megatron-LM and NeMo describe one: GPT's or Llama's, with or without experts.
+/// A decoder in the terms of Megatron-LM and NeMo: GPT's or Llama's, with or without experts.
 struct Transformer {
   std::int64_t layers = 0, hidden = 0, feed_forward = 0, heads = 0, kv_heads = 0, head_size = 0;
   std::int64_t vocabulary = 0, tokens = 0, positions = 0;
   std::int64_t experts = 1, active = 1, window = 0;
-  bool is_llama = false;  ///< norms by root mean square, rotary positions and gated perceptrons; else GPT's parts
+  bool is_llama = false;  ///< RMS norms, rotary positions and gated MLPs; else GPT's parts
   bool is_tied = false, has_query_key_norm = false, has_qkv_bias = false;
   std::string dropout = "0", attention_dropout = "0";
 };
-/// Nothing where the model is not of these families.
+/// Empty if the model is not of these families.
 [[nodiscard]] std::optional<Transformer> transformer_of(const Model& model);
 
-/// Why Megatron Core, which Megatron-LM and NeMo run, cannot run the plan; nothing where it can.
+/// Why Megatron Core, which Megatron-LM and NeMo use, cannot run the plan; empty if it can.
 [[nodiscard]] std::optional<CannotLaunch> megatron_refuses(const LaunchRequest& request);
-/// Layers of each stretch of a stage.
+/// Layers of each model chunk of a stage.
 [[nodiscard]] std::int64_t layers_per_stretch(const Plan& plan, const Transformer& transformer);
 
 }  // namespace ddl

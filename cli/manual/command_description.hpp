@@ -5,25 +5,25 @@
 
 namespace ddl {
 
-/// A command line as one types it, and what it answers.
+/// An example command line, and what it shows.
 struct Example {
   std::string command;  ///< with the program's name
   std::string purpose;
 };
 
-/// An option, or an argument, as it was declared.
+/// The declaration of an option, or of an argument.
 struct OptionDescription {
-  std::vector<std::string> names;  ///< with dashes, the long ones last; of an argument its own
-  std::string value;               ///< what stands for its value: `FILE`; empty where it takes none
+  std::vector<std::string> names;  ///< with dashes, the long ones last; for an argument its own name
+  std::string value;               ///< placeholder of its value: `FILE`; empty for a flag
   std::string text;
-  std::string default_value;         ///< empty: none, or the text says it
-  std::vector<std::string> words{};  ///< values to offer
+  std::string default_value;         ///< empty: none, or part of the text
+  std::vector<std::string> words{};  ///< choices, for completion
   bool is_file = false;              ///< a file may be its value
   bool is_required = false, repeats = false;
   std::vector<std::string> not_with{}, needs{};  ///< names of options
 };
 
-/// A command, or the program itself, as it was declared: what help, the man page and completions are made of.
+/// The declaration of a command, or of the program itself: the source of help, the man page and completions.
 struct CommandDescription {
   std::string name;  ///< `recommend`
   std::string path;  ///< `ddl-oracle recommend`

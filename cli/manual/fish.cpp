@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Within single quotes, in which fish knows \\ and \'.
+/// Quoted by single quotes, in which fish supports \\ and \'.
 std::string fish_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

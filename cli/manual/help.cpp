@@ -41,7 +41,7 @@ std::string whole_text_of(const OptionDescription& option) {
 
 namespace {
 
-/// As much of the first clause as a line of `width` columns has room for, up to a place where one can stop.
+/// As much of the first clause as fits in `width` columns, up to a suitable end.
 std::string brief_text_of(std::string_view text, std::size_t width) {
   text = first_clause(text);
   if (display_width(text) <= width) return std::string(text);
@@ -82,7 +82,7 @@ class HelpWriter {
   [[nodiscard]] std::string text() { return std::move(out_); }
 
  private:
-  /// Lines behind the first are as wide as it, and are indented besides.
+  /// Lines after the first have the same width, and are indented in addition.
   static std::string wrap(std::string_view text, std::size_t room, const std::string& indent) {
     std::string out = wrap_text(text, room, "");
     for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos; at += 1 + indent.size())

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// A text that roff prints as it is. A dash stays the one that can be typed.
+/// Escapes a text for roff. A dash stays an ASCII hyphen-minus.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -28,7 +28,7 @@ std::string escaped(std::string_view text) {
       out += c;
     }
   }
-  // A line that begins so is a request.
+  // A line that starts with a dot is a request.
   if (out.starts_with('.')) out.insert(0, "\\&");
   return out;
 }

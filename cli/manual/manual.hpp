@@ -10,22 +10,22 @@
 
 namespace ddl {
 
-/// The command of that path below the program: `{"models", "show"}`. Throws Error, with "did you mean", where there is none.
+/// The command with that path below the program: `{"models", "show"}`. Throws Error, with "did you mean".
 [[nodiscard]] const CommandDescription& command_named(const CommandDescription& program,
                                                       const std::vector<std::string>& path);
 
-/// A line for each option, or everything: examples, whole descriptions, and what goes with what.
+/// One line for each option, or everything: examples, complete descriptions, and relations between options.
 enum class HelpForm { brief, whole };
 [[nodiscard]] std::string help_text(const CommandDescription& command, HelpForm form, std::size_t width);
-/// The columns of the terminal within readable bounds, and a usual number where the output is none.
+/// The columns of the terminal within readable bounds, and a default if the output is not a terminal.
 [[nodiscard]] std::size_t help_width();
-/// What `ddl-oracle help COMMAND...` prints.
+/// The output of `ddl-oracle help COMMAND...`.
 [[nodiscard]] std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path);
 
 /// The manual page, in the macros of man(7).
 [[nodiscard]] std::string man_page(const CommandDescription& program, std::string_view version);
 
-/// A shell, and what makes it complete the program's command lines.
+/// A shell, and the function that generates its completion script.
 struct Completion {
   std::string_view shell;
   std::string (*write)(const CommandDescription& program);
@@ -35,11 +35,11 @@ std::string bash_completion(const CommandDescription& program);
 std::string fish_completion(const CommandDescription& program);
 std::string zsh_completion(const CommandDescription& program);
 
-/// Everything that is to be known of an option, as one paragraph.
+/// The complete description of an option, as one paragraph.
 [[nodiscard]] std::string whole_text_of(const OptionDescription& option);
-/// Without what follows its first `;`: a default, or an exception.
+/// The text up to its first `;`, which introduces a default, or an exception.
 [[nodiscard]] std::string_view first_clause(std::string_view text);
-/// Whether a value may be a file, as far as that is known.
+/// Whether a value may be a file, as far as known.
 [[nodiscard]] bool offers_files(const OptionDescription& option);
 /// Calls `call` with the program, and with each command of it.
 void for_each_command(const CommandDescription& program, const auto& call) {

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// Within single quotes, and without what _arguments takes for its own.
+/// Quoted by single quotes, with _arguments' special characters escaped.
 std::string zsh_text(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string function_name(const CommandDescription& command) {
   return name;
 }
 
-/// `:MESSAGE:ACTION`, which says what a value may be.
+/// `:MESSAGE:ACTION`, which describes the possible values.
 std::string value_spec(const OptionDescription& option, std::string_view message) {
   const std::string said = zsh_text(message);
   const std::string words = fmt::format("{}", fmt::join(option.words, " "));

@@ -7,19 +7,19 @@
 
 namespace ddl {
 
-/// Colours that a chart tells apart; what each looks like is a format's.
+/// Colours of a chart; their appearance is defined by the format.
 enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, grey, dark };
 
-/// What one colour of a chart stands for.
+/// The meaning of one colour of a chart.
 struct Kind {
-  std::string name;  ///< empty for what belongs to another kind of that colour
+  std::string name;  ///< empty for a further kind of the same colour
   Tone tone = Tone::grey;
 };
 
-/// A bar that is stacked of one value for each kind, all in one unit.
+/// A stacked bar with one value for each kind, all in one unit.
 struct Bar {
-  std::string label;  ///< what it is of
-  std::string sum;    ///< all of it, in words
+  std::string label;  ///< what the bar refers to
+  std::string sum;    ///< the total, as text
   std::vector<double> values;
   std::vector<std::string> texts;  ///< of the values
 };
@@ -31,24 +31,24 @@ struct StackedBars {
   std::string limit_name{};
 };
 
-/// Some time of a lane.
+/// An interval of a lane.
 struct LaneSlice {
   double begin = 0, end = 0;
   std::size_t kind = 0;
-  std::string label{};  ///< a few letters that stand in it, where there is room
-  std::string text{};   ///< all about it
+  std::string label{};  ///< a few letters shown in it, if there is room
+  std::string text{};   ///< complete description
 };
 struct Lane {
   std::string name;
   std::vector<LaneSlice> slices;
 };
-/// What several things do over one time.
+/// Parallel activities over the same time.
 struct Lanes {
   std::vector<Kind> kinds;
   std::vector<Lane> lanes;
   double length = 0;
-  std::string unit;   ///< of times as they are shown: `ms`
-  double factor = 1;  ///< of a time into that unit
+  std::string unit;   ///< unit of displayed times: `ms`
+  double factor = 1;  ///< factor from a time to that unit
 };
 
 struct Tick {
@@ -63,7 +63,7 @@ struct ChartAxis {
 };
 struct PlotPoint {
   double x = 0, y = 0;
-  std::string text{};  ///< all about it; of points alone
+  std::string text{};  ///< complete description; for points only
 };
 /// Points of one kind. An area is filled down to the horizontal axis.
 struct Curve {
@@ -76,10 +76,10 @@ struct Plot {
   std::vector<Curve> curves;
 };
 
-/// A drawing as values. Formats that cannot draw leave it out: whatever it shows stands in a table or a line, too.
+/// A drawing as values. Formats that cannot draw omit it: all its content is in a table or a line, too.
 struct Chart {
   std::string title;
-  std::string description{};  ///< the same in words
+  std::string description{};  ///< the same as text
   std::variant<StackedBars, Lanes, Plot> drawing;
 };
 

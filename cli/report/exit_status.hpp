@@ -2,13 +2,13 @@
 
 namespace ddl {
 
-/// What the program returns. 2 is always "could not answer"; what is interrupted and reports what it knows returns what
-/// shells say of a program that Ctrl-C ended.
+/// The exit status of the program. 2 always means "could not answer"; a command that is interrupted and reports a partial
+/// result returns the shell's status for Ctrl-C.
 enum class ExitStatus : int {
   ok = 0,
   nothing_fits = 1,
   beyond_tolerance = 1,
-  incomplete = 1,  ///< written, and what else to measure is said
+  incomplete = 1,  ///< written, with a list of further measurements that are needed
   could_not_answer = 2,
   at_risk = 3,
   interrupted = 130

@@ -20,17 +20,17 @@ struct Field {
   enum class Formats { both, json, csv };
   std::string name;
   std::function<nlohmann::ordered_json(const Row&)> value;
-  std::string_view object{};  ///< in JSON, the name of the object within the row's that it belongs to; empty for none
+  std::string_view object{};  ///< in JSON, the name of the nested object that it belongs to; empty for none
   Formats formats = Formats::both;
 };
 
-/// Everything that is said of a row to programs.
+/// All fields of a row in machine-readable formats.
 template <class Row>
 struct Fields : std::vector<Field<Row>> {
   using Formats = typename Field<Row>::Formats;
   using std::vector<Field<Row>>::vector;
 
-  /// `value` makes of a row whatever JSON can hold.
+  /// `value` converts a row to anything that JSON can represent.
   template <class Value>
   void add(std::string name, Value value, std::string_view object = {}, Formats formats = Formats::both) {
     const auto as_json = [value = std::move(value)](const Row& row) { return nlohmann::ordered_json(value(row)); };
@@ -57,7 +57,7 @@ template <class Row>
   return json;
 }
 
-/// A flat object. `row` null: all fields, and nothing in them.
+/// A flat object. `row` null: all fields, with null values.
 template <class Row>
 [[nodiscard]] nlohmann::ordered_json flat_row(const Fields<Row>& fields, const Row* row) {
   nlohmann::ordered_json cells;
@@ -82,18 +82,18 @@ template <class Row>
   return json;
 }
 
-/// What a report in JSON begins with.
+/// The header of a JSON report.
 [[nodiscard]] inline nlohmann::ordered_json json_head() {
   return {{"schema", 1}, {"version", version()}, {"commit", commit()}};
 }
 
-/// The value, or null where there is none.
+/// The value, or null if there is none.
 template <class Value>
 [[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-/// A list of what `of` makes of each element.
+/// A list of the results of `of` for each element.
 template <class Range, class Of>
 [[nodiscard]] nlohmann::ordered_json json_list(const Range& range, const Of& of) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

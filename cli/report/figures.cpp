@@ -26,7 +26,7 @@ std::string whole_text(double count) {
 
 std::string share_text(double share) {
   const std::string text = fmt::format("{:.0f} %", share * 100);
-  return text == "-0 %" ? "0 %" : text;  // what takes away so little takes away nothing
+  return text == "-0 %" ? "0 %" : text;  // rounds to zero, without a sign
 }
 
 std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : whole_text(std::round(value)); }

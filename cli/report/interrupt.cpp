@@ -21,7 +21,7 @@ thread_local OwnDeadline limit;
 
 extern "C" void note_signal(int signal) {
   signals = signals + 1;
-  // The default, from now on: the program may be in a kernel that takes minutes.
+  // Restores the default: the program may be in a kernel that takes minutes.
   std::signal(signal, SIG_DFL);
 }
 

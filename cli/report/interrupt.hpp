@@ -4,8 +4,8 @@
 
 namespace ddl {
 
-/// While one of these lives, Ctrl-C and SIGTERM ask the command to end with what it has; the second ends it at once. One may
-/// live within another: what is asked of either is asked of both.
+/// While an instance exists, Ctrl-C and SIGTERM request that the command ends with its partial result; the second one ends
+/// it at once. Instances may be nested: a request applies to all of them.
 class Interrupt {
  public:
   Interrupt();
@@ -13,14 +13,14 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
   ~Interrupt();
 
-  /// Whether this thread is to end: by a signal, or by a TimeLimit of its own.
+  /// Whether this thread is to end: because of a signal, or because of its TimeLimit.
   [[nodiscard]] static bool asked();
-  /// As Ctrl-C does, where something else handles it.
+  /// Requests the same as Ctrl-C, for callers with their own signal handling.
   static void ask();
 };
 
-/// While one lives, its thread is asked to end once so many seconds are over or, where that is given, `given_up` is set:
-/// then nobody waits for what it finds. One at a time in a thread.
+/// While an instance exists, its thread is asked to end after this many seconds or, if given, when `given_up` is set because
+/// its result is no longer needed. At most one per thread.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds, const std::atomic<bool>* given_up = nullptr);
@@ -28,7 +28,7 @@ class TimeLimit {
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();
 
-  /// Whether one lives in this thread: nobody watches a terminal then.
+  /// Whether this thread has one: it then has no user at a terminal.
   [[nodiscard]] static bool is_set();
 };
 

@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// A bar with the time that is left, on the standard error where that is a terminal, and nothing elsewhere.
+/// A progress bar with the remaining time on the standard error if that is a terminal; otherwise no output.
 class Progress {
  public:
   explicit Progress(std::size_t items);
@@ -16,7 +16,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
-  /// Before the next item, `done` of them being done; `skipped` of those took no time.
+  /// Called before the next item, after `done` items; `skipped` of those took no time.
   void show(std::size_t done, std::size_t skipped, std::string_view what);
 
  private:
@@ -25,12 +25,12 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The same of a question that is mostly over in a moment: nothing within its first second, then ten times a second.
+/// The same for a task that usually ends quickly: no output in its first second, then ten updates per second.
 class LateProgress {
  public:
   explicit LateProgress(std::string_view what) : what_(what) {}
 
-  /// `done` of `items` are done. `items` may change: the time that is left counts anew from there.
+  /// `done` of `items` are done. `items` may change: the remaining time is then estimated anew.
   void show(std::size_t done, std::size_t items);
 
  private:
@@ -38,10 +38,10 @@ class LateProgress {
   std::string what_;
   Clock::time_point start_ = Clock::now(), shown_ = start_;
   std::optional<Progress> progress_;
-  std::size_t items_ = 0, done_before_ = 0;  ///< of the bar, and those that were done when it appeared
+  std::size_t items_ = 0, done_before_ = 0;  ///< total of the bar, and the number done when it appeared
 };
 
-/// One line of it, no wider than `columns`: `[#####-----]  50 %  120/240  1 min 5 s left  convolution filters=…`.
+/// One line of it, at most `columns` wide: `[#####-----]  50 %  120/240  1 min 5 s left  convolution filters=…`.
 [[nodiscard]] std::string progress_line(std::size_t done, std::size_t skipped, std::size_t items, double elapsed_seconds,
                                         std::string_view what, std::size_t columns);
 

@@ -34,7 +34,7 @@ Page page_for(const ReportOptions& options) {
   return page;
 }
 
-/// A line of stderr, which is one piece also where several ranks write.
+/// A line for stderr, written at once because several ranks may write.
 void say(const std::string& text) { std::cerr << visible_lines(defused(text)) + "\n"; }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::string defused(std::string_view text) {
   while (true) {
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string line(text.substr(0, end));
-    // What the runner trims are blanks of all of Unicode.
+    // The runner trims all Unicode blanks.
     std::size_t at = 0;
     for (bool blank = true; blank;) {
       blank = false;
@@ -80,7 +80,7 @@ std::string defused(std::string_view text) {
         blank = true;
       }
     }
-    // In place of a blank, so that a caret below still points at what it did.
+    // Replaces a blank, so that a caret below still points at the same column.
     if (std::string_view(line).substr(at).starts_with("::")) {
       if (at > 0 && line[at - 1] == ' ') {
         line[at - 1] = '|';

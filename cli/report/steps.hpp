@@ -7,13 +7,14 @@
 
 namespace ddl {
 
-/// A predicted step, and what it is of: `llama3-8b: data (data=64)`.
+/// A predicted step and its title: `llama3-8b: data (data=64)`.
 struct NamedStep {
   std::string name;
   StepTimeline timeline;
 };
 
-/// The predicted step of a plan, slice by slice. Throws Error where the plan has no price, or too many slots to be drawn.
+/// The predicted step of a plan, slice by slice. Throws Error if the plan has no predicted time, or too many slots for a
+/// drawing.
 [[nodiscard]] NamedStep named_step(const Estimator& estimator, const Plan& plan);
 
 }  // namespace ddl

@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// What the ranks are doing in a part of an iteration, in a sentence.
+/// Sentences about the activity of the ranks in a part of a step.
 struct DoingPhrase {
-  std::string_view key;  ///< as Doing has it
-  Finding::Kind kind;    ///< of the finding that is about it
+  std::string_view key;  ///< as in Doing
+  Finding::Kind kind;    ///< kind of the corresponding finding
   std::string_view phrase;
 };
 inline constexpr std::array<DoingPhrase, 9> doing_phrases{

@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// What the ranks do in the time that a finding is about.
+/// The activity of the ranks that a finding refers to.
 std::string doing_in_words(const Finding& finding) {
   if (const auto* gradients = std::get_if<Finding::Gradients>(&finding.facts)) {
     return fmt::format(

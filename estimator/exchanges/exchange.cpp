@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::string_view hierarchical = "hierarchical";
 
-/// Factors that runs teach are divided by.
+/// Lower bound of fitted factors, because times are divided by them.
 constexpr double least_factor = 1e-9;
 
-/// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
+/// Whether an exchange can be hierarchical: several nodes with the same number of ranks of the group.
 bool has_levels(const Group& group) {
   return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
          group.nodes() == std::floor(group.nodes());
@@ -74,7 +74,7 @@ ExchangePrices::GroupLinks ExchangePrices::links_for(Family axes, Purpose purpos
   if (group.outermost == 0) return way;
   way.slices = share(group, {Pattern::slices, in_node, true, 1}, false, purpose);
   way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false, purpose);
-  // As many leaders as it takes to have a flow on each of the node's links; more would not be faster.
+  // As many leaders as needed for a flow on each of the node's links; more would not be faster.
   way.leader_count =
       std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
   way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false, purpose);
@@ -92,7 +92,7 @@ ExchangePrices::GroupLinks ExchangePrices::links_for(Family axes, Purpose purpos
 SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
   SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
                              : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
-  // Without contention a flat ring has a link of the level it meets at, however slow the others are.
+  // Without contention, a flat ring only uses a link of the level it meets at, regardless of slower ones.
   if (!staged && !assumptions_.contention && flows.pattern == Pattern::ring) {
     shared.link.beta = SecondsPerByte(1.0 / machine_.levels[std::min(flows.to, group.outermost)].bandwidth.value());
   }
@@ -129,7 +129,7 @@ std::optional<AllreduceAlgorithm> ExchangePrices::prescribed(Purpose purpose) co
 
 bool ExchangePrices::may_be_measured(const GroupLinks& at, Purpose purpose) const {
   if (coefficients_.exchanges.empty() || at.group.ranks <= 1 || prescribed(purpose) || is_staged(at, purpose)) return false;
-  // Groups that share a node's links wait for each other: no benchmark of one group has measured that.
+  // Groups that share a node's links wait for each other, which no benchmark of a single group measures.
   return at.group.outermost == 0 || (has_levels(at.group) && at.group.flows[0] == 1);
 }
 
@@ -152,7 +152,7 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   if (!time) return std::nullopt;
   Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
   if (operation == Collective::allreduce && measured.rests_on_two_nodes(operation, at.group.ranks, nodes)) {
-    // Links carry no more than the sheet says, whatever two nodes alone have shown. Factors are applied below.
+    // Links have at most the datasheet's bandwidth, whatever measurements of two nodes show. Factors are applied below.
     const double factors = learned_[path_coefficients(purpose).beta] * congestion_factor(at.group, 0, at.group.outermost);
     const Seconds carried =
         (2 * (at.group.ranks - 1) / at.group.ranks) * (message * at.flat.link.beta) / std::max(factors, least_factor);
@@ -162,7 +162,7 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   const PathCoefficients path = path_coefficients(purpose);
   double factor = congestion_factor(at.group, 0, at.group.outermost);
   if (assumptions_.congestion_quantile) {
-    // Repetitions were lengthened by what lengthens exchanges of a plan: the two are not multiplied.
+    // Repetitions of measurements contain the same slowdowns as a plan's exchanges: the two factors are not multiplied.
     factor =
         std::max(factor, std::pow(measured.spread(operation, at.group.ranks, nodes), *assumptions_.congestion_quantile));
   }
@@ -196,7 +196,7 @@ ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, c
 
 Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
-  const bool whole = algorithm == AllreduceAlgorithm::butterfly;  // there is nothing to gather afterwards
+  const bool whole = algorithm == AllreduceAlgorithm::butterfly;  // no gather afterwards
   Seconds time{};
   for (const HalvingRound& round : rounds.rounds) {
     const Link link = round_link(at, rounds.pattern, round.step, staged).link;
@@ -233,8 +233,8 @@ const ExchangePrices::GroupLinks& ExchangePrices::links(Family axes, Purpose pur
 
 double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
   if (purpose != Purpose::halo) return 1;
-  // A node holds consecutive tiles, the last extent counting fastest. Across an extent that it does not hold whole, every
-  // tile of a cross-section has its neighbour in another node.
+  // A node holds consecutive tiles, the last extent varying fastest. Along an extent that a node does not hold completely,
+  // every tile of a cross-section has its neighbour in another node.
   double held = group.members[0];
   double most = 1;
   for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
@@ -253,11 +253,11 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
   if (!assumptions_.contention || !crosses) return link;
-  // Every rank talks to its own neighbour at once, which is a single message on one link.
+  // Every rank communicates with its own neighbour at once, which is a single message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
   if (machine_.network && purpose == Purpose::halo) {
-    // Along one side of the grid of tiles after the other.
+    // Along the sides of the grid of tiles, one after the other.
     double step = 1;
     for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
       flows.step = step;
@@ -279,8 +279,8 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
 }
 
 bool ExchangePrices::is_staged(const GroupLinks& at, Purpose purpose) const {
-  // Collectives take the direct links inside a node: it is the NIC that cannot reach the device's memory. A halo's library
-  // that knows only main memory has no direct links at all.
+  // Collectives use the direct links inside a node: only the NIC cannot access the device's memory. A halo library that only
+  // supports main memory has no direct links at all.
   return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
 }
 
@@ -306,7 +306,7 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
     case AllreduceAlgorithm::rabenseifner:
     case AllreduceAlgorithm::shifted_halving_doubling:
     case AllreduceAlgorithm::parameter_server:
-      // Recursive algorithms have every rank of a node talk to another node at once, as slices do.
+      // In recursive algorithms, every rank of a node communicates with another node at once, as with slices.
       return slices;
   }
   return flat;
@@ -353,7 +353,7 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
     case AllreduceAlgorithm::sparse: {
       const double density = assumptions_.allreduce ? assumptions_.sparse_density
                                                     : software_.gradient_density.value_or(assumptions_.sparse_density);
-      // A four-byte index travels with every value of the share that is sent.
+      // A four-byte index is sent with every value.
       return sparse_allreduce_time(message * (density * (1.0 + 4.0 / exchanged_bytes(plan_, assumptions_).gradient)),
                                    message, ranks, Seconds{}, link);
     }
@@ -374,7 +374,7 @@ LibraryGroup ExchangePrices::library_group(const GroupLinks& at) const {
   const PathCoefficients path = path_coefficients(at.purpose);
   const double congestion = congestion_factor(at.group, 0, at.group.outermost);
   if (at.group.outermost == 0) {
-    // Each device is a node of one rank.
+    // Each device counts as a node with one rank.
     const Link& link = at.flat.link;
     const std::optional<LibraryHabits>& habits = machine_.levels[0].library;
     const Seconds step = link.alpha * (habits ? habits->tree_inside : 1.0);
@@ -426,7 +426,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }
-  // As short as in pairs where ranks are a power of two, and possible where they are not.
+  // As fast as pairwise exchange for a power of two of ranks, and possible for other numbers.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
   for (const AllreduceAlgorithm algorithm :
@@ -442,7 +442,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) 
   const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
   if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
-  // Each operation by what it is priced by.
+  // Each operation with its own factor.
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
   const double learned = learned_[path_coefficients(purpose).beta];
   std::optional<Seconds> least;
@@ -460,7 +460,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) 
 }
 
 Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
-  // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
+  // Any other prescribed algorithm has its own bound, or, if sparse, none at all.
   const std::optional<AllreduceAlgorithm> fixed = prescribed(purpose);
   if (fixed && fixed != AllreduceAlgorithm::ring) return {};
   const bool staged = is_staged(at, purpose);
@@ -474,7 +474,7 @@ Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purp
       message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
   Seconds least = min(min(one_ring, two_levels), moved * slices);
   if (!rounds_differ(at)) return least;
-  // A round to a neighbour may be faster than any of these.
+  // A round between neighbours may be faster than any of these.
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
     const Rounds rounds = rounds_of(algorithm, at);

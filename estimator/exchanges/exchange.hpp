@@ -18,37 +18,37 @@ namespace ddl {
 enum class Phase { forward, backward, gradient };
 enum class Purpose { layer, halo, gradient, pipeline };
 
-/// The factors that measured runs put on the exchanges of a purpose.
+/// The fitted factors for the exchanges of one purpose.
 struct PathCoefficients {
   Coefficient alpha, beta;
 };
 [[nodiscard]] PathCoefficients path_coefficients(Purpose purpose);
 
-/// Which tensor of a layer an exchange is about, or of whose gradient.
+/// The tensor of a layer that an exchange communicates, itself or its gradient.
 enum class Subject { input, output, other };
 
-/// One communication a strategy asks of a layer, described and not priced: who, what, how much, when.
+/// One communication that a strategy requires for a layer: who, what, how much, when. It has no time yet.
 struct Exchange {
   Collective operation = Collective::allreduce;
   double items = 0;  ///< of the full vector, per sample of the rank's micro-batch
-  Family axes = 0;   ///< the axes whose ranks take part
+  Family axes = 0;   ///< axes whose ranks take part
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
-  int messages = 1;  ///< how many of these, one after the other
+  int messages = 1;  ///< number of messages, one after the other
   Subject subject = Subject::other;
-  /// Runs while the device computes: the layer's forward, or the gradient of its input.
+  /// Overlaps with compute: the layer's forward, or the gradient of its input.
   bool beside_kernels = false;
-  double copies = 1;  ///< of each token among its items, one for each of its experts
-  double frozen = 0;  ///< of gradients: parameters on the same ranks that have none
-  int kernels = 0;    ///< that the host starts beside it, to cut out what is sent and to join what comes
+  double copies = 1;  ///< copies of each token among its items, one for each of its experts
+  double frozen = 0;  ///< of gradients: parameters on the same ranks that have no gradient
+  int kernels = 0;    ///< kernels launched in addition, to cut out what is sent and to concatenate what arrives
 };
 
-/// How an exchange is done whose time was measured.
+/// Name of the algorithm of an exchange whose time was measured.
 inline constexpr std::string_view measured_exchange = "measured";
 
-/// Times of exchanges for one plan's layout on one machine: as measured, where the operation was measured among such ranks;
-/// else by α/β per level, the route, the flows that share a link (φ) and the cheapest algorithm of those allowed. Between
-/// nodes whose kind of network is known these are what a library has (`LibraryHabits`).
+/// Predicted times of exchanges for one plan's layout on one machine. Measured times are used if the operation was measured
+/// among such ranks; else α/β per level, the route, the flows that share a link (φ) and the fastest of the allowed
+/// algorithms. Between nodes whose network type is known, α and β are those of the communication library (`LibraryHabits`).
 class ExchangePrices {
  public:
   ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
@@ -57,32 +57,31 @@ class ExchangePrices {
   [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
     return cheapest(operation, message, axes, purpose).time;
   }
-  /// A price and how the exchange is done for it: `measured` where its operation was measured among such ranks, else `ring`,
-  /// `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; nothing among a single rank.
+  /// A predicted time and the algorithm behind it: `measured` if the operation was measured among such ranks, else `ring`,
+  /// `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
   struct Priced {
     std::string_view algorithm;
     Seconds time{};
-    Bottleneck bottleneck{};  ///< where its flows are held back
+    Bottleneck bottleneck{};  ///< the link that limits its flows
   };
   [[nodiscard]] Priced cheapest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// The Allreduce that price() would take for a gradient of this size, and its time.
+  /// The Allreduce algorithm that price() would choose for a gradient of this size, and its time.
   struct Choice {
-    AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;  ///< of nothing where it was measured
+    AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;  ///< not meaningful if the time was measured
     Seconds time{};
     Bottleneck bottleneck{};
     bool measured = false;
     [[nodiscard]] std::string_view name() const { return measured ? measured_exchange : to_string(algorithm); }
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
-  /// The part of price() that start-ups take, done in the same way: all of it that grows with α, and nothing that grows with
-  /// bytes.
+  /// The start-up part of price(), by the same algorithm: everything that grows with α, and nothing that grows with bytes.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// No Allgather or Reduce-Scatter of a message takes less, and no Allreduce less than twice that. It grows with the
-  /// message, as measured times need not.
+  /// Lower bound: no Allgather or Reduce-Scatter of a message is faster, and no Allreduce is faster than twice this. It
+  /// grows with the message, which measured times need not do.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
-  /// Whether any operation along these axes is priced by measurements of it.
+  /// Whether any operation along these axes uses measured times.
   [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;
-  /// To be called when the plan has placed its ranks anew.
+  /// To be called after the plan's placement has changed.
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
@@ -91,51 +90,52 @@ class ExchangePrices {
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
 
  private:
-  /// Links of one group, contention applied, for both routes.
+  /// Links of one group with contention applied, for both routes.
   struct GroupLinks {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
-    bool only_startups = false;  ///< bytes take no time
+    bool only_startups = false;  ///< bytes take no time: only start-ups count
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct
-    SharedLink host_flat, host_slices, host_leaders;  // through the host
-    double leader_count = 1;                          // of a node that has several
+    SharedLink host_flat, host_slices, host_leaders;  // staged through the host
+    double leader_count = 1;                          // leaders of a node that has several
     SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
-  /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
+  /// The number of ranks of one group that send to another node at once, when every rank sends to its neighbour in one
+  /// direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   /// The links that the flows of an Allreduce share.
   [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way,
                                        bool staged) const;
-  /// Links of one group that its flows share, slower by what others do to them and by what runs have taught of the purpose.
+  /// The links of one group that its flows share, slowed down by other flows and by the fitted factors of the purpose.
   [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const;
-  /// One round of a recursive algorithm after the other, where the network makes near and far ranks different.
+  /// Sums the rounds of a recursive algorithm one by one, where the network distinguishes near and far ranks.
   [[nodiscard]] SharedLink round_link(const GroupLinks& way, Pattern pattern, double step, bool staged) const;
   struct Rounds {
     std::vector<HalvingRound> rounds;
     Pattern pattern = Pattern::exchange;
   };
   [[nodiscard]] bool rounds_differ(const GroupLinks& way) const;
-  /// None where all rounds share the same links.
+  /// Empty if all rounds share the same links.
   [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
-  /// `two_levels`: ring by ring inside nodes and between them, else one ring of all ranks.
+  /// `two_levels`: one ring inside each node and one between nodes; else one ring of all ranks.
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
   [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
-  /// What the library of the machine's GPUs makes of the links between nodes; nothing where nobody knows, or no library is
-  /// meant: through the host, in an ideal projection, or where nodes hold unlike numbers of a group's ranks.
+  /// How the communication library of the machine's GPUs uses the links between nodes. Null if unknown, or if no library
+  /// applies: through the host, in an ideal projection, or if nodes have different numbers of a group's ranks.
   [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
   [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
-  /// Whether an exchange goes through the host.
+  /// Whether an exchange is staged through the host.
   [[nodiscard]] bool is_staged(const GroupLinks& way, Purpose purpose) const;
-  /// Whether measured exchanges may price those of a group: no algorithm is prescribed, and its nodes run no other group.
+  /// Whether measured times may be used for a group: no algorithm is prescribed, and its nodes run no other group.
   [[nodiscard]] bool may_be_measured(const GroupLinks& way, Purpose purpose) const;
-  /// A measured time in the two parts that learned factors apply to.
+  /// A measured time, divided into the two parts that fitted factors scale.
   struct Parts {
     Seconds startups{}, bytes{};
   };
@@ -152,8 +152,7 @@ class ExchangePrices {
   const Software& software_;
   const Assumptions& assumptions_;
   Learned learned_;
-  mutable std::deque<GroupLinks>
-      links_;  ///< a handful of groups, each worked out when first asked for; references stay valid
+  mutable std::deque<GroupLinks> links_;  ///< a handful of groups, each computed on first use; references stay valid
 };
 
 }  // namespace ddl

@@ -13,46 +13,47 @@
 
 namespace ddl {
 
-/// Parameters of a stage whose gradients the ranks along the same axes sum.
+/// Parameters of a stage whose gradients are summed along the same axes.
 struct GradientGroup {
   Family axes = 0;
   double parameters = 0;
-  double messages = 1;  ///< into which the gradients are cut; ZeRO has its own
-  double frozen = 0;    ///< parameters on the same ranks that have no gradients: ZeRO-3 gathers them with the others
+  double messages = 1;  ///< number of messages that the gradients are divided into; ZeRO has its own
+  double frozen = 0;    ///< parameters on the same ranks without gradients: ZeRO-3 gathers them together with the others
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 
-/// Gradient exchange of one stage and iteration: one fused message, or what ZeRO does in its place.
+/// The gradient exchange of one stage and step: one fused message, or the collectives of ZeRO.
 struct GradientExchange {
-  Seconds of_gradients{};  ///< can run beside backward
-  Seconds of_weights{};    ///< weights gathered for forward and backward, and beside those
-  Seconds after_update{};  ///< weights gathered when they have been updated: beside nothing, or the next forward
-  Seconds of_copies{};     ///< shards that groups sum once, when all micro-batches are done: beside nothing
-  double rounds = 1;       ///< how often gradients are exchanged, and
-  double gathers = 0;      ///< weights gathered
+  Seconds of_gradients{};  ///< can overlap with backward
+  Seconds of_weights{};    ///< weights gathered for forward and backward; can overlap with both
+  Seconds after_update{};  ///< weights gathered after the update: exposed, or overlapped with the next forward
+  Seconds of_copies{};     ///< shards summed once across shard groups after all micro-batches: exposed
+  double rounds = 1;       ///< number of gradient exchanges
+  double gathers = 0;      ///< number of weight gathers
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
-  bool measured = false;    ///< whether it takes measured times; of several, the longest
-  Bottleneck bottleneck{};  ///< where its flows are held back
+  bool measured = false;    ///< uses measured times; of several exchanges, the longest one's
+  Bottleneck bottleneck{};  ///< the link that limits its flows
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
-  /// Of each time what start-ups take, where it was asked for.
+  /// The start-up part of each time, if it was requested.
   Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
-  /// Followed by another; what the longer one was done by counts for both.
+  /// Adds an exchange that follows this one; the algorithm of the longer one is reported for both.
   void add(const GradientExchange& other);
 };
 
-/// Bytes that ranks exchange of a parameter: of its gradient, which is summed in the precision in which it lies in memory or
-/// in which the software sums it, and of the weight that ZeRO gathers.
+/// Bytes exchanged per parameter: for its gradient, in the precision in which it is stored or in which the software sums it,
+/// and for the weight that ZeRO gathers.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
 
-/// Whether each layer's gradients are a message of their own: where the measured software does that, in hybrids.
+/// Whether each layer's gradients are a separate message: in hybrids, if the measured software does that.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
-/// Of one group, and of all groups of a stage, one after the other. `with_startups`: what start-ups take is worked out, too.
+/// The exchange of one group, and of all groups of a stage, one after the other. `with_startups` also computes the start-up
+/// parts.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
                                                  const ExchangedBytes& each, const GradientGroup& group,
                                                  bool with_startups = false);
@@ -60,30 +61,30 @@ struct ExchangedBytes {
                                                  const ExchangedBytes& each, std::span<const GradientGroup> groups,
                                                  bool with_startups = false);
 
-/// Whether gradients are exchanged while backward runs: where the software does that, or, if nobody says what it does, where
-/// it is no longer than one after the other. Kernels and exchange then get along as fast as 1/s_c + 1/s_x of one of them.
+/// Whether the gradient exchange overlaps with backward: if the software does that, or, if the software is not known, if
+/// this is not slower than no overlap. Kernels and exchange then progress together at 1/s_c + 1/s_x of their separate rates.
 [[nodiscard]] bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions);
 
-/// Whether the weights that ZeRO-1 and -2 gather after the update arrive beside the next forward.
+/// Whether the weights that ZeRO-1 and ZeRO-2 gather after the update overlap with the next forward.
 [[nodiscard]] bool gathers_beside_forward(const Coefficients& coefficients, const Assumptions& assumptions);
 
-/// The exchanges of gradients and weights of one iteration, in seconds. `T` is a number that may carry derivatives.
+/// The exchanges of gradients and weights of one step, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
 struct ExchangeTimes {
-  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< as GradientExchange has them
+  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< as in GradientExchange
   double rounds = 1, gathers = 0;
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
 };
 
-/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: PyTorch's DistributedDataParallel takes
-/// 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
+/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: the default of PyTorch's
+/// DistributedDataParallel is 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
 inline constexpr Bytes gradient_bucket = 25_MiB;
 
-/// By how much the exchanges of one iteration lengthen it, in seconds: the time that computing cannot hide, and that by
-/// which it is slowed down. At least the first weights, without which computing does not start, and the last gradients,
-/// which are complete only when it ends, run alone. `computing`: what runs beside the others; `slowdown`: how long each then
-/// takes; `idle`: how long the device waits for its host meanwhile, which slows nothing down. Weights gathered after the
-/// update are not in it.
+/// By how much the exchanges of one step lengthen it, in seconds: the time that compute does not hide, plus the slowdown of
+/// compute by the overlap. The first weights, without which compute cannot start, and the last gradients, which are complete
+/// only at its end, are never overlapped. `computing`: the compute that can overlap with the exchanges; `slowdown`: how much
+/// longer each takes while they overlap; `idle`: the time that the device waits for its host, during which neither slows the
+/// other down. Weights gathered after the update are not included.
 template <class T>
 [[nodiscard]] T exposed(const ExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
                         const OverlapSlowdown& slowdown = {}) {
@@ -92,11 +93,11 @@ template <class T>
                  exchange.of_weights * (1.0 / (buckets * std::max(1.0, exchange.gathers)));
   const double all = buckets * (exchange.rounds + exchange.gathers);
   const double between = (all - 1) / all;
-  // While the device waits for its host nothing slows the exchange down, nor does it anything else.
+  // While the device waits for its host, the exchange runs at full speed, and slows nothing down.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
   const T hidden = left < T(0) ? T(0) : left;
-  // Both run until one of them is done, kernels at 1/s_c of their speed and the exchange at 1/s_x; what is left of the other
-  // then runs alone.
+  // Both run until one of them ends, kernels at 1/s_c of their speed and the exchange at 1/s_x; the rest of the other then
+  // runs alone.
   const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
   const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
   return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);

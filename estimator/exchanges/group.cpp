@@ -31,7 +31,8 @@ Group group_of(const Plan& plan, const Machine& machine, Family axes) {
   bool met = false;
   for (std::size_t level = 0; level < levels; ++level) {
     unit *= machine.levels[level].units;
-    // The last level holds whatever the plan asks for: a machine too small is a limit, not another topology.
+    // The last level holds any number of devices that the plan needs: a machine that is too small is reported as a limit,
+    // not as another topology.
     const double held = level + 1 == levels ? all : std::min(unit, all);
     double members = 1;
     for (std::size_t i = 0; i < count; ++i) members *= std::clamp(held / digits[i].stride, 1.0, digits[i].size);

@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// The ranks that take part in one exchange, as the interconnect sees them: how many, how many of them one unit of each
-/// level holds, and how many like groups exchange at the same time.
+/// The ranks that take part in one exchange, as seen by the interconnect: how many there are, how many of them lie in one
+/// unit of each level, and how many equal groups communicate at the same time.
 ///
 /// Ranks are laid out axis by axis in the plan's placement order, so that the ranks of the innermost axis are neighbours.
 struct Group {
@@ -17,11 +17,11 @@ struct Group {
   double ranks = 1;
   /// members[l]: ranks of one group inside one unit of level l (a node, a rack, …).
   std::array<double, max_levels> members{};
-  /// flows[l]: groups that one unit of level l holds a part of, all of which may cross its boundary at once.
+  /// flows[l]: groups with a part in one unit of level l, all of which may cross its boundary at once.
   std::array<double, max_levels> flows{};
   /// Index of the level at which all ranks of the group meet.
   std::size_t outermost = 0;
-  /// Where its ranks lie among all: of each axis, the innermost first, how many and how many ranks apart.
+  /// The position of its ranks among all: for each axis, the innermost first, the number of ranks and their stride.
   struct Digit {
     double size = 1, stride = 1;
     friend bool operator==(const Digit&, const Digit&) = default;
@@ -33,7 +33,7 @@ struct Group {
   [[nodiscard]] double nodes() const { return ranks / members[0]; }
 };
 
-/// The group that the given axes of a plan span; one rank where their degrees are one.
+/// The group spanned by the given axes of a plan; one rank if their degrees are one.
 [[nodiscard]] Group group_of(const Plan& plan, const Machine& machine, Family axes);
 
 }  // namespace ddl

@@ -8,17 +8,17 @@
 
 namespace ddl {
 
-/// Prices exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, equally many on each of
-/// `nodes` nodes. Where that is not how the machine's nodes are filled, its network counts as a fat tree, and nodes have the
-/// rails next to the devices that take part: NCCL takes the adapters that are nearest to a GPU.
+/// Predicts the time of exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, with the
+/// same number on each of `nodes` nodes. If the machine's nodes are not filled this way, its network is treated as a fat
+/// tree, and nodes have only the rails of the participating devices: NCCL uses the adapters that are nearest to a GPU.
 class LoneExchange {
  public:
-  /// Refers to the coefficients. `ranks` is a multiple of `nodes`.
+  /// Keeps a reference to the coefficients. `ranks` must be a multiple of `nodes`.
   LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes);
 
   /// `message`: bytes of the full vector.
   [[nodiscard]] ExchangePrices::Priced price(Collective operation, Bytes message) const;
-  /// To try other links than the machine's.
+  /// For evaluating other links than the machine's.
   [[nodiscard]] Machine& machine() { return machine_; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// A part of an iteration, named by what the ranks do. Forward and backward are one part, because they grow and shrink
+/// A part of a step, named by the activity of the ranks. Forward and backward are one part, because they grow and shrink
 /// together.
 struct Doing {
   std::string_view name;  ///< as a key: `compute`
@@ -22,7 +22,6 @@ struct Doing {
 /// Returns the name of the part whose time grows most from `before` to `after`.
 [[nodiscard]] std::string_view grown_most(const Breakdown& before, const Breakdown& after);
 
-/// An item of memory with its name.
 struct MemoryPart {
   Bytes MemoryBreakdown::*part = nullptr;
   std::string_view name;  ///< as a key and in a sentence: `activations`
@@ -63,15 +62,16 @@ template <class Q>
 /// The differences between two plans, term by term. Swapping the plans changes the sign of every difference, and keeps the
 /// deciding term.
 struct Comparison {
-  std::string_view basis = "iteration";                   ///< or `epoch`: what times are of
-  double explained_iterations = 1, other_iterations = 1;  ///< of each plan, in one of those
-  Seconds explained_time{}, other_time{};                 ///< of each plan, one of those; zero without a price
+  std::string_view basis = "iteration";                   ///< or `epoch`: the unit that times refer to
+  double explained_iterations = 1, other_iterations = 1;  ///< steps of each plan in one such unit
+  Seconds explained_time{}, other_time{};                 ///< predicted time of each plan, for that unit; zero if it has
+                                                          ///< none
   Standing explained_standing = Standing::fits, other_standing = Standing::fits;
-  bool itself = false;                    ///< both are the same plan of the same name
-  std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty where one of the two has no price
-  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; likewise
+  bool itself = false;                    ///< both are the same plan with the same name
+  std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty if one of the two has no predicted time
+  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; empty in the same case
   /// The term with the largest difference in the direction of the total: of the time if both plans fit, else of the memory
-  /// if both have any. Nothing if the plans are alike, or if a limit of shape decides.
+  /// if both have any. Unset if the plans do not differ, or if a limit of shape decides.
   std::optional<PairedTerm<Seconds>> deciding_time;
   std::optional<PairedTerm<Bytes>> deciding_memory;
 
@@ -82,17 +82,18 @@ struct Comparison {
 enum class Basis { iteration, epoch };
 
 /// Compares `other` with `explained`; either may be better, or impossible. It compares epochs if `basis` says so, or if the
-/// iterations have different numbers of samples; else it compares iterations.
+/// steps have different numbers of samples; else it compares steps.
 [[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::iteration);
 
-/// Returns the name of a plan next to another one: its strategy, or its degrees if the other plan has the same strategy.
+/// Returns the name of a plan for a comparison with another one: its strategy, or its degrees if the other plan has the same
+/// strategy.
 [[nodiscard]] std::string name_beside(const Plan& plan, const Plan& other);
 
 /// The exchanges of one kind in both plans.
 struct ExchangePair {
   ExchangeTotal explained, other;  ///< of the same operation, axes, phase and purpose; all zero where a plan has none
 };
-/// Returns the exchanges of both plans in pairs, per iteration or per epoch, as in `comparison`.
+/// Returns the exchanges of both plans in pairs, per step or per epoch, as in `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,
                                                          const Comparison& comparison);
 

@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// A plan of more devices than there are has a time; what breaks another limit of its shape has none.
+/// A plan with more devices than the machine has a predicted time; one that violates another limit of its shape has none.
 bool has_price(const Limits& limits) {
   return std::all_of(limits.begin(), limits.end(), [](const Limit& limit) {
     return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
@@ -26,7 +26,7 @@ bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
          (one.bottleneck.phi == other->bottleneck.phi && one.time > other->time);
 }
 
-/// Takes a priced estimate apart.
+/// Explains an estimate in detail.
 class Explainer {
  public:
   Explainer(const Job& job, const Step& step, const LayerCostTable& costs, const std::vector<int>& firsts,
@@ -86,7 +86,7 @@ class Explainer {
     std::vector<Task> tasks;
     add_tasks(own, plan_.recompute == Recompute::full && layer.runs_again ? &own : nullptr, stage, plan_, nullptr, tasks);
     add_hidden_exchanges(own, hidden_share_, stage, nullptr, tasks);
-    // What a stage does for none of its layers is with the first of them.
+    // Time of a stage that belongs to none of its layers is assigned to the first of them.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
                    [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
@@ -106,13 +106,13 @@ class Explainer {
       share.input = whole.input;
       share.waiting += whole.waiting - estimate().host_waiting - waiting_of_tasks();
     }
-    // By what the host starts, S times of the stage that decides and once of the others.
+    // By the number of launches, S times for the stage that determines the time and once for the others.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (starts / starts_);
     share.waiting += host_waiting;
     return share;
   }
 
-  /// What the tasks of the longest stage wait, of all of its waiting.
+  /// The part of the longest stage's waiting that is due to its tasks.
   [[nodiscard]] Seconds waiting_of_tasks() const {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
@@ -122,15 +122,15 @@ class Explainer {
     return sum;
   }
 
-  /// The part of the All-to-alls of experts that runs beside the computing of another micro-batch, less what slows that
-  /// down.
+  /// The part of the All-to-alls of experts that overlaps with the compute of another micro-batch, minus the slowdown of the
+  /// compute.
   [[nodiscard]] Seconds hidden_exchanges() const {
     const int stage = critical_.time;
     const LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
     return (own.experts_forward + own.experts_backward) * (hidden_share(job_, plan_, own, stage) * micro_batches_);
   }
 
-  /// Whether the rank of a stage has the parameters of another one.
+  /// Whether the rank of a stage holds the parameters of another one.
   [[nodiscard]] bool is_held_by(int rank, int stage) const {
     const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
     return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
@@ -200,7 +200,7 @@ class Explainer {
     }
   }
 
-  /// Of what a stage takes for gradients, by its layers' parameters: of those that are exchanged where any are.
+  /// The layers' share of a stage's gradient exchange time, by parameters: by those that are exchanged if there are any.
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
     const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
@@ -213,7 +213,7 @@ class Explainer {
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
 
-  /// How many blocks of a stage backward computes again.
+  /// The number of blocks of a stage that backward recomputes.
   [[nodiscard]] int blocks_again(int stage) const {
     int blocks = 0, before = -1;
     for (const LayerExplanation& layer : out_.layers) {
@@ -248,7 +248,7 @@ class Explainer {
       if (estimate().time.gradient_exchange.value() > 0) return WeightsLeftWhole{};
       return {};
     }
-    // The largest group stands for all.
+    // The largest group represents all.
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
     return GradientsOf{critical_.gradient_exchange,
@@ -271,7 +271,7 @@ class Explainer {
     if (all.count <= 0) return {};
     return all;
   }
-  /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
+  /// The link with the largest φ in the exchanges of the stage that determines the time.
   [[nodiscard]] std::optional<Bottleneck> busiest_link(Purpose purpose) const {
     const PricedExchange* busiest = nullptr;
     for (const LayerExplanation& layer : out_.layers) {
@@ -279,11 +279,11 @@ class Explainer {
       const PricedExchange* own = most_held_back(layer, purpose);
       if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
-    // What was measured is not held back at a link that is known.
+    // A measured time has no known limiting link.
     return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
   }
 
-  /// How collectives are done, the one that takes most first.
+  /// The algorithms of collectives, the one with most time first.
   [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
@@ -318,7 +318,7 @@ class Explainer {
                      straggler, plan_.offload_activations};
   }
 
-  /// What a host takes to start kernels and to move memory may be of a sheet; what ranks and frameworks make is of none.
+  /// Launch overhead and memory transfers may come from a datasheet; overheads of ranks and frameworks cannot.
   [[nodiscard]] Provenance waiting_source() const {
     const bool is_of_sheet = estimate().host_waiting.value() > 0 || step_.paging.value() > 0 || plan_.offload_activations;
     return is_of_sheet ? Provenance::roofline : Provenance::curve;
@@ -329,7 +329,7 @@ class Explainer {
     return {stage, held_costs(costs_, plan_, firsts_, stage).trained, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
-  /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.
+  /// Exchanges have measured times, or formulas with links fitted to other measurements, or with the datasheet's.
   [[nodiscard]] Provenance exchange_source(bool measured) const {
     if (measured) return Provenance::measured;
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
@@ -396,10 +396,10 @@ class Explainer {
   Explanation& out_;
   const Plan& plan_;
   const CriticalStages& critical_;
-  std::vector<bool> again_;  ///< of each layer, whether backward computes its forward again
+  std::vector<bool> again_;  ///< for each layer, whether backward recomputes its forward
   double micro_batches_;
-  double hidden_share_ = 0;  ///< of the All-to-alls of experts, in the stage at hand
-  double starts_ = 0;        ///< by the host, of all layers as often as they count
+  double hidden_share_ = 0;  ///< of the All-to-alls of experts, in the current stage
+  double starts_ = 0;        ///< launches by the host, of all layers, weighted by their repetitions
   bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;
@@ -479,7 +479,7 @@ Explanation Estimator::explain(const Plan& plan) const {
   add_reserved(estimate);
   Explainer(job_, staged(plan).step, table(plan), stages(plan), explanation).explain();
   if (!job_.coefficients.congestion.empty()) {
-    // The factor is log-normal; others never speed an exchange up.
+    // The factor is log-normal; other jobs never speed up an exchange.
     constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %
     const auto among_others = [&](double quantile) {
       Assumptions assumptions = job_.assumptions;

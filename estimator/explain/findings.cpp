@@ -24,7 +24,7 @@ constexpr EnumNames<Finding::Kind> names{"compute",
                                          "scaling limit",
                                          "local storage"};
 
-/// Below this share of the time a cause is not worth saying.
+/// Causes below this share of the time are not reported.
 constexpr double worth_saying = 0.05;
 
 }  // namespace

@@ -9,8 +9,7 @@
 
 namespace ddl {
 
-/// A cause that limits a plan, after the taxonomy of [ParaDL, Table V], and its share of the time or memory that it
-/// concerns.
+/// A cause that limits a plan, after the taxonomy of [ParaDL, Table V], and its share of the time or memory.
 struct Finding {
   enum class Kind {
     compute,
@@ -41,11 +40,11 @@ struct Finding {
   struct Host {
     Seconds launch_overhead;
   };
-  /// The first layer that is no longer cut into tiles.
+  /// The first layer that is no longer split into tiles.
   struct TilesEnd {
     int layer;
   };
-  /// Ranks that hold the same.
+  /// Ranks that hold replicas of the same data.
   struct Copies {
     std::int64_t ranks;
   };
@@ -55,17 +54,17 @@ struct Finding {
   };
   struct DataSet {
     Bytes size, storage;
-    bool shared_known;  ///< the bandwidth of the shared file system is
+    bool shared_known;  ///< whether the bandwidth of the shared file system is known
   };
   Kind kind = Kind::compute;
   double share = 0;
-  /// More facts about the cause. There are none about waiting for the slowest rank, and about replicas of a single sample.
+  /// More facts about the cause. None for waiting for the slowest rank, and for replicas of a single sample.
   std::variant<std::monostate, Gradients, Pipeline, Host, TilesEnd, Copies, Samples, DataSet> facts{};
-  bool bounds = false;  ///< it takes the largest share of the time
+  bool bounds = false;  ///< it has the largest share of the time
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);
 
-/// Returns the findings of a priced plan: first the one that bounds its time, then all others.
+/// Returns the findings of an estimated plan: first the one that dominates its time, then all others.
 [[nodiscard]] std::vector<Finding> findings_of(const Job& job, const Estimate& estimate);
 
 }  // namespace ddl

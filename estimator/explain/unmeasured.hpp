@@ -8,13 +8,13 @@
 
 namespace ddl {
 
-/// A problem that a decision rests on and nobody has measured.
+/// A problem that a decision depends on, but that was not measured.
 struct UnmeasuredProblem {
   std::string line;
-  Seconds time{};  ///< as it is priced, in one iteration of each of the plans together
+  Seconds time{};  ///< predicted time in one step of each of the plans, summed
 };
 
-/// Those of these plans, the one with most time first.
+/// The unmeasured problems of these plans, in order of decreasing time.
 [[nodiscard]] std::vector<UnmeasuredProblem> unmeasured_problems(const Estimator& estimator,
                                                                  const std::vector<Estimate>& plans);
 

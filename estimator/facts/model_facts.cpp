@@ -31,7 +31,7 @@ std::int64_t filter_units(const Layer& layer) {
 
 /// Walks back from a matrix layer through operations that work on a slice of the channels until it meets the matrix layers
 /// that produce them: those become columns, the layers between stay sharded, and the start becomes the row of the pair.
-/// Nothing is paired when any tensor between is read from outside, or a source already has a role.
+/// Nothing is paired if any tensor between is read from outside, or if a source already has a role.
 class Pairing {
  public:
   Pairing(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers)
@@ -64,8 +64,8 @@ class Pairing {
     return !facts_.pooled_branch[index] && divisible.channelwise && !divisible.matrix;
   }
 
-  /// All layers between the row and the columns before it, and these; false where there is no pair. Where something that can
-  /// be in no pair reads a layer, none of those before it is looked at: a model of n blocks takes n steps, not n².
+  /// Collects all layers between the row and the columns before it, and the columns; false if there is no pair. If a layer
+  /// that cannot be in a pair reads a layer, none of those before it is examined: a model of n blocks takes n steps, not n².
   bool collect(int row) {
     columns_.clear();
     inside_.clear();
@@ -103,8 +103,8 @@ class Pairing {
   ModelFacts& facts_;
   const std::vector<std::vector<int>>& consumers_;
   std::vector<int> columns_, inside_;
-  std::vector<int> open_;    ///< to be looked at
-  std::vector<int> met_by_;  ///< by layer: the row that it was last collected for
+  std::vector<int> open_;    ///< layers to be examined
+  std::vector<int> met_by_;  ///< by layer: the row for which it was last collected
 };
 
 void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers) {
@@ -114,12 +114,12 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
     const auto index = static_cast<std::size_t>(layer);
     const bool lookup = model.layers[index].operation->type() == "embedding";
     facts.tensor_role[index] = lookup ? TensorSplitRole::lookup : TensorSplitRole::lone;
-    // A table is cut between its rows.
+    // A table is split by rows.
     const Layer& at = model.layers[index];
     facts.tensor_units[index] =
         lookup ? at.operation->shared_table(at.input_shapes, at.output_shape).rows : filter_units(at);
   }
-  // A head that feeds the loss alone stays sharded up to it.
+  // A head whose only reader is the loss stays sharded up to it.
   if (facts.last_matrix >= 0) {
     const auto head = static_cast<std::size_t>(facts.last_matrix);
     const auto feeds_loss = [&] {
@@ -134,7 +134,7 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
   }
 }
 
-/// What works on each token alone has a part of the tokens where all sequences that it reads lie in parts.
+/// A token-wise layer has a part of the tokens if all sequences that it reads are sharded by tokens.
 void find_token_splits(const Model& model, ModelFacts& facts) {
   facts.token_split.assign(model.layers.size(), false);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -158,7 +158,7 @@ void find_token_splits(const Model& model, ModelFacts& facts) {
 }
 
 void find_experts(const Model& model, ModelFacts& facts) {
-  // What reads dispatched tokens, up to where they are combined.
+  // Layers that read dispatched tokens, up to the combine.
   for (const Layer& layer : model.layers) {
     const bool is_behind = std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](int input) {
       if (input < 0) return false;
@@ -199,7 +199,7 @@ std::int64_t context_units(const Model& model, const ModelFacts& facts) {
 }
 
 struct BlocksOfLayers {
-  int all = 0, alike = 0;  ///< those that have layers of the same shapes as most
+  int all = 0, alike = 0;  ///< blocks, and those with the most common layer shapes
 };
 
 BlocksOfLayers blocks_of(const Model& model) {
@@ -256,8 +256,8 @@ std::vector<bool> again_with_products(const Model& model) {
   return again;
 }
 
-/// What backward needs of a layer's forward. The gradient of the input of a frozen matrix needs the matrix alone, and what
-/// lies before everything that is trained has no backward. `is_part_frozen`: whether any layer is.
+/// What backward needs from a layer's forward. The gradient of the input of a frozen matrix only needs the matrix, and
+/// layers before everything that is trained have no backward. `is_part_frozen`: whether any layer is.
 Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   const Layer& layer = facts.model->layers[index];
   Kept kept = layer.operation->kept(layer.input_shapes, layer.output_shape);
@@ -266,14 +266,14 @@ Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   return has_none && is_part_frozen ? Kept{} : kept;
 }
 
-/// Position by position, with nothing to sum up.
+/// Elementwise, without reductions.
 bool is_elementwise(std::string_view type) {
   constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// Kernels that compilers fuse: elementwise ones go on behind each other and behind norms [XLA, "Operator fusion"; Ansel et
-/// al., PyTorch 2, ASPLOS 2024, section 4.3], and a norm over the channels of each position behind elementwise ones.
+/// Kernels that compilers fuse: elementwise ones with each other and with preceding norms [XLA, "Operator fusion"; Ansel et
+/// al., PyTorch 2, ASPLOS 2024, section 4.3], and a norm over the channels of each position with preceding elementwise ones.
 std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<int>>& consumers) {
   std::vector<Fusion> all;
   for (const Layer& layer : model.layers) {
@@ -281,7 +281,7 @@ std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<in
     const std::string_view type = layer.operation->type();
     const bool is_norm = type == "norm" && layer.operation->attribute_values().text("kind") != "batch";
     if (layer.inputs.empty() || (!is_elementwise(type) && !is_norm)) continue;
-    // The input that was made last is at hand.
+    // The most recently produced input can be fused.
     const auto last = std::max_element(layer.inputs.begin(), layer.inputs.end());
     if (*last < 0) continue;
     const auto maker = static_cast<std::size_t>(*last);
@@ -317,7 +317,7 @@ ModelFacts facts_of(const Model& model) {
   facts.needs_input_gradient = needs_input_gradient(model);
   facts.gradient_additions = gradient_additions(model);
   facts.fusion = fusions(model, consumers);
-  std::map<int, int> last_readers;  // so far, of an owner's weights
+  std::map<int, int> last_readers;  // last reader so far of an owner's weights
   for (const Layer& layer : model.layers) facts.frozen.push_back(is_frozen(model, layer));
   const bool is_part_frozen = std::find(facts.frozen.begin(), facts.frozen.end(), true) != facts.frozen.end();
   facts.of_sample.assign(count, false);
@@ -331,7 +331,7 @@ ModelFacts facts_of(const Model& model) {
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(kept_of(facts, is_part_frozen, i));
     const Kept& kept = facts.kept.back();
-    // Of an input that is to be written over and kept, frameworks make a copy.
+    // Frameworks copy an input that is both overwritten and kept.
     const bool shares =
         !layer.inputs.empty() && (layer.operation->is_view() || (layer.operation->in_place() && !kept.input));
     const int producer = shares ? layer.inputs.front() : static_cast<int>(i);
@@ -375,7 +375,7 @@ ModelFacts facts_of(const Model& model) {
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
   }
   facts.factored_share = facts.parameters > 0 ? std::min(1.0, facts.factored_share / facts.parameters) : 0.0;
-  // What is one storage is kept once.
+  // Tensors in the same storage are kept once.
   for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast}) {
     std::vector<bool> counted(count, false);
     for (std::size_t i = 0; i < count; ++i) {
@@ -432,14 +432,14 @@ ModelFacts facts_of(const Model& model) {
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
                                     [](const Layer& layer) { return layer.operation->is_attention(); });
 
-  // A tensor is live across a cut when it was made before it and is read after it.
+  // A tensor is live across a cut if it was produced before it and is read after it.
   facts.live_items.assign(count + 1, 0.0);
   facts.live_split_items.assign(count + 1, 0.0);
   const auto live_between = [&](int producer, int last_reader) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    // First what each cut has more than the one before it: a step for each tensor, however long it lives.
+    // First the difference of each cut to the one before it: one step per tensor, independent of its lifetime.
     if (last_reader <= producer) return;
     const auto first = static_cast<std::size_t>(producer + 1);
     const auto behind = static_cast<std::size_t>(last_reader) + 1;

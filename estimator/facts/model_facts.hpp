@@ -10,13 +10,13 @@
 
 namespace ddl {
 
-/// How a layer takes part in a tensor split (the alternation of filter and channel splits of [Nar21]'s tensor parallelism).
+/// The role of a layer in a tensor split (alternating column and row splits of [Nar21]'s tensor parallelism).
 enum class TensorSplitRole {
   whole,   ///< every rank computes all of it
-  column,  ///< filters are split and the output stays sharded for the partner
+  column,  ///< filters are split and the output stays sharded for the paired layer
   inside,  ///< works on its slice of the channels, between column and row
   row,     ///< input channels are split; its output is summed by an Allreduce
-  lone,    ///< a matrix layer without partner: split as filter, its output gathered
+  lone,    ///< a matrix layer without a pair: split by filters, its output gathered
   lookup,  ///< an embedding split over its vocabulary; its output is summed
   head,    ///< the last matrix layer, sharded up to the loss
 };
@@ -24,84 +24,86 @@ enum class TensorSplitRole {
 /// A layer that reads the weights of another.
 struct TiedLayer {
   int reader = -1, owner = -1;
-  int previous = -1;  ///< the last layer before it that reads them, the owner itself where there is none between
+  int previous = -1;  ///< the last layer before it that reads them; the owner itself if there is none between
 };
 
-/// A layer that reads a tensor, or makes it.
+/// A layer that reads or produces a tensor.
 struct TensorReader {
   int layer = -1;
   bool keeps = false;       ///< its backward needs the tensor
-  bool keeps_cast = false;  ///< the same under autocast: who reads it in half precision keeps a copy of its own
+  bool keeps_cast = false;  ///< the same under autocast: a reader in half precision keeps its own copy
 };
 
-/// What a compiler of graphs saves where a layer's kernel goes on where that of an input's maker ends: it does not read that
-/// input again, and where nobody else reads it, it is never written.
+/// Kernel fusion with a producer by a graph compiler: that input is not read back, and not written at all if no other layer
+/// reads it.
 struct Fusion {
-  int input = -1;          ///< of the layer's inputs, which; -1: the layer is no part of another kernel
-  bool unwritten = false;  ///< nobody else reads it
+  int input = -1;          ///< index of the layer's input; -1: not fused with a producer
+  bool unwritten = false;  ///< no other layer reads it
   friend bool operator==(const Fusion&, const Fusion&) = default;
 };
 
-/// What strategies ask about a model, worked out once: who consumes what, what backward keeps, which layers pair up.
+/// What strategies need to know about a model, computed once: consumers, what backward keeps, which layers are paired.
 struct ModelFacts {
   const Model* model = nullptr;
   std::vector<Divisible> divisible;
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
-  std::vector<bool> output_kept;  ///< layer's output is needed by its own or a consumer's backward
+  std::vector<bool> output_kept;  ///< the layer's output is needed by its own backward or by a consumer's
   AutocastTypes autocast;
-  std::vector<bool> output_kept_cast;  ///< output_kept under autocast: who reads it in half precision keeps a copy
-  /// The layer whose memory the output lies in: its own, or that of the first input where it is a view or written in place;
-  /// −1 is the batch.
+  std::vector<bool> output_kept_cast;  ///< output_kept under autocast: a reader in half precision keeps a copy
+  /// The layer whose memory holds the output: its own, or that of the first input if the output is a view or written in
+  /// place; −1 is the batch.
   std::vector<int> storage;
-  /// Of each layer whose output has memory of its own: who makes and who reads what lies there, in order.
+  /// For each layer whose output has memory of its own: the producers and readers of the tensors in it, in order.
   std::vector<std::vector<TensorReader>> readers;
-  std::vector<bool> of_sample;             ///< a tensor of the sample, as the model's input is: read, not computed
-  std::vector<bool> needs_input_gradient;  ///< false where nothing trained lies between the sample and the inputs
-  /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
-  /// do.
+  std::vector<bool> of_sample;             ///< a tensor of the sample, such as the model's input: read, not computed
+  std::vector<bool> needs_input_gradient;  ///< false if there is no trained layer between the sample and the inputs
+  /// Backward writes a gradient of the layer's input: the layer has one, and does not only pass on the gradient of its
+  /// output, as add and reshape do.
   std::vector<bool> makes_input_gradient;
-  std::vector<int> gradient_additions;  ///< that make one gradient of the layer's output, of those its readers send
-  /// On a branch that starts with the mean of all positions and joins larger tensors again, as squeeze and excitation does:
-  /// its tensors have one position, which every rank needs, and so little work that every rank does all of it.
+  std::vector<int> gradient_additions;  ///< additions that combine the gradients from all readers into one gradient of the
+                                        ///< layer's output
+  /// On a branch that starts with a global average pooling and later joins larger tensors again, as in squeeze and
+  /// excitation. Its tensors have one position, which every rank needs, and so little work that every rank computes all of
+  /// it.
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
-  /// The output lies in parts of its tokens on the ranks of a tensor split with sequence parallelism: what a pair of split
-  /// layers sums up, and what works on each token alone behind it.
+  /// The output is sharded by tokens over the ranks of a tensor split with sequence parallelism: outputs that a pair of
+  /// split layers sums, and those of the token-wise layers behind them.
   std::vector<bool> token_split;
-  /// What a tensor degree has to divide, so that all of those tensors have equal parts; 0 where there are none.
+  /// The tensor degree has to divide this, so that all of those tensors have equal shards; 0 if there are none.
   std::int64_t token_units = 0;
-  /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorSplitRole::whole.
+  /// The number of units that a tensor split can distribute for this layer (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
   /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
-  /// tensors of the sample cross none: who reads one has it of the data set.
+  /// tensors of the sample cross no cut: their readers load them from the data set.
   std::vector<double> live_items;
-  std::vector<double> live_split_items;  ///< of those, of tensors that lie in parts with sequence parallelism
-  /// Blocks that have like layers, if all have; else 0.
+  std::vector<double> live_split_items;  ///< of those, items of tensors that are sharded with sequence parallelism
+  /// The number of blocks if all have equal layers; else 0.
   int like_blocks = 0;
-  /// Blocks, if three in four have like layers; else 0.
+  /// The number of blocks if at least three in four have equal layers; else 0.
   int similar_blocks = 0;
   bool has_attention = false;
-  std::vector<RecomputeModules> modules;  ///< of each layer, those that it is a part of (module_layers)
-  RecomputeModules has_modules;           ///< those that any layer is a part of
-  /// Layers that selective recomputation of products computes again: those of a block but attention and the first of each
-  /// two matrix products.
+  std::vector<RecomputeModules> modules;  ///< for each layer, the modules it belongs to (module_layers)
+  RecomputeModules has_modules;           ///< the modules that any layer belongs to
+  /// Layers that are recomputed with selective recomputation of products: those of a block except attention and the first of
+  /// every two matrix products.
   std::vector<bool> again_with_products;
-  /// The number that an expert degree has to divide: experts of the layer with fewest; 0 where there are none. And their
-  /// parameters.
+  /// The expert degree has to divide this: the number of experts of the layer with fewest; 0 if there are none. Below it,
+  /// their parameters.
   std::int64_t experts = 0;
   double expert_parameters = 0;
-  std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and their combination
+  std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;
-  /// The last layers of experts with biases, whose output is brought back to tokens: the router weighs their biases, too.
+  /// The last layers of experts with biases, whose outputs are combined into tokens: the router also weighs their biases.
   std::vector<bool> weighs_bias;
-  /// What a context degree has to divide, so that all sequences have equal parts of which attention alone needs others; 0
-  /// where something else does, or there are no sequences.
+  /// The context degree has to divide this, so that all sequences have equal parts and only attention needs the other parts;
+  /// 0 if another layer needs them, or if there are no sequences.
   std::int64_t context_units = 0;
-  /// The largest number that divides the heads of keys and values of every layer of attention; 0 without attention.
+  /// The greatest common divisor of the numbers of key and value heads of all attention layers; 0 without attention.
   std::int64_t attention_heads = 0;
-  /// A matrix product with weights, but not the one before the loss: what recipes for FP8 convert [NVIDIA, Transformer
-  /// Engine documentation, "Using FP8"].
+  /// A matrix product with weights other than the one before the loss: the layers that FP8 recipes convert [NVIDIA,
+  /// Transformer Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
   std::vector<Fusion> fusion;   ///< of each layer
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
@@ -113,13 +115,13 @@ struct ModelFacts {
   int smallest_filters_layer = -1;
   std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
   int smallest_channels_layer = -1;
-  std::vector<bool> frozen;  ///< layers whose weights training leaves as they are, those that they share included
+  std::vector<bool> frozen;  ///< layers whose weights are not trained, including weights that they share
   double parameters = 0;
-  double trained_parameters = 0;  ///< of those, the ones that have gradients
-  double factored_share = 0;      ///< rows and columns of all matrices, and biases, over the parameters
+  double trained_parameters = 0;  ///< of those parameters, the ones that have gradients
+  double factored_share = 0;      ///< the sum of the rows and columns of all matrices, and biases, over the parameters
   double sample_items = 0;        ///< of all tensors of the sample
-  /// The column of a pair that sends the gradient of an input it shares with other columns of its block (gate and up
-  /// projections).
+  /// In a pair, the column layer that sends the gradient of an input shared with other column layers of its block (gate and
+  /// up projections).
   std::vector<bool> sends_input_gradient;
 };
 

@@ -38,12 +38,12 @@ class BlockModules {
   }
   void add(int layer, RecomputeModule module) { modules_[static_cast<std::size_t>(layer)].add(module); }
 
-  /// The layers of the block that each of the terms of a sum alone is made of, in order. None of the term that the others
-  /// are made of, too: the residual. Nothing where there are more than a part of a transformer's block has.
+  /// For each term of a sum, the layers of the block that only this term depends on, in order. Without the residual, on
+  /// which the other terms depend, too. Empty if there are more than in a part of a transformer block.
   [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
     constexpr std::size_t most_layers = 300;
     constexpr int several = -1;
-    std::map<int, int, std::greater<>> term_of;  // of those to be looked at: the term that reads it, or several
+    std::map<int, int, std::greater<>> term_of;  // layers to be examined: the term that reads it, or several
     int alone = 0;
     const auto reach = [&](int layer, int term) {
       if (layer < first_) return;
@@ -57,7 +57,7 @@ class BlockModules {
     };
     for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
     std::vector<std::vector<int>> branches(terms.size());
-    // Readers come before what they read. Behind a layer that several terms are made of, all are.
+    // Readers are visited before their inputs. Before a layer that several terms depend on, all layers are shared.
     for (std::size_t seen = 0; alone > 0; ++seen) {
       if (seen == most_layers) return {};
       const auto [layer, term] = *term_of.begin();
@@ -72,7 +72,7 @@ class BlockModules {
     return branches;
   }
 
-  /// What a sum adds up: the residual and a part of the block, or the experts of some tokens and those of all.
+  /// The terms of a sum: the residual and a part of the block, or the routed experts and the shared experts.
   void find_branches(const std::vector<int>& terms) {
     const std::vector<std::vector<int>> branches = branches_of(terms);
     if (branches.empty()) return;
@@ -97,7 +97,7 @@ class BlockModules {
   [[nodiscard]] bool has(const std::vector<int>& branch, std::string_view wanted) const {
     return std::any_of(branch.begin(), branch.end(), [&](int layer) { return type(layer) == wanted; });
   }
-  /// Matrix products that see each token alone, without experts.
+  /// Token-wise matrix products, without experts.
   [[nodiscard]] bool is_perceptron(const std::vector<int>& branch) const {
     const auto is_of_tokens = [&](int layer) {
       return facts_.divisible[static_cast<std::size_t>(layer)].tokens || type(layer) == "fully_connected";
@@ -107,7 +107,7 @@ class BlockModules {
            std::all_of(branch.begin(), branch.end(), is_of_tokens);
   }
 
-  /// A branch without the norms before it, and without dropout, norm and scale behind it.
+  /// A branch without the norms before it, and without dropout, norm and scale after it.
   void add_module(const std::vector<int>& branch, RecomputeModule module) {
     const auto is_outside = [&](int input) { return !std::binary_search(branch.begin(), branch.end(), input); };
     const auto is_before = [&](int layer) {
@@ -121,13 +121,13 @@ class BlockModules {
     }
   }
 
-  /// The norms of what a residual connection passes on.
+  /// The norms that read a residual connection.
   void find_norms(int residual) {
     const auto [from, to] = norms_.equal_range(residual);
     for (auto norm = from; norm != to; ++norm) add(norm->second, RecomputeModule::layernorm);
   }
 
-  /// Keys and values, and the queries that attention reads beside them, back to the product that makes them.
+  /// Keys and values, and the queries of the same attention, back to the product that computes them.
   void find_up_projections(int keys) {
     add(keys, RecomputeModule::mla_up_proj);
     for (int layer = keys + 1; layer < last_; ++layer) {
@@ -165,7 +165,7 @@ std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts
     if (block >= 0) BlockModules(model, facts, first, last, modules).find();
     first = last;
   }
-  // Attention outside of blocks is computed again like any other.
+  // Attention outside of blocks is recomputed like any other.
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     if (model.layers[layer].operation->is_attention()) modules[layer].add(RecomputeModule::core_attn);
   }

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// Returns of each layer the modules that it is a part of, in blocks of transformers: by what its branch of a residual
-/// connection holds, not by its name. `facts` are complete up to ModelFacts::in_experts.
+/// Returns for each layer the modules of a transformer block that it belongs to, determined by the contents of its residual
+/// branch, not by its name. `facts` must be complete up to ModelFacts::in_experts.
 [[nodiscard]] std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts& facts);
 
 }  // namespace ddl

@@ -11,37 +11,37 @@
 
 namespace ddl {
 
-/// A part of a block that selective recomputation computes again, by Megatron Core's name [NVIDIA, Megatron-LM,
-/// megatron/core/transformer/transformer_config.py, `recompute_modules`]. One that holds others is behind them.
+/// A part of a block that selective recomputation can recompute, by Megatron Core's name [NVIDIA, Megatron-LM,
+/// megatron/core/transformer/transformer_config.py, `recompute_modules`]. A module that contains others comes after them.
 enum class RecomputeModule {
   core_attn,       ///< attention between its projections [Kort22, section 5]
-  moe_act,         ///< of experts, what is between their matrix products
-  layernorm,       ///< the norms before attention and before the perceptron
-  mla_up_proj,     ///< of multi-head latent attention, queries, keys and values of what they are compressed to
-  mlp,             ///< a perceptron without experts, without its norm
-  shared_experts,  ///< the experts of all tokens
-  moe,             ///< experts with their router, from the norm to the sum of what they make
+  moe_act,         ///< in experts, the operations between their matrix products
+  layernorm,       ///< the norms before attention and before the MLP
+  mla_up_proj,     ///< in multi-head latent attention, the projections of compressed queries, keys and values
+  mlp,             ///< an MLP without experts, without its norm
+  shared_experts,  ///< the experts that process all tokens
+  moe,             ///< experts with their router, from the norm to the combined output
 };
 inline constexpr std::size_t recompute_module_count = enum_count<RecomputeModule>();
 inline constexpr EnumNames<RecomputeModule> recompute_module_names{"core_attn", "moe_act",        "layernorm", "mla_up_proj",
                                                                    "mlp",       "shared_experts", "moe"};
 
-/// Returns whether the output of a module goes with its forward as well, and is computed again for what reads it in
-/// backward; else it is there as long as somebody needs it, and the module is computed again for its own backward ["moe_act,
+/// Returns whether the output of a module is also discarded after its forward, and recomputed for the readers in backward.
+/// Otherwise the output is kept as long as a reader needs it, and the module is recomputed for its own backward ["moe_act,
 /// layernorm and mla_up_proj use output-discarding checkpointing": the same place].
 [[nodiscard]] constexpr bool drops_output(RecomputeModule module) {
   return module == RecomputeModule::moe_act || module == RecomputeModule::layernorm ||
          module == RecomputeModule::mla_up_proj;
 }
 
-/// A set of modules: those that a plan computes again, or those that a layer is a part of.
+/// A set of modules: those that a plan recomputes, or those that a layer belongs to.
 class RecomputeModules {
  public:
   constexpr RecomputeModules() = default;
   constexpr RecomputeModules(std::initializer_list<RecomputeModule> modules) {
     for (const RecomputeModule module : modules) add(module);
   }
-  /// The set of a number, 0 being attention alone; every number up to `last_number` is a set with something in it.
+  /// The set with this number; 0 is attention alone. Every number up to `last_number` is a non-empty set.
   [[nodiscard]] static constexpr RecomputeModules numbered(int number) {
     RecomputeModules set;
     set.bits_ = static_cast<unsigned>(number) + 1;
@@ -65,7 +65,7 @@ class RecomputeModules {
     set.bits_ = bits_ & ~others.bits_;
     return set;
   }
-  /// Returns the module that may hold the others; nothing of an empty set.
+  /// Returns the module that may contain the others; empty for an empty set.
   [[nodiscard]] constexpr std::optional<RecomputeModule> outermost() const {
     for (std::size_t i = recompute_module_count; i-- > 0;) {
       if (contains(static_cast<RecomputeModule>(i))) return static_cast<RecomputeModule>(i);
@@ -81,9 +81,9 @@ class RecomputeModules {
   unsigned bits_ = 0;
 };
 
-/// Returns the names of the modules: `core_attn+moe_act`, or with another text between them.
+/// Returns the names of the modules: `core_attn+moe_act`, or with another separator.
 [[nodiscard]] std::string to_string(RecomputeModules modules, std::string_view between = "+");
-/// Reads the same, in any order; nothing where a name is none.
+/// Parses the same, in any order; empty if a name is unknown.
 [[nodiscard]] std::optional<RecomputeModules> parse_recompute_modules(std::string_view text);
 
 }  // namespace ddl

@@ -11,32 +11,32 @@
 
 namespace ddl {
 
-/// Where a kernel lies among others of its kind: binary logarithms of m, n, k, count and bytes.
+/// Coordinates of a kernel among others of its kind: binary logarithms of m, n, k, count and bytes.
 using KernelPlace = std::array<float, 5>;
 [[nodiscard]] KernelPlace place_of(const KernelShape& shape);
 
-/// A measured kernel, and by how much it differs from its formula.
+/// A measured kernel, and its deviation from the formula.
 struct KernelResidual {
   KernelPlace place{};
   float log_ratio = 0;  ///< ln(measured / formula)
 };
 
-/// Kernels of one kind, pass and precision that were measured on one device, as a formula's constants and what is left.
+/// Measured kernels of one kind, pass and precision on one device, as the constants of a formula and the residuals.
 struct KernelFamily {
   KernelKind kind = KernelKind::elementwise;
-  std::optional<Pass> pass{};  ///< none: of every pass
+  std::optional<Pass> pass{};  ///< unset: every pass
   Precision precision = Precision::fp32;
-  std::vector<double> constants{};  ///< as form_of(kind) has them
+  std::vector<double> constants{};  ///< in the order of form_of(kind)
   std::vector<KernelResidual> residuals{};
-  /// ln of the factor that 95 % of predictions lie within, of rows that were left out: between measured ones, and beyond.
+  /// ln of the factor that covers 95 % of the predictions of held-out rows: between measured kernels, and outside of them.
   double spread_inside = 0.5, spread_outside = 0.7;
-  int rows = 0;  ///< that it was fitted to
+  int rows = 0;  ///< number of rows that it was fitted to
   std::string source{};
 };
 
-/// What is known of a device's kernels.
+/// The kernel data of one device.
 struct DeviceKernels {
-  std::string device;  ///< as a machine's data sheet calls it
+  std::string device;  ///< as in the machine's datasheet
   std::vector<KernelFamily> families;
 };
 

@@ -13,7 +13,7 @@ constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
 
-/// Time over that of FlashAttention-2.
+/// Time relative to FlashAttention-2.
 double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
   if (kernels == AttentionKernels::flash1) return flash1_to_flash2;
   if (kernels == AttentionKernels::flash2 || !has_flash3) return 1;
@@ -39,14 +39,14 @@ bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, Bias
 }
 
 double weighted_bias_items(Pass pass, bool in_fp32) {
-  const double item = in_fp32 ? 2 : 1;         // of the operators, in items of y
-  const double copy = in_fp32 ? item + 1 : 0;  // from one precision to the other
+  const double item = in_fp32 ? 2 : 1;         // item of the operators, in items of y
+  const double copy = in_fp32 ? item + 1 : 0;  // conversion between the precisions
   switch (pass) {
     case Pass::forward:
-      // p·b written; read with y, the sum written; joined; copied.
+      // p·b written; read with y, the sum written; concatenated; converted.
       return item + (item + 1 + item) + 2 * item + copy;
     case Pass::backward_data:
-      // Copied, and copied again for y; joined gradients of y; the product with b, and its sum.
+      // Converted, and converted again for y; concatenated gradients of y; the product with b, and its sum.
       return 2 * copy + 2 + 3 * item;
     case Pass::backward_weight:
       return 3 * item;
@@ -69,12 +69,12 @@ KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat f
 double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
   const bool forward = pass == Pass::forward;
   const double item = is_mixed ? 2 : wide;
-  const double copy = is_mixed ? item + wide : 0;  // one way or the other
+  const double copy = is_mixed ? item + wide : 0;  // one conversion
   switch (implementation) {
     case CrossEntropy::operators:
       return copy + (forward ? 2 : 4) * wide;
     case CrossEntropy::in_place:
-      // Maximum 1, subtraction 2, exponential 2, sum 1, division 2; back scaling 2.
+      // Maximum 1, subtraction 2, exponential 2, sum 1, division 2; backward scaling 2.
       return copy + (forward ? 8 : 2) * wide;
     case CrossEntropy::fused:
       break;

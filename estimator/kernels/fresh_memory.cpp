@@ -33,7 +33,7 @@ Bytes fresh_bytes(const Problem& problem) {
       add_inner();
       break;
     case Pass::backward_weight: {
-      // A table that is another layer's has a gradient here as there.
+      // A table owned by another layer also has a gradient here.
       const SharedTable table = operation.shared_table(problem.inputs, problem.output);
       const std::int64_t own = operation.weights(problem.inputs, problem.output);
       sum += Bytes(static_cast<double>(std::max(own, table.rows * table.columns)) * item);

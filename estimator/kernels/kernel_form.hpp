@@ -10,21 +10,21 @@
 
 namespace ddl {
 
-/// What a kernel has to do, all samples together.
+/// The work of a kernel, for all samples together.
 struct KernelShape {
   KernelKind kind = KernelKind::elementwise;
   double flops = 0, bytes = 0;
-  double items = 0;            ///< that the bytes are
+  double items = 0;            ///< items that the bytes consist of
   double m = 0, n = 0, k = 0;  ///< of one matrix product: m × n results, sums of k
   double count = 1;            ///< products of that size
-  double group_channels = 0;   ///< that a group of a convolution writes; 0: there are no groups
-  // As Work has them.
+  double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
+  // As in Work.
   bool sums_positions = false;
   double square3_rows = 0, square3_columns = 0;
 };
 [[nodiscard]] KernelShape shape_of(const Work& work, double samples, double item_bytes);
 
-/// What a device can do at most: the data sheet's.
+/// The peak rates of a device, from its datasheet.
 struct DevicePeaks {
   double flop_rate = 1;           ///< of matrix operations in the kernel's precision, FLOP/s
   double vector_flop_rate = 1;    ///< of everything else, FLOP/s
@@ -34,26 +34,26 @@ struct DevicePeaks {
   bool has_matrix_units = false;  ///< for the kernel's precision
 };
 
-/// A constant of a formula: how files call it, what it is where nothing is known, and what it may be.
+/// A constant of a formula: its name in files, its default, and its allowed range.
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
   bool is_fitted = true;     ///< else it is never fitted to kernels
-  bool is_optional = false;  ///< files may leave it out, and it is what is usual
+  bool is_optional = false;  ///< files may omit it; the default is then used
 };
 
-/// A formula of a kernel's time. Its constants are dimensionless but for `start`, in microseconds.
+/// A formula for a kernel's time. Its constants are dimensionless, except for `start`, in microseconds.
 struct KernelForm {
   std::string_view name;
   std::span<const KernelConstant> constants;
-  /// Seconds.
+  /// Time in seconds.
   double (*time)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
-  /// Seconds that no kernels take less together that share this one's work among them.
+  /// Lower bound, in seconds, of the total time of any kernels that divide this work among them.
   double (*least)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
 };
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
-/// In files, tables and messages: `matrix_product`.
+/// Names in files, tables and messages: `matrix_product`.
 inline constexpr std::array<std::pair<KernelKind, std::string_view>, 15> kernel_kind_names{{
     {KernelKind::matrix_product, "matrix_product"},
     {KernelKind::convolution, "convolution"},

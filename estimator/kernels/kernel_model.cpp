@@ -11,22 +11,22 @@
 namespace ddl {
 namespace {
 
-/// Neighbours that correct a formula.
+/// Number of neighbours that correct a formula.
 constexpr std::size_t similar_kernels = 8;
-/// Distances, in octaves: below the first all kernels count alike, beyond the second a kernel lies outside of what was
-/// measured, and beyond the third a correction fades.
+/// Distances, in octaves: below the first all kernels have equal weight, beyond the second a kernel is outside of the
+/// measured range, and beyond the third a correction fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// Items that an elementwise kernel loads and stores in the cycles in which a kernel that turns a tensor from one memory
-/// format into another moves one: threads exchange them through the multiprocessor's own memory.
+/// Items that an elementwise kernel loads and stores in the cycles in which a kernel that converts between memory formats
+/// moves one: threads exchange them through the multiprocessor's shared memory.
 constexpr double transposition_items = 1.5;
-/// Of weights, gradients and the optimizer's state.
+/// For weights, gradients and optimizer state.
 constexpr double update_item_bytes = 4;
-/// The place of the share of the bandwidth among the constants of a kernel that memory bounds.
+/// The index of the bandwidth share among the constants of a memory-bound kernel.
 constexpr std::size_t traffic_bandwidth = 1;
 
-/// Zeros fill the input channels of a convolution up to whole loads of matrix units, and are multiplied like the others. Of
-/// a window that strides, as the first of a network of images does, less is enough [NVIDIA, Convolutional Layers User's
-/// Guide]. What is measured on the device itself has this in it.
+/// The input channels of a convolution are zero-padded to whole loads of matrix units. For a strided window, as in the first
+/// layer of an image network, less padding is enough [NVIDIA, Convolutional Layers User's Guide]. Measurements on the device
+/// itself include this.
 Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   if (work.group_inputs <= 0) return work;
   constexpr double load_bytes = 16, load_of_strides = 4;
@@ -38,45 +38,46 @@ Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   return work;
 }
 
-/// Whether memory bounds a kernel of this kind.
+/// Whether a kernel of this kind is memory-bound.
 bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
 
-/// Bytes of an item as a kernel works on it. Without matrix units, libraries keep items of a product or a convolution in
-/// half precision and compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG], which takes
-/// as long as in single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
+/// Bytes per item in a kernel. Without matrix units, libraries store items of a product or a convolution in half precision
+/// and compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG], which takes as long as in
+/// single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
 double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_bytes) {
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
 }
 
-/// Whether batch norms have weights in half precision, which autocast leaves in fp32, and run in kernels of the framework
-/// that move as many items a second as in fp32.
+/// Whether batch norms have weights in half precision, which autocast keeps in fp32, and run in kernels of the framework
+/// that move as many items per second as in fp32.
 bool has_own_norms(const Assumptions& assumptions, Precision precision) {
   return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
 
-/// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
-/// that is known of other devices alone.
+/// The kernel that moves as much and computes nothing. If the device has data for it, this is a lower bound for kernels
+/// known only from other devices.
 KernelShape as_elementwise(const KernelShape& shape) {
   return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
 }
 
 /// Whether products and convolutions in this precision run on matrix units, which NVIDIA's devices have from compute
-/// capability 7.0 on [NVIDIA, CUDA C++ Programming Guide, compute capabilities]. What does not say its capability has them.
+/// capability 7.0 on [NVIDIA, CUDA C++ Programming Guide, compute capabilities]. Devices without a stated capability are
+/// assumed to have them.
 bool runs_on_matrix_units(const Device& device, Precision precision) {
   constexpr double first_with_matrix_units = 7.0;
   return precision != Precision::fp32 &&
          device.compute_capability.value_or(first_with_matrix_units) >= first_with_matrix_units;
 }
 
-/// How far a family is from what is asked for; nothing where it says nothing about it. Families of other devices are those
-/// of devices with matrix units.
+/// The distance of a family from the requested one; empty if it does not apply. Families of other devices are those of
+/// devices with matrix units.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
                             const Device& device) {
   if (family.kind != kind) return std::nullopt;
   const bool is_moved = is_traffic(kind);
   const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
   int far = 0;
-  // Matrix units are one thing, the rest of the device another; memory cares about the size of an item alone.
+  // Matrix units differ from the rest of the device; for memory only the size of an item matters.
   const bool family_units = is_own ? runs_on_matrix_units(device, family.precision) : family.precision != Precision::fp32;
   const bool same_units = is_moved || family_units == runs_on_matrix_units(device, precision);
   if (family.precision != precision || !same_units) {
@@ -85,7 +86,7 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
     if (is_moved) {
       far += same_items ? 10 : 12;
     } else {
-      // The units of narrow formats are more alike than those of any other.
+      // The units of narrow formats are more similar to each other than to any other.
       const bool both_narrow = is_narrow(family.precision) && is_narrow(precision);
       far += both_narrow ? 5 : same_units ? 10 : 50;
     }
@@ -99,8 +100,8 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   return far;
 }
 
-/// Below this lie so few of the residuals that they are not believed: a kernel is not predicted to be that much faster than
-/// its formula, and plans are bounded by it.
+/// So few of the residuals are below this that they are not trusted: a kernel is never predicted to be that much faster than
+/// its formula, and lower bounds of plans use it.
 double least_log_ratio(const std::vector<KernelResidual>& residuals) {
   constexpr double unbelieved = 0.02;
   std::vector<float> ratios{0};
@@ -115,7 +116,7 @@ struct Correction {
   bool is_inside = false;
 };
 
-/// What the nearest of these kernels differ by from their formula.
+/// The correction of the formula from the nearest of these kernels.
 Correction correction_at(const KernelPlace& place, const std::vector<KernelResidual>& residuals) {
   struct Neighbour {
     float square = std::numeric_limits<float>::max(), log_ratio = 0;
@@ -164,7 +165,7 @@ std::size_t KernelModel::Hash::operator()(const Key& key) const {
 
 namespace {
 
-/// Multiply-adds in fp32 that a multiprocessor begins in a clock cycle [NVIDIA, CUDA C++ Programming Guide, throughput of
+/// Multiply-adds in fp32 that a multiprocessor starts per clock cycle [NVIDIA, CUDA C++ Programming Guide, throughput of
 /// native arithmetic instructions].
 double lanes(const Device& device) {
   const double capability = device.compute_capability.value_or(0);
@@ -218,7 +219,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
         }
       }
       if (best.family == nullptr) continue;
-      // What the sheet says that kernels of ample size reach is nearer than what they reach on other devices.
+      // The datasheet's rate for large kernels is a better estimate than the rate on other devices.
       const bool is_product =
           kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
@@ -285,7 +286,7 @@ Work KernelModel::as_run(Work work, Pass pass) const {
   if (work.kernel_kind() != KernelKind::grouped_convolution) return work;
   const KernelKind kind =
       group_kernels(work, peaks_.has_matrix_units, copies_ ? MemoryFormat::channels_first : MemoryFormat::channels_last);
-  if (family_of(kind, pass).family == nullptr) return work;  // the roofline knows no groups
+  if (family_of(kind, pass).family == nullptr) return work;  // the roofline ignores groups
   work.kind = kind;
   if (kind == KernelKind::grouped_convolution) {
     (pass == Pass::backward_weight ? work.m : work.n) /= work.groups;

@@ -45,7 +45,7 @@ std::string_view to_string(KernelBasis origin) {
 }
 
 double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
-  // fp32 words. Mixed precision reads a 2-byte gradient and also writes the 2-byte weight.
+  // In fp32 words. Mixed precision reads a 2-byte gradient and also writes the 2-byte weight.
   const double words = update_words(optimizer, implementation);
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
@@ -100,7 +100,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  Seconds fitted{};  // of what follows, by formulas that were fitted to this device's kernels
+  Seconds fitted{};  // part of the following, by formulas fitted to this device's kernels
   const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};
@@ -127,7 +127,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     }
     return total;
   };
-  // A measured total holds the update of the run it comes from: stochastic gradient descent with momentum.
+  // A measured total includes the update of its run: stochastic gradient descent with momentum.
   const Seconds total = spread(reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
   if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
@@ -154,7 +154,7 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
   measured_ = std::move(prices);
 
   const std::size_t layers = facts.model->layers.size();
-  // The largest batch at which each of the model's kernels was measured.
+  // The largest batch for which each of the model's kernels was measured.
   std::set<std::int64_t> batches;
   for (const MeasuredKernel& each : measured.kernels) batches.insert(each.problem.samples);
   const auto is_measured = [](const std::vector<PricedKernel>& kernels) {
@@ -219,18 +219,17 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
     return work.is_separate && !has_separate_operators_;
   });
   if (!quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight) {
-    // With NVFP4, two kernels make of each tensor that products read what both of them need, along rows and, turned by a
-    // Hadamard transform, along columns: the first reads it for its largest item, the second reads it and writes 4 bits and
-    // a sixteenth of 8 bits twice [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149, sections 4.2
-    // and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are converted once for all
-    // micro-batches.
+    // With NVFP4, two kernels quantize each tensor that products read, both along rows and, with a Hadamard transform, along
+    // columns: the first reads it to find its largest item, the second reads it and writes 4 bits and a sixteenth of 8 bits
+    // twice [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149, sections 4.2 and 4.3; Transformer
+    // Engine, transformer_engine/common/hadamard_transform]. Weights are converted once for all micro-batches.
     constexpr double item = 2, narrow = (4.0 + 8.0 / 16) / 8;
     const double items = static_cast<double>((pass == Pass::forward ? inputs.front() : output).items());
     works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
     works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
   }
   if (!weighted_.empty() && weighted_[layer]) {
-    // A frozen bias, beside adapters, has no gradient.
+    // A frozen bias next to adapters has no gradient.
     const bool has_gradient = operation.frozen(inputs, output) == 0;
     const double moved = pass == Pass::backward_weight && !has_gradient ? 0 : weighted_bias_items(pass, weighs_in_fp32_);
     if (moved > 0) {
@@ -241,7 +240,8 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
   }
   if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;
   const Fusion& fusion = fusion_[layer];
-  // Forward reads the input, whose maker has written it; backward writes its gradient, which the maker's backward reads.
+  // Forward reads the input, which its producer has written; backward writes its gradient, which the producer's backward
+  // reads.
   const double moves = pass == Pass::forward         ? (fusion.unwritten ? 2 : 1)
                        : pass == Pass::backward_data ? (fusion.unwritten ? 2 : 0)
                                                      : 0;

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// What came of measuring one thing: the median and the interval it lies in.
+/// The result of one measurement: the median and its interval.
 struct MeasuredTime {
   Seconds median{}, low{}, high{};
 };
@@ -17,7 +17,7 @@ struct MeasuredTime {
 struct MeasuredKernel {
   Problem problem;
   MeasuredTime time;
-  /// Scratch memory that it asks the framework for; nothing where whoever timed it did not see that.
+  /// Scratch memory requested from the framework; unset if it was not recorded.
   std::optional<Bytes> workspace{};
 };
 
@@ -26,40 +26,41 @@ struct MeasuredUpdate {
   MeasuredTime time;
 };
 
-/// What one phase of a whole step takes beside the kernels measured one by one: starting each of them where the whole takes
-/// longer than their sum; where it takes less, since what one kernel leaves in the caches is near for the next, a factor.
+/// The time of one phase of a whole step beyond that of its kernels measured one by one. If the whole is longer than their
+/// sum, this is a launch overhead per kernel; if it is shorter, because a kernel finds the results of the previous one in
+/// the caches, it is a factor.
 struct StepOverhead {
   Seconds per_kernel{};
   double factor = 1;
 };
 
-/// A measured whole: one phase of a step, the kernels in it that take time, the sum of their times one by one, and what
-/// first touches of fresh memory take of the whole.
+/// A measured phase of a step: its time, the number of its kernels that take time, the sum of their separate times, and the
+/// time of first touches of fresh memory in it.
 struct MeasuredPhase {
   Seconds whole{}, kernels{};
   double count = 0;
   Seconds fresh_memory{};
 };
-/// Of one phase measured in several sizes: their mean per kernel, or the ratio of their sums, of what is not first touches
-/// of fresh memory. Nothing measured is no overhead.
+/// The overhead of one phase measured in several sizes: the mean per kernel, or the ratio of the sums, without first touches
+/// of fresh memory. No measurement means no overhead.
 [[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
-/// The same of a phase whose kernels are all of one kind, as those of updates are, so that they have a factor in common: the
-/// factor f and the start o of a kernel, neither below zero, with the least sum of ((f·kernels + o·count)/whole − 1)². Where
-/// the phases are too alike to tell the two apart, overhead_of.
+/// The same for a phase whose kernels are all of one kind, such as updates, and therefore have a factor in common: the
+/// factor f and the launch overhead o of a kernel, neither below zero, with the least sum of ((f·kernels + o·count)/whole −
+/// 1)². If the phases are too similar to identify both, overhead_of is used.
 [[nodiscard]] StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases);
 
-/// Kernels of one device that were timed, whoever timed them.
+/// The timed kernels of one device, from any source.
 struct MeasuredKernels {
-  std::string name;  ///< of the measurements, as reports print it
-  /// Of images in memory, `channels-last` or `channels-first`, where the device has both; `both` where some were measured so
-  /// and some so.
+  std::string name;  ///< name of the measurements in reports
+  /// Memory format of images, `channels-last` or `channels-first`, if the device supports both; `both` if the measurements
+  /// are mixed.
   std::string layout;
   std::vector<MeasuredKernel> kernels;
   std::vector<MeasuredUpdate> updates;
   StepOverhead forward, backward, update;
-  std::string steps;              ///< whose steps the overheads are of, in words; empty where there are none
-  SecondsPerByte fresh_memory{};  ///< what its first touch takes, beside the kernel that fills it (fresh_bytes)
-  bool same_model = true;         ///< the overheads are of the model that is priced
+  std::string steps;              ///< whose steps the overheads refer to, as a text; empty if there are none
+  SecondsPerByte fresh_memory{};  ///< time of the first touch, in addition to the kernel that fills it (fresh_bytes)
+  bool same_model = true;         ///< the overheads refer to the model that is estimated
 };
 
 }  // namespace ddl

@@ -13,11 +13,11 @@
 namespace ddl {
 namespace {
 
-/// How far from the segment between two others a problem may lie: 3.5 % of a size.
+/// Maximum distance of a problem from the segment between two others: 3.5 % of a size.
 constexpr double aside = 0.05;
 /// Width of the curve's Gaussian: a doubling of one size.
 constexpr double width = 1.0;
-/// Of a family, so many of the nearest are looked at for two on both sides.
+/// The number of nearest points of a family that are searched for two on both sides.
 constexpr std::size_t neighbours = 128;
 
 double size_of(double value) { return std::log2(std::max(1.0, value)); }
@@ -36,7 +36,7 @@ std::array<double, n> difference(const std::array<double, n>& a, const std::arra
   return result;
 }
 
-/// Of the interval, in parts of the median.
+/// Width of the interval, relative to the median.
 double spread(const MeasuredTime& time) { return time.median.value() > 0 ? (time.high - time.low) / time.median : 0.0; }
 
 /// `convolution forward`
@@ -57,7 +57,7 @@ MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& 
   for (const MeasuredUpdate& each : measured.updates) {
     if (each.problem.precision == precision) add(print_problem(each.problem), asked(each.problem), each.time, std::nullopt);
   }
-  // Measured twice, the better known time counts: groups are made of what is left.
+  // Of repeated measurements, the most precise one is used; groups are made of the rest.
   for (auto* groups : {&families_, &passes_, &operations_}) {
     for (auto& [name, group] : *groups) {
       static_cast<void>(name);
@@ -72,7 +72,7 @@ void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTim
   if (!(seconds >= 0) || !std::isfinite(seconds) || asked.point.roofline <= 0) return;
   const auto [known, is_new] = lines_.try_emplace(line, Known{static_cast<std::uint32_t>(points_.size()), time});
   if (!is_new) {
-    // Not everybody who times a kernel sees its scratch memory.
+    // Not every source of kernel times records scratch memory.
     std::optional<Bytes>& seen = points_[known->second.point].workspace;
     if (!seen) seen = workspace;
     if (spread(time) >= spread(known->second.time)) return;
@@ -82,7 +82,7 @@ void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTim
   asked.point.ratio = seconds > 0 ? std::log(seconds / asked.point.roofline) : 0.0;
   const bool idle = seconds <= 0;
   if (!is_new) {
-    // Of one line there is one point.
+    // Each line has one point.
     const std::uint32_t place = known->second.point;
     known->second.time = time;
     points_[place] = asked.point;
@@ -116,7 +116,7 @@ void MeasuredPrices::join(Group& group, std::uint32_t point, bool idle) {
 MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
   const TensorShape& input = problem.inputs.front();
   const TensorShape& output = problem.output;
-  // A tile's input has rows of its neighbours, its output has none.
+  // A tile's input includes halo rows, its output does not.
   const std::array<std::int64_t, 3>& extent = output.rank == input.rank ? output.extent : input.extent;
   double other_channels = 0;
   double other_positions = 0;
@@ -160,7 +160,7 @@ MeasuredPrices::Asked MeasuredPrices::asked(const UpdateProblem& problem) const 
   asked.family = key_of({"update", to_string(problem.optimizer)});
   if (is_of_list(problem.implementation)) {
     asked.point.place[1] = size_of(static_cast<double>(problem.tensors));
-    // A list is told by lists; where there is none, by what the device reaches with single layers.
+    // List updates are estimated from list updates; without any, from the device's efficiency for single layers.
     asked.pass = key_of({asked.pass, to_string(problem.implementation)});
     asked.family = key_of({asked.family, to_string(problem.implementation)});
   }
@@ -187,7 +187,7 @@ KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) c
   }
   bool is_family = false;
   const Group& group = nearest_group(asked, is_family);
-  // What takes no time in any size is nothing to be done.
+  // A problem that takes no time in any measured size is a no-op.
   if (group.points.empty()) return {Seconds{}, Provenance::curve, {}};
   const KernelWorkspace scratch = is_family ? workspace(group, asked.point) : KernelWorkspace{};
   double seconds = 0;
@@ -225,7 +225,7 @@ const MeasuredPrices::Group& MeasuredPrices::nearest_group(const Asked& asked, b
 }
 
 bool MeasuredPrices::between(const Group& family, const Point& asked, double& seconds) const {
-  // Beyond all that was measured in one size nothing lies on the other side.
+  // Outside of the measured range in one size, there is no point on the other side.
   for (std::size_t i = 0; i < sizes; ++i) {
     if (asked.place[i] > family.high[i] + aside || asked.place[i] < family.low[i] - aside) return false;
   }
@@ -237,8 +237,8 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
   }
   const std::size_t count = std::min(neighbours, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
-  // Which sizes are larger there, and which smaller, a bit each. A segment whose ends are both larger, or both smaller, in
-  // one size passes farther away than `aside`.
+  // Bit masks of the sizes that are larger and smaller there. A segment with both ends larger, or both smaller, in one size
+  // passes at a distance of more than `aside`.
   struct Near {
     double distance = 0;
     const Point* point = nullptr;
@@ -257,7 +257,7 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
     near.push_back(own);
   }
 
-  // The same sizes with another rim.
+  // The same sizes with different padding.
   if (!near.empty() && near.front().distance < aside) {
     seconds = asked.roofline * std::exp(near.front().point->ratio);
     return true;
@@ -273,13 +273,14 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
       const Place whole = difference(b.step, a.step);
       const double length = std::sqrt(dot(whole, whole));
       if (length >= shortest) continue;
-      // Where the foot of the perpendicular cuts the segment, and how long it is.
+      // The position of the foot of the perpendicular on the segment, and the perpendicular's length.
       const double part = -dot(a.step, whole) / (length * length);
       const double away = a.distance * a.distance - part * part * length * length;
       if (away > aside * aside) continue;
       shortest = length;
       const double ratio = a.point->ratio + part * (b.point->ratio - a.point->ratio);
-      // A roofline that bends between the two must not take the time out of theirs, where its own is between theirs.
+      // If the problem's roofline is between those of the two, a kink of the roofline must not move its time outside of
+      // theirs.
       const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
       seconds = asked.roofline * std::exp(ratio);
       const bool is_inside = asked.roofline >= std::min(a.point->roofline, b.point->roofline) &&
@@ -307,7 +308,7 @@ double MeasuredPrices::curve(const Group& group, const Point& asked, bool is_fam
       distances.push_back(dot(step, step));
     }
   }
-  // Relative to the nearest, which has weight one however far it is.
+  // Relative to the nearest, whose weight is one at any distance.
   const double nearest = *std::min_element(distances.begin(), distances.end());
   double weights = 0;
   double sum = 0;

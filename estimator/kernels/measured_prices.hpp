@@ -17,7 +17,7 @@ namespace ddl {
 /// Scratch memory of a kernel.
 struct KernelWorkspace {
   Bytes expected{}, most{};
-  /// measured: of this very problem; interpolated: of the nearest that was measured of its family; roofline: nobody knows.
+  /// measured: of this very problem; interpolated: of the nearest measured problem of its family; roofline: unknown.
   Provenance source = Provenance::roofline;
 };
 
@@ -27,7 +27,7 @@ struct KernelPrice {
   KernelWorkspace workspace{};
 };
 
-/// Prices of single problems that rest on measured ones, the nearest to a measurement first:
+/// Times of single problems that are based on measured ones, the nearest to a measurement first:
 ///
 ///   measured      the same line was timed: its median
 ///   interpolated  on the segment between two of its family, problems that differ in sizes alone, in logarithms of samples,
@@ -37,22 +37,23 @@ struct KernelPrice {
 ///                 any in the family by that in the logarithms of operations and bytes, of those of the same operation and
 ///                 pass, of the same operation, of all
 ///
-/// A weighted mean is never outside what was measured.
+/// A weighted mean never exceeds the measured range.
 ///
-/// Scratch memory is that of the same line. Of another size it may grow with the tensors, as copies in another layout do, or
-/// stay, as partial sums do: of the nearest of the family that was measured one of the two is expected and one is the most.
+/// Scratch memory is that of the same line. For another size, it may grow with the tensors, as copies in another layout do,
+/// or stay constant, as partial sums do: based on the nearest measured problem of the family, one of the two is the expected
+/// value and the other the upper bound.
 class MeasuredPrices {
  public:
-  /// Of problems of this precision alone.
+  /// Uses problems of this precision alone.
   MeasuredPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
 
-  /// Nothing that takes time was measured at this precision: there are no prices.
+  /// No kernel with a time was measured in this precision: nothing can be predicted.
   [[nodiscard]] bool empty() const { return all_.points.empty(); }
   [[nodiscard]] KernelPrice price(const Problem& problem) const;
   [[nodiscard]] KernelPrice price(const UpdateProblem& problem) const;
-  /// What was measured of this very line, the best known of several times; nullptr where nothing was.
+  /// The measurement of this very line, the most precise one of several; nullptr if there is none.
   [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
-  /// No problem of the family has a price below this times its roofline.
+  /// Lower bound of time over roofline for problems of the family.
   [[nodiscard]] double least_ratio(const Problem& problem) const;
   [[nodiscard]] Seconds roofline(const Problem& problem) const;
 
@@ -69,20 +70,20 @@ class MeasuredPrices {
     double ratio = 0;  ///< logarithm of seconds over roofline
     std::optional<Bytes> workspace{};
   };
-  /// What a problem is before it has a time.
+  /// The features of a problem for lookup, before it has a time.
   struct Asked {
     Point point;
     std::string family, pass, operation;  ///< each contains the one before
   };
-  /// A line that was timed.
+  /// A timed line.
   struct Known {
     std::uint32_t point = 0;
     MeasuredTime time{};
   };
-  /// Points that share something, and the smallest ratio of time and roofline among them.
+  /// Points with a common feature, and their smallest ratio of time and roofline.
   struct Group {
-    std::vector<std::uint32_t> points;  ///< those that take time
-    Place low{}, high{};                ///< nothing of them is smaller or larger
+    std::vector<std::uint32_t> points;  ///< those with a time
+    Place low{}, high{};                ///< bounding box of their sizes
     double least = 0;
     bool has_idle = false;
   };
@@ -93,7 +94,7 @@ class MeasuredPrices {
   void join(Group& group, std::uint32_t point, bool idle);
   [[nodiscard]] KernelPrice price(const std::string& line, const Asked& asked) const;
   [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& asked) const;
-  /// Between two of the family; nothing where there are no such two.
+  /// Interpolates between two of the family; returns false if there are no such two.
   [[nodiscard]] bool between(const Group& family, const Point& asked, double& seconds) const;
   [[nodiscard]] const Group& nearest_group(const Asked& asked, bool& is_family) const;
   [[nodiscard]] double curve(const Group& group, const Point& asked, bool is_family) const;

@@ -15,19 +15,19 @@ inline constexpr std::string_view cast_pass = "cast";
 inline constexpr std::string_view overhead_pass = "overhead";
 inline constexpr std::string_view fresh_memory_pass = "fresh-memory";
 
-/// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
+/// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its time.
 struct PricedKernel {
-  /// As to_string(Pass) has it; `backward` where both halves are priced as one, `gradient-sum` for the additions that make
-  /// one gradient of the layer's output, `cast` for those of autocast, `overhead` for what a whole step takes beside its
-  /// kernels, `fresh-memory` for first touches of the tensors that they make.
+  /// As to_string(Pass) returns it; `backward` if both halves have one time, `gradient-sum` for the additions that combine
+  /// gradients of the layer's output, `cast` for those of autocast, `overhead` for the time of a whole step beyond that of
+  /// its kernels, `fresh-memory` for first touches of the tensors that kernels write.
   std::string_view pass;
   Phase phase = Phase::forward;
-  std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
+  std::optional<Work> work;  ///< per sample; unset if unsplit layers are estimated
   Seconds time{};
   Provenance source = Provenance::roofline;
-  std::optional<Precision> precision{};  ///< of its items, where it is not the plan's
+  std::optional<Precision> precision{};  ///< of its items, if it differs from the plan's
 
-  /// What is spent beside the kernels is none, and may be less than nothing.
+  /// Whether this is not a kernel but time beyond the kernels, which may be negative.
   [[nodiscard]] bool is_beside_kernels() const { return pass == overhead_pass || pass == fresh_memory_pass; }
 };
 

@@ -5,12 +5,12 @@
 
 namespace ddl {
 
-/// Where a single price comes from, the nearest to a measurement first.
+/// The source of a single time, the nearest to a measurement first.
 enum class Provenance {
   measured,      ///< this very problem was timed
-  interpolated,  ///< between two measured neighbours, or the model's measured total shared out by roofline time
-  curve,         ///< a fit of other measurements: what other problems, models or splits reach on this device
-  roofline       ///< the data sheet alone: of a kernel its roofline, of an exchange α and β
+  interpolated,  ///< between two measured neighbours, or the model's measured total distributed by roofline time
+  curve,         ///< a fit of other measurements: the efficiency of other problems, models or splits on this device
+  roofline       ///< the datasheet alone: for a kernel its roofline, for an exchange α and β
 };
 
 inline constexpr std::array<Provenance, 4> provenances{Provenance::measured, Provenance::interpolated, Provenance::curve,
@@ -45,7 +45,7 @@ inline constexpr std::array<Provenance, 4> provenances{Provenance::measured, Pro
   return "";
 }
 
-/// A price made of two is as far from a measurement as the farther of them.
+/// A time with two parts has the provenance of the less certain one.
 [[nodiscard]] constexpr Provenance least_certain(Provenance a, Provenance b) { return a < b ? b : a; }
 
 }  // namespace ddl

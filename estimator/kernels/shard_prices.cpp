@@ -14,7 +14,7 @@ void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const
   workspace.estimated += own.source == Provenance::interpolated ? 1 : 0;
   workspace.unknown += own.source == Provenance::roofline ? 1 : 0;
   const Pass pass = problem.problem.pass;
-  // Sums of gradients come before the rest of backward.
+  // Sums of gradients run before the rest of backward.
   ShardWorkspace::Range& at = problem.adds_gradients          ? workspace.backward_data
                               : pass == Pass::forward         ? workspace.forward
                               : pass == Pass::backward_weight ? workspace.backward_weight
@@ -26,7 +26,7 @@ void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const
 }  // namespace
 
 std::size_t ShardPrices::Hash::operator()(const Key& key) const {
-  // FNV-1a [Fowler, Noll and Vo], a number at a time, with its upper half folded down at the end.
+  // FNV-1a [Fowler, Noll and Vo], one number at a time, with its upper half folded in at the end.
   std::uint64_t hash = 14695981039346656037ULL;
   for (const std::int64_t number : key) hash = (hash ^ static_cast<std::uint64_t>(number)) * 1099511628211ULL;
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
@@ -62,7 +62,7 @@ const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, cons
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
   if (wide_) {
-    // Layers of one shape compute in another format where what they read has another.
+    // Layers of one shape compute in different formats if their inputs have different formats.
     const AutocastTypes& types = context.facts.autocast;
     key_.push_back(types.is_wide[index] ? 1 : 0);
     for (const int input : context.at().inputs) {

@@ -19,38 +19,37 @@ struct ShardWorkspace {
   };
   Range forward, backward_weight, backward_data;
   int kernels = 0;
-  int estimated = 0;  ///< of these, by others of their family
-  int unknown = 0;    ///< of these, not seen by anybody
+  int estimated = 0;  ///< kernels whose scratch memory is estimated from others of their family
+  int unknown = 0;    ///< kernels whose scratch memory is unknown
 };
 
-/// Measured prices of the shards of one model: each is priced once, whichever plan asks for it. Not for use by several
-/// threads at once.
+/// Times of the shards of one model, based on measurements: each is computed once and cached for all plans. Not thread-safe.
 class ShardPrices {
  public:
-  /// `wide`: that of fp32, where autocast runs a part of the kernels so.
+  /// `wide`: the roofline of fp32, if autocast runs some kernels in it.
   ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
               const std::optional<Roofline>& wide = std::nullopt);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& layout() const { return layout_; }
-  /// What a whole step takes beside its kernels: whose steps were measured, and what came of it.
+  /// The overhead of a whole step beyond its kernels: whose steps were measured, and the result.
   [[nodiscard]] const std::string& steps() const { return steps_; }
   [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
   [[nodiscard]] const StepOverhead& update_overhead() const { return update_; }
   [[nodiscard]] SecondsPerByte fresh_memory() const { return fresh_memory_; }
   [[nodiscard]] const MeasuredPrices& problems() const { return prices_; }
-  /// The kernels of one rank's part of one layer, and what a whole step takes beside them.
+  /// The kernels of one rank's part of one layer, and its step overhead.
   [[nodiscard]] const std::vector<PricedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const {
     return priced(context, shard).kernels;
   }
   [[nodiscard]] const ShardWorkspace& workspace(const ShardContext& context, const LayerShard& shard) const {
     return priced(context, shard).workspace;
   }
-  /// The optimizer's step on so many parameters; no time for none.
+  /// The optimizer's update of this many parameters; zero time for none.
   [[nodiscard]] KernelPrice update(double parameters, Optimizer optimizer, Precision precision) const;
-  /// One of a whole list, which takes nothing beside.
+  /// The update of a whole list, which has no overhead in addition.
   [[nodiscard]] KernelPrice update(const UpdateProblem& list) const;
-  /// The ranks of no split of this layer take less together, forward and backward.
+  /// Lower bound, forward and backward, of the total time of the ranks of any split of this layer.
   [[nodiscard]] Seconds least(const ShardContext& context, const LayerShard& whole) const;
 
  private:
@@ -64,8 +63,8 @@ class ShardPrices {
   };
   [[nodiscard]] const Priced& priced(const ShardContext& context, const LayerShard& shard) const;
   [[nodiscard]] Priced price(const ShardContext& context, const LayerShard& shard) const;
-  /// Of a kernel in fp32 where others run in 16 bits: as measured so; where nothing was, as the same in 16 bits times what
-  /// the rooflines differ by.
+  /// The time of a kernel in fp32 while others run in 16 bits: the measured one; without any, the 16-bit time multiplied by
+  /// the ratio of rooflines.
   [[nodiscard]] KernelPrice price(const Problem& problem) const;
   [[nodiscard]] Seconds least(const Problem& problem) const;
 

@@ -56,11 +56,12 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   if (const TableRows rows = table_rows(context); rows.is_cut()) {
     if (auto part = problem.operation->with_rows(rows.own)) problem.operation = std::move(part);
   }
-  // Of uneven parts the largest input may make more than the largest output, and a problem is what its inputs make of it.
+  // With uneven parts, the output inferred from the largest input may be larger than the largest output part, and a problem
+  // is defined by its inputs.
   try {
     problem.output = problem.operation->infer(problem.inputs);
   } catch (const Error&) {
-    // Not to be run by itself; what it costs can be told all the same.
+    // It cannot be run separately; its cost can be estimated all the same.
   }
   for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
     const bool is_asked = pass == Pass::forward ||
@@ -73,7 +74,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   }
   const bool casting = casts(context.plan, context.assumptions);
   if (casting) {
-    // Of weights that are another layer's too.
+    // For weights shared with another layer.
     const std::int64_t weights = problem.operation->weights(problem.inputs, problem.output);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
     const std::int64_t biases = problem.operation->biases(problem.inputs, problem.output);
@@ -88,7 +89,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     const Precision precision = casting ? Precision::fp32 : update_precision(context.plan.precision);
     if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, precision), 1, true});
   }
-  // A gradient is as large as the tensor that lies in memory, exchanges done.
+  // A gradient has the size of the tensor in memory, after exchanges.
   if (const int additions = context.facts.gradient_additions[context.index()]; additions > 0) {
     problems.push_back({gradient_addition(shard.kept_output, samples, precision_of(context)), additions, true});
   }

@@ -16,36 +16,37 @@ namespace ddl {
 struct ShardProblem {
   Problem problem;
   int times = 1;
-  bool adds_gradients = false;  ///< sums what the layer's readers send back, or two gradients of a table: part of backward
+  bool adds_gradients = false;  ///< sums the gradients from the layer's readers, or two gradients of a table: part of
+                                ///< backward
 };
 
 /// The number format in which a layer computes.
 [[nodiscard]] Precision precision_of(const ShardContext& context);
 
-/// The work of a problem, per sample of its shard: casts of weights are none of a sample's.
+/// The work of a problem, per sample of its shard: casts of weights do not depend on samples.
 [[nodiscard]] Work work_of(const ShardProblem& problem, double samples);
 
-/// As PricedKernel::pass has it.
+/// As in PricedKernel::pass.
 [[nodiscard]] std::string_view kernel_name(const ShardProblem& problem);
 [[nodiscard]] Phase phase_of(const ShardProblem& problem);
 
 /// The problems of one rank's part of one layer, with its shapes, samples and the plan's precision: forward,
-/// backward-weight, backward-data where something before the layer is trained, the casts of autocast, the additions that
-/// make one gradient of its output, and of a table that is an earlier layer's. Passes without work are left out. Under
-/// autocast each layer has the precision in which that runs it.
+/// backward-weight, backward-data if a layer before it is trained, the casts of autocast, the additions that combine the
+/// gradients of its output, and those of a table that an earlier layer owns. Passes without work are omitted. Under autocast
+/// each layer has the precision in which autocast runs it.
 [[nodiscard]] std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard);
-/// The optimizer's step on the parameters that the rank has of the layer; nothing where it has none. Where a framework runs
-/// it over a list, that of the whole model, of which the layer has a share.
+/// The optimizer's update of the rank's parameters of the layer; empty if it has none. If the framework updates a list of
+/// tensors, this is the problem of the whole model, of which the layer has a share.
 [[nodiscard]] std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard);
 
-/// Rows that the rank has of a layer's table: all, or a part where a tensor split divides them.
+/// The rows of a layer's table on the rank: all, or a part if a tensor split divides them.
 struct TableRows {
   std::int64_t own = 0, all = 0;
   [[nodiscard]] bool is_cut() const { return own < all; }
 };
 [[nodiscard]] TableRows table_rows(const ShardContext& context);
 
-/// The layers of a model one after the other, undivided, so many samples at once.
+/// The layers of a model one after the other, unsplit, with this many samples at once.
 class WholeLayers {
  public:
   WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
@@ -53,7 +54,7 @@ class WholeLayers {
   WholeLayers(const WholeLayers&) = delete;
   WholeLayers& operator=(const WholeLayers&) = delete;
 
-  /// Goes to this layer.
+  /// Moves to this layer.
   [[nodiscard]] const ShardContext& at(std::size_t layer);
   [[nodiscard]] const LayerShard& shard() const { return shard_; }
 
@@ -64,12 +65,12 @@ class WholeLayers {
   LayerShard shard_;
 };
 
-/// Every way to cut samples into so many tiles; of mirror images one.
+/// Every way to divide samples into this many tiles; only one of each pair of mirror images.
 [[nodiscard]] std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles);
 
 /// Every distinct problem of the whole model and of one rank under each of these splits, at each of these numbers of samples
-/// (of a micro-batch), the whole model's first. Each is there once, with how many layers have it in the first split and at
-/// the first number of samples that has it. Splits that the model's shape rules out have none.
+/// (of a micro-batch), the whole model's first. Each is listed once, with the number of layers that have it in the first
+/// split and at the first number of samples in which it occurs. Splits that the model's shape rules out are skipped.
 [[nodiscard]] std::vector<CountedProblem> split_problems(const ModelFacts& facts, const std::vector<Mesh>& splits,
                                                          const std::vector<std::int64_t>& samples, Precision precision,
                                                          Optimizer optimizer, const Software& software = {},

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// A new part of a job, and those that were replaced before.
+/// Keeps a new part of a job alive, and those that were replaced before.
 template <class Part>
 struct Replaced {
   Part part;
@@ -37,7 +37,7 @@ Job Job::with_assumptions(const Assumptions& other) const {
 Seconds launch_overhead(const Job& job) {
   if (!job.assumptions.host_launch) return Seconds{};
   if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
-  // Whole steps that were measured have it in them.
+  // Measured whole steps include it.
   switch (job.kernels.origin()) {
     case KernelBasis::fitted:
     case KernelBasis::transferred:

@@ -11,8 +11,8 @@
 
 namespace ddl {
 
-/// Everything that does not change while plans are compared: what is trained, on what, and which effects count. Its maker
-/// owns the parts; a part that is replaced belongs to the new job and all copies of it.
+/// Everything that stays fixed while plans are compared: the model, the machine, the data, and the effects that are
+/// modelled. The caller owns the parts; a replaced part belongs to the new job and all copies of it.
 struct Job {
   const ModelFacts& facts;
   const Machine& machine;
@@ -22,21 +22,21 @@ struct Job {
   double samples_per_epoch = 0;  ///< D
   Bytes sample_bytes{};          ///< on disk
   Bytes dataset_bytes{};
-  bool stored_raw = false;  ///< samples are stored item by item, so that a part of one can be read without the rest
-  std::shared_ptr<const void> replaced{};  ///< keeps alive what the functions below have put in
+  bool stored_raw = false;                 ///< samples are stored item by item, so that a part of one can be read separately
+  std::shared_ptr<const void> replaced{};  ///< keeps alive the parts set by the functions below
 
-  /// Whether whole layers are priced and shared out, not kernels one by one.
+  /// Whether the times of unsplit layers are scaled to shards, instead of estimating individual kernels.
   [[nodiscard]] bool prices_whole_layers() const {
     return assumptions.linear_kernels || kernels.origin() == KernelBasis::given;
   }
-  /// The same job with one part replaced. Prices of kernels stay what they are.
+  /// The same job with one part replaced. Kernel times are unchanged.
   [[nodiscard]] Job with_machine(Machine other) const;
   [[nodiscard]] Job with_coefficients(Coefficients other) const;
   [[nodiscard]] Job with_assumptions(const Assumptions& other) const;
 };
 
-/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the data sheet if kernels are
-/// priced by the data sheet. Returns zero if the assumptions leave it out.
+/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the datasheet if kernel times
+/// are based on the datasheet. Returns zero if the assumptions exclude it.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
 }  // namespace ddl

@@ -18,8 +18,8 @@
 namespace ddl {
 namespace {
 
-/// Calls `take` with every kernel of a shard: measured behaviour of split filters and channels where there is any, tiles of
-/// the roofline elsewhere.
+/// Calls `take` with every kernel of a shard: the measured behaviour of split filters and channels if available, else
+/// roofline tiles.
 template <class Take>
 void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelPrices& kernels = job.kernels;
@@ -59,7 +59,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     inputs = &whole_inputs;
     factor *= left(*channels_measured, shard.channel_parts);
   }
-  // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
+  // A table that is split along its vocabulary has the whole output, but a part of the rows, whichever layer owns them.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
@@ -97,8 +97,7 @@ Seconds kernels_time(const Job& job, const ShardContext& context, const LayerSha
 
 namespace {
 
-/// What measured runs make of the price of a shard's kernels: a factor, and by how much that grows with each unit of
-/// Coefficient::repeated.
+/// The effect of fitted coefficients on a shard's kernels: a factor, and its derivative by Coefficient::repeated.
 struct LearnedFactor {
   double factor = 1, repeated = 0;
 };
@@ -120,8 +119,8 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
   return {factor + repeated * more, more};
 }
 
-/// How long the host takes to start what a product of experts in forward is made of: a product for each, and with less than
-/// 16 bits the conversion of its tokens. Nothing where it may run ahead of the device [formulas.md, "Waiting for the host"].
+/// The host's launch time for the parts of an expert product in forward: one product per expert, and with less than 16 bits
+/// the conversion of its tokens. Zero if the host can run ahead of the device [formulas.md, "Waiting for the host"].
 Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const PricedKernel& kernel) {
   const double share = job.coefficients.software.expert_starts.value_or(0);
   if (share <= 0 || kernel.phase != Phase::forward || !kernel.work ||
@@ -133,14 +132,14 @@ Seconds expert_starts(const Job& job, const ShardContext& context, const LayerSh
   return launch_overhead(job) * (share * static_cast<double>(experts) * (is_narrow(precision_of(context)) ? 2 : 1));
 }
 
-/// The same kernels as each_priced_kernel has them, with what measured runs make of their prices, and no shorter than the
-/// host takes to start those that it cannot run ahead of.
+/// The same kernels as each_priced_kernel, with fitted factors applied, and no shorter than the host's launch time of
+/// kernels for which it cannot run ahead.
 template <class Take>
 void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
   each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
     kernel.time *= learned.factor;
-    // What a whole step takes less than its kernels is a kernel of negative time, which stays as it is.
+    // A negative correction (step faster than the sum of kernels) is not scaled.
     if (const Seconds starts = expert_starts(job, context, shard, kernel); starts > Seconds{}) {
       kernel.time = max(kernel.time, starts);
     }
@@ -162,8 +161,8 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
       (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
       if (of_weights) costs.slopes.repeated_weight_gradient += repeated;
     }
-    // What the host takes for a kernel was learned of steps in which neither casts nor the operators of a formula were
-    // counted: it has them in it.
+    // The launch overhead per kernel was fitted to steps in which neither casts nor unfused operators were counted: it
+    // includes theirs.
     const bool is_separate = kernel.work && kernel.work->is_separate;
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
       (forward ? costs.forward_kernels : costs.backward_kernels) += forward ? 1 : backward_starts;
@@ -177,9 +176,9 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   costs.sharded_update = costs.update / context.plan.mesh.product(shard.replicas);
 }
 
-/// The lines of a shard's problems, with the prices of its kernels.
+/// The lines of a shard's problems, with the times of its kernels.
 void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
-  // A layer may have several casts, whose prices come in the order of their problems.
+  // A layer may have several casts, whose times are in the order of their problems.
   std::unordered_map<std::string_view, int> seen;
   for (const ShardProblem& each : shard_problems(context, prices.shard)) {
     const std::string_view pass = kernel_name(each);
@@ -206,11 +205,11 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   costs.kept += memory.all_kept();
   costs.workspaces_estimated = memory.workspace.estimated;
   costs.workspaces_unknown = memory.workspace.unknown;
-  // The batch itself stays in memory while its first reader's backward may need it.
+  // The batch stays in memory while its first reader's backward may need it.
   if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
 }
 
-/// What makes two layers of the same shape class cost differently under one split.
+/// The properties by which two layers of the same shape class differ in cost under one split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
@@ -222,8 +221,8 @@ struct Variant {
   RecomputeModules modules;
   TensorSplitRole role;
   std::int64_t units;
-  double live_items;                  ///< behind the layer
-  Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
+  double live_items;                  ///< after the layer
+  Seconds forward, backward, update;  ///< of the unsplit layer: measured times of layers with one shape may differ
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 
@@ -283,7 +282,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
 
 namespace {
 
-/// Stretches of one class have layers of the same kinds, and as much crosses their beginnings.
+/// Runs of one class have layers of the same kinds, and the same number of items cross their beginnings.
 void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -410,7 +409,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     costs.gradient_messages = matrix ? 1 : 0;
     if (matrix && layer.output_shape.rank == 0) costs.whole_parameters = static_cast<double>(layer.parameters());
     for (const Exchange& exchange : shard.exchanges) {
-      if (exchange.purpose == Purpose::pipeline) continue;  // at cuts alone
+      if (exchange.purpose == Purpose::pipeline) continue;  // only at cuts
       if (exchange.phase == Phase::gradient) {
         add_gradients(context, exchange, costs);
         continue;
@@ -428,7 +427,7 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
     if (group == most_gradient_groups) throw Error("gradients are summed along too many sets of axes");
     gradient_axes_.push_back(exchange.axes);
   }
-  // Some software sums the whole layer's gradients where each rank has made a part of them.
+  // Some software sums the gradients of the whole layer although each rank has computed a part of them.
   const Mesh& mesh = plan_.mesh;
   const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
                      mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
@@ -449,7 +448,7 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
 
 namespace {
 
-/// Returns whether an exchange dispatches tokens to experts, or combines what these have made of them.
+/// Returns whether an exchange dispatches tokens to experts, or combines their outputs.
 bool is_of_experts(const Exchange& exchange) {
   return exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
 }
@@ -458,7 +457,7 @@ bool is_of_experts(const Exchange& exchange) {
 
 bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
   const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
-  // Kernels write the pieces into each other's memory, which only ranks of one level of links can [NVIDIA, Transformer
+  // Kernels write the pieces into each other's memory, which is only possible within one level of links [NVIDIA, Transformer
   // Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
   return job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap && moves &&
          exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer &&
@@ -546,7 +545,7 @@ void LayerCostTable::place(const Placement& placement) {
     if (of_experts) (forward ? slopes.experts_forward : slopes.experts_backward) += startups;
   }
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
-    // What the products gather is gathered for backward in any case, and what they sum up is kept.
+    // Inputs of products are gathered for backward in any case, and their sums are kept.
     if (job_.assumptions.selective == SelectiveRecompute::products) break;
     if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
     LayerCosts& costs = costs_[kind];

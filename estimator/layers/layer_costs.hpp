@@ -29,39 +29,39 @@ namespace ddl {
 /// The largest number of different sets of axes along which gradients are summed in one step.
 inline constexpr std::size_t most_gradient_groups = 3;
 
-/// Returns whether selective recomputation computes a layer again (SelectiveRecompute).
+/// Returns whether selective recomputation recomputes a layer (SelectiveRecompute).
 [[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer);
 
-/// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
+/// The costs of one layer on one rank for one micro-batch: its shard with the times of all problems and exchanges.
 struct LayerCosts {
   Seconds forward{}, backward{};                     ///< kernels
-  double forward_kernels = 0, backward_kernels = 0;  ///< number of kernels, in starts of forward
+  double forward_kernels = 0, backward_kernels = 0;  ///< number of kernels, in units of forward launches
   Seconds input_gradient{};                          ///< of the kernels of backward, those of the input's gradient
   Seconds weight_gradient{};                         ///< of the kernels of backward, those of the gradients of weights
-  Seconds selected_forward{};   ///< of the kernels of forward, those that selective recomputation runs again
+  Seconds selected_forward{};   ///< of the kernels of forward, those that selective recomputation reruns
   Seconds selected_exchange{};  ///< of the layer-wise collectives of forward, the same
   double selected_kernels = 0;  ///< number of those
-  double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
-  Seconds update{};                                      ///< per iteration, unsharded optimizer
-  Seconds sharded_update{};                              ///< per iteration, optimizer sharded among all replicas
+  double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which also need launches
+  Seconds update{};                                      ///< per step, unsharded optimizer
+  Seconds sharded_update{};                              ///< per step, optimizer sharded among all replicas
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
   /// Of the layer-wise collectives, the All-to-alls of experts: dispatch and combine.
   Seconds experts_forward{}, experts_backward{};
   Seconds halo_forward{}, halo_backward{};  ///< neighbour exchanges and the gather where a spatial split ends
   double parameters = 0;                    ///< on this rank
   double trained = 0;                       ///< of those, the ones that have gradients
-  /// Parameters whose gradients are summed along the axes of each of the table's gradient groups.
+  /// Parameters whose gradients are summed along the axes of each gradient group of the table.
   std::array<double, most_gradient_groups> gradient_parameters{};
   std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same of parameters without gradients
-  double gradient_messages = 0;                                  ///< one where the layer has a weight matrix
+  double gradient_messages = 0;                                  ///< one if the layer has a weight matrix
   double whole_parameters = 0;                                   ///< of matrix layers without positions, unsplit
   Bytes kept{};                                                  ///< activations kept for backward
-  Bytes input{}, output{};                                       ///< |x| and |y| as they lie in memory
+  Bytes input{}, output{};                                       ///< |x| and |y| as stored in memory
   /// The number of kernels whose scratch memory is estimated from other kernels, and of those whose scratch memory is not
   /// known.
   double workspaces_estimated = 0, workspaces_unknown = 0;
-  /// The derivatives of the times by the coefficients that measured runs teach, if they were requested: the seconds that
-  /// kernels take longer for each unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
+  /// The derivatives of the times by the coefficients that are fitted to runs, if requested: the additional kernel seconds
+  /// per unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
   struct Slopes {
     Seconds repeated_forward{}, repeated_backward{}, repeated_selected{}, exchange_selected{};
     Seconds repeated_weight_gradient{};
@@ -70,14 +70,14 @@ struct LayerCosts {
   } slopes;
 
   void add(const LayerCosts& other, double times);
-  /// Returns the number of parameters whose gradients are exchanged, along any axes; `gathered`: also of those that ranks
+  /// Returns the number of parameters whose gradients are exchanged, along any axes; `gathered`: including those that ranks
   /// only gather.
   [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
     const double trained_ones = std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
     return gathered ? std::accumulate(frozen_parameters.begin(), frozen_parameters.end(), trained_ones) : trained_ones;
   }
-  /// Returns the time, for forward and for backward of one micro-batch, that the device waits because the host takes `start`
-  /// to launch each kernel and exchange.
+  /// Returns the time, for forward and for backward of one micro-batch, that the device waits if the host takes `start` to
+  /// launch each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
     return max(Seconds{}, start * (forward_kernels + forward_exchanges) - (forward + exchange_forward + halo_forward));
   }
@@ -86,7 +86,7 @@ struct LayerCosts {
   }
 };
 
-/// An exchange of a layer, one micro-batch, with its price.
+/// An exchange of a layer for one micro-batch, with its predicted time.
 struct PricedExchange {
   Exchange exchange;
   Bytes message{};  ///< of the full vector, once
@@ -97,7 +97,7 @@ struct PricedExchange {
   Bottleneck bottleneck{};  ///< the link that limits its flows
 };
 
-/// A problem as it is measured and looked up, with its price.
+/// A problem in the form in which it is measured and looked up, with its predicted time.
 struct PricedProblem {
   std::string line;
   Phase phase = Phase::forward;
@@ -112,7 +112,8 @@ struct LayerPrices {
   std::vector<PricedKernel> kernels;
   std::vector<PricedExchange> exchanges;
   Provenance update_source = Provenance::roofline;
-  std::vector<PricedProblem> problems;  ///< the same by their lines, update included; none where whole layers are priced
+  std::vector<PricedProblem> problems;  ///< the same as lines of problems, update included; empty if unsplit layers are
+                                        ///< estimated
 };
 
 /// Layers [first, last).
@@ -120,46 +121,45 @@ struct LayerRange {
   int first = 0, last = 0;
 };
 
-/// Layers that cost the same under every split that leaves the same layers whole: each kind is priced once.
+/// Layers that cost the same under every split that leaves the same layers unsplit: each kind is estimated once.
 struct LayerKinds {
   ReplicatedLayers replicated;
-  std::vector<int> kind;            ///< of each layer
-  std::vector<int> representative;  ///< a layer of each kind
-  std::vector<double> count;        ///< layers of each kind
-  LayerRuns runs;                   ///< of the kinds of all layers
-  /// Stretches of layers of one block, or of none: the first layer of each, and the layer count.
+  std::vector<int> kind;            ///< the kind of each layer
+  std::vector<int> representative;  ///< one layer of each kind
+  std::vector<double> count;        ///< number of layers of each kind
+  LayerRuns runs;                   ///< runs of the kinds of all layers
+  /// Runs of consecutive layers of one block, or of none: the first layer of each, and the layer count.
   std::vector<int> stretch;
-  std::vector<std::size_t> stretch_class;  ///< stretches of one class ask the same of memory
-  std::vector<LayerRange> outside;         ///< stretches of layers of no block
+  std::vector<std::size_t> stretch_class;  ///< runs of one class have the same memory requests
+  std::vector<LayerRange> outside;         ///< runs of layers outside of blocks
 };
 
 [[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial,
                                      const ReplicatedLayers& replicated,
                                      SelectiveRecompute selective = SelectiveRecompute::attention);
 
-/// Kernels of one rank's part of a layer, forward and backward, before what measured runs make of them.
+/// Kernel time of one rank's part of a layer, forward and backward, before fitted factors are applied.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
 
-/// Costs of all layers under one split, any stretch of layers being a difference of running sums. Depends on the plan's
-/// degrees, micro-batch and placement alone.
+/// Costs of all layers under one split; the sum over any range of layers is a difference of running sums. It depends on the
+/// plan's degrees, micro-batch and placement alone.
 class LayerCostTable {
  public:
-  /// `with_slopes`: LayerCosts::slopes are worked out, too, which a search does not need.
+  /// `with_slopes`: LayerCosts::slopes are computed too, which a search does not need.
   LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false);
 
-  /// Prices the exchanges anew for ranks laid out in another order; nothing else depends on that.
+  /// Recomputes the exchange times for ranks laid out in another order; nothing else depends on the order.
   void place(const Placement& placement);
 
-  /// Returns the costs of layers [first, last).
   [[nodiscard]] LayerCosts between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
-  /// Returns one rank's part of a layer, computed again.
+  /// Computes and returns one rank's part of a layer.
   [[nodiscard]] LayerShard shard(int layer) const;
   /// Returns the memory that a layer requests.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
-  /// Returns the details of at(layer). They are computed again; reports use them, a search does not. `with_problems`: also
-  /// the lines of problems.
+  /// Returns the details of at(layer), which are computed on each call; reports use them, a search does not.
+  /// `with_problems`: also the lines of problems.
   [[nodiscard]] LayerPrices prices(int layer, bool with_problems = true) const;
   /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
@@ -168,7 +168,7 @@ class LayerCostTable {
   /// Returns the number of parameters of the largest of layers [first, last), or the largest number that have gradients.
   [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, &LayerCosts::parameters); }
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, &LayerCosts::trained); }
-  /// Returns the gradients that layers of these costs exchange, divided into messages as the measured software does.
+  /// Returns the gradients that layers with these costs exchange, divided into messages as the measured software does.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
@@ -178,20 +178,20 @@ class LayerCostTable {
   [[nodiscard]] bool has_slopes() const { return with_slopes_; }
 
  private:
-  /// An exchange of one kind of layer.
+  /// An exchange of one kind of layer whose time is needed.
   struct Asked {
     std::size_t kind = 0;
     Exchange exchange;
     Bytes message{};
   };
 
-  /// Adds to the group of its axes what an exchange of gradients carries.
+  /// Adds the parameters of a gradient exchange to the group of its axes.
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
-  /// Returns whether the software cuts an exchange into pieces that run beside pieces of a matrix product.
+  /// Returns whether the software divides an exchange into pieces that overlap with pieces of a matrix product.
   [[nodiscard]] bool is_in_pieces(const Exchange& exchange) const;
-  /// Returns the bytes of an exchange that the software sends.
+  /// Returns the bytes of an exchange that the software actually sends.
   [[nodiscard]] Bytes sent(const Asked& asked) const;
-  /// Returns the time of an exchange that kernels beside it do not hide.
+  /// Returns the exposed time of an exchange, which is not hidden by overlapping kernels.
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   [[nodiscard]] double largest(int first, int last, double LayerCosts::*count) const;
@@ -206,7 +206,7 @@ class LayerCostTable {
   std::vector<LayerCosts> costs_;    ///< by kind
   std::vector<LayerMemory> memory_;  ///< by kind
   LayerCosts total_;
-  mutable RunSums<LayerCosts> sums_;  ///< worked out when a pipeline is cut
+  mutable RunSums<LayerCosts> sums_;  ///< computed when pipeline stages are cut
   mutable RunSums<StageLoad> loads_;
 };
 

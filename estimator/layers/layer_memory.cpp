@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// What libraries take for a shard's kernels beside the temporaries that rules count of its passes: where both are known,
-/// those are part of the library's. None where no kernel of this device was measured.
+/// The scratch memory of library kernels in addition to the temporaries counted by rules: if both are known, the temporaries
+/// are part of the library's. None if no kernel of this device was measured.
 ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
                                 const ShardMemory& own) {
   const ShardPrices* measured = job.kernels.measured();

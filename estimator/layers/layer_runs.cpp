@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Longer periods are not looked for, nor more than so many beginnings of one.
+/// Limits of the search: the longest period, and the number of candidates for its start.
 constexpr int longest_period = 512;
 constexpr int most_tried = 8;
 
@@ -23,7 +23,7 @@ LayerRuns::LayerRuns(const std::vector<int>& kinds) {
     last_of[own] = i;
   }
   const auto add = [&](int first, int period, int repeats) {
-    // Layers that repeat nothing make one run together.
+    // Consecutive layers without repetition form one run.
     if (repeats == 1 && !runs_.empty() && runs_.back().repeats == 1) {
       runs_.back().period += period;
     } else {

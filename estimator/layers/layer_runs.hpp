@@ -13,9 +13,10 @@ class LayerRuns {
   /// `period` layers from `first` on, `repeats` times.
   struct Run {
     int first = 0, period = 1, repeats = 1;
-    std::size_t inner = 0;  ///< where the values of one period begin among those of all periods
+    std::size_t inner = 0;  ///< index of the first value of its period among those of all periods
   };
-  /// The place of a layer: `offset` layers into a repetition of a run. The layer behind the last one has a place too.
+  /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, has a position
+  /// too.
   struct Place {
     std::size_t run = 0;
     int repeat = 0, offset = 0;
@@ -28,7 +29,8 @@ class LayerRuns {
   [[nodiscard]] std::size_t inner_count() const { return inner_count_; }
   [[nodiscard]] Place place(int layer) const;
 
-  /// Calls `take(first, period, repeats)` for layers [first, last) in order: so many layers, as often one behind the other.
+  /// Calls `take(first, period, repeats)` for layers [first, last) in order: `period` layers, repeated `repeats` times in a
+  /// row.
   template <class Take>
   void each(int first, int last, const Take& take) const {
     for (int layer = first; layer < last;) {
@@ -75,9 +77,7 @@ class RunSums {
   }
   [[nodiscard]] bool empty() const { return runs_ == nullptr; }
   void clear() { runs_ = nullptr; }
-  /// Returns the sum over all layers.
   [[nodiscard]] const T& all() const { return all_; }
-  /// Returns the sum over the layers before this one.
   [[nodiscard]] T before(int layer) const {
     const LayerRuns::Place place = runs_->place(layer);
     if (place.run == runs_->runs().size()) return all_;

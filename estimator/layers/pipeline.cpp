@@ -23,7 +23,7 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
     const auto index = static_cast<std::size_t>(i);
     const bool may_cut =
         i > 0 && (!keep_blocks || layers[index].block < 0 || layers[index].block != layers[index - 1].block);
-    // A cut is worth making where a new weighted layer, or a new block, begins and the unit before has weights.
+    // A cut is useful before a new weighted layer, or a new block, if the unit before has weights.
     const bool begins = keep_blocks && layers[index].block >= 0 ? true : static_cast<bool>(weighted[index]);
     if (may_cut && begins && has_weights) {
       starts.push_back(i);
@@ -36,8 +36,7 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   return starts;
 }
 
-/// First layers of stages with equal numbers of blocks, and the layer count; empty where there is a stage that begins at
-/// none of `starts`.
+/// First layers of stages with equal numbers of blocks, and the layer count; empty if a stage begins at none of `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
   const auto& layers = facts.model->layers;
   const int blocks = facts.model->blocks;
@@ -53,14 +52,14 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
   return firsts;
 }
 
-/// More levels of what crosses a cut than these are not told apart.
+/// Maximum number of different levels of crossing items.
 constexpr std::size_t most_levels = 32;
-/// Sums of the same times in another order.
+/// Relative difference of sums of the same times in different order.
 constexpr double rounding = 1e-9;
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-/// The least limit for which `attempt(limit)` is true, given that none below `low` is. An attempt that works says what it
-/// came to, one that does not the next limit that may make a difference.
+/// The smallest limit for which `attempt(limit)` is true, given that it is false below `low`. A successful attempt returns
+/// the limit it reached, a failed one the next limit that may make a difference.
 template <class Attempt>
 double least_limit(double low, const Attempt& attempt) {
   struct {
@@ -110,7 +109,7 @@ StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLa
   known.erase(std::unique(known.begin(), known.end()), known.end());
   const std::size_t step = known.size() / most_levels + 1;
   for (std::size_t i = 0; i < known.size(); ++i) {
-    // Always the last: there all places are allowed.
+    // The last one is always included: it allows all places.
     if ((known.size() - 1 - i) % step != 0) continue;
     std::vector<int> allowed{0};
     for (std::size_t unit = 1; unit + 1 < starts.size(); ++unit) {
@@ -157,7 +156,7 @@ bool StageBalance::deal(const Limits& limits) {
       next_.fullest = std::min(next_.fullest, held);
       return false;
     };
-    // Every stage before this one has a unit at least.
+    // Every earlier stage has at least one unit.
     int begin = stage == 0 ? 0 : end - 1;
     if (!fits(begin)) return false;
     if (stage > 0) {
@@ -172,7 +171,7 @@ bool StageBalance::deal(const Limits& limits) {
   return true;
 }
 
-/// The first place from `least` on at which a stage can begin that fits where it begins at `begin`.
+/// The first place from `least` on at which a stage can begin that fits if it begins at `begin`.
 template <class Fits>
 int StageBalance::farthest(int least, int begin, const Fits& fits) const {
   int bad = least - 1;
@@ -206,7 +205,7 @@ Seconds StageBalance::shortest() {
 }
 
 StageCuts StageBalance::light_first() {
-  // Memory is worked out where there is a limit.
+  // Memory is only computed if there is a limit.
   deal({shortest().value() * (1 + rounding), std::numeric_limits<double>::max()});
   return dealt();
 }

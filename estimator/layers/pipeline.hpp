@@ -14,7 +14,8 @@ namespace ddl {
 /// layers with weights. Every stage has a layer with weights.
 class StagePlaces {
  public:
-  /// A spatial split reduces what crosses a cut: but for cuts between `replicated` layers, tensors are divided into `tiles`.
+  /// A spatial split reduces what crosses a cut: tensors are divided into `tiles`, except at cuts between `replicated`
+  /// layers.
   StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles);
 
   /// Returns lists of layers at which a stage may begin, each from 0 to the layer count. The first list has the places that
@@ -24,8 +25,8 @@ class StagePlaces {
   /// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if the blocks cannot be
   /// divided equally, or do not begin at places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
-  /// Returns a lower bound of the items per sample that cross the largest cut, for any cuts. It is the number of items at
-  /// that place of the first list which most items cross.
+  /// Returns a lower bound of the items per sample that cross the largest cut, for any cuts. It is the largest number of
+  /// items at any place of the first list.
   [[nodiscard]] double least_items() const { return least_items_; }
 
  private:
@@ -37,7 +38,7 @@ class StagePlaces {
 /// The load of a stage for one micro-batch, by which stages are balanced. It is a sum over layers.
 struct StageLoad {
   Seconds forward{}, backward{};                   ///< kernels, layer-wise exchanges and halos
-  double forward_starts = 0, backward_starts = 0;  ///< of kernels and exchanges
+  double forward_starts = 0, backward_starts = 0;  ///< launches of kernels and exchanges
   double parameters = 0;
   Bytes kept{};
   void add(const StageLoad& other, double times);
@@ -59,9 +60,9 @@ inline constexpr double cut_rounding = 2e-9;
 
 /// One way of dividing layers into stages.
 struct StageCuts {
-  std::vector<int> places;  ///< where every stage begins, and the end: indices of the loads they were cut by
+  std::vector<int> places;  ///< the first layer of every stage, and the end: indices of the loads they were cut by
   Seconds longest{};        ///< time of the longest stage
-  Bytes fullest{};          ///< memory of the fullest
+  Bytes fullest{};          ///< memory of the stage with most memory
 };
 
 /// Divides layers into stages at given places. `before` has the load before each place, the end included, and at least as
@@ -70,9 +71,9 @@ class StageBalance {
  public:
   StageBalance(const std::vector<StageLoad>& before, const StageWeights& weights, int stages);
 
-  /// Returns cuts with the shortest possible longest stage. Light stages come first, where most micro-batches are in flight.
+  /// Returns cuts that minimize the longest stage. Light stages come first, where most micro-batches are in flight.
   [[nodiscard]] StageCuts light_first();
-  /// Returns, of all cuts with the shortest possible longest stage, the one whose fullest stage needs least memory.
+  /// Returns, of all cuts that minimize the longest stage, the one with the smallest maximum of stage memory.
   [[nodiscard]] StageCuts least_full();
   /// Returns the time of the longest stage, in seconds, which no cut at these places can shorten.
   [[nodiscard]] Seconds shortest();
@@ -81,7 +82,7 @@ class StageBalance {
   struct Limits {
     double longest = 0, fullest = 0;
   };
-  /// Deals from the right, as much to each stage as the limits allow; whether that can be done.
+  /// Assigns layers from the right, as many to each stage as the limits allow; returns whether that is possible.
   bool deal(const Limits& limits);
   template <class Fits>
   [[nodiscard]] int farthest(int least, int begin, const Fits& fits) const;
@@ -91,8 +92,8 @@ class StageBalance {
   StageWeights weights_;
   int stages_;
   std::vector<int> begins_;
-  Limits reached_;  ///< by the last deal that could be done
-  Limits next_;     ///< of the last that could not: smaller limits than these come to the same
+  Limits reached_;  ///< by the last assignment that was possible
+  Limits next_;     ///< of the last one that was not: limits below these have the same result
   std::optional<double> shortest_;
 };
 

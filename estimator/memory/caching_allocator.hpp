@@ -10,24 +10,24 @@
 
 namespace ddl {
 
-/// PyTorch's caching allocator for CUDA devices with its default settings: how much memory a sequence of requests holds, and
-/// how much of the device's it takes for that. Sizes are rounded to 512 bytes; requests of up to 1 MiB share segments of 2
-/// MiB, others of less than 10 MiB segments of 20 MiB, larger ones have a segment of a multiple of 2 MiB; the smallest free
-/// block that is large enough is taken, and split where more than 512 bytes (of the large: more than 1 MiB) are left; free
-/// neighbours of a segment are joined. [PyTorch, c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize, kSmallBuffer,
-/// kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory management.]
+/// PyTorch's caching allocator for CUDA devices with its default settings: how much memory a sequence of requests allocates,
+/// and how much device memory it reserves for that. Sizes are rounded to 512 bytes; requests of up to 1 MiB share segments
+/// of 2 MiB, others of less than 10 MiB segments of 20 MiB, larger ones have a segment of a multiple of 2 MiB; the smallest
+/// free block that is large enough is taken, and split if more than 512 bytes (for large blocks: more than 1 MiB) are left;
+/// free neighbours in a segment are merged. [PyTorch, c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize,
+/// kSmallBuffer, kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory management.]
 class CachingAllocator {
  public:
   /// Returns the bytes to whose multiples requests are rounded up; 0 if they are not rounded.
   [[nodiscard]] static double granule(bool on_processor) { return on_processor ? 0.0 : 512.0; }
 
-  /// The rounding of requests: as on a CUDA device, or none, as PyTorch does on a processor.
+  /// The rounding of requests: as on a CUDA device, or none, as in PyTorch on a CPU.
   enum class Rounding { cuda, none };
 
-  /// If there is a capacity, segments that are completely free are returned to the device when a new one does not fit.
+  /// With a capacity, completely free segments are returned to the device when a new one does not fit.
   explicit CachingAllocator(Rounding rounding, std::optional<Bytes> capacity = std::nullopt);
 
-  /// Returns the number of a block of at least `bytes` bytes. Numbers of freed blocks are used again.
+  /// Returns the id of a block of at least `bytes` bytes. Ids of freed blocks are reused.
   [[nodiscard]] std::size_t allocate(Bytes bytes);
   void free(std::size_t block);
 
@@ -38,8 +38,8 @@ class CachingAllocator {
   /// What peak_reserved() consisted of when it was reached.
   struct Reserved {
     Bytes allocated{};
-    Bytes pieces{};    ///< free, in segments of which other parts are allocated
-    Bytes segments{};  ///< free as a whole: kept for later requests, and given back where memory runs out
+    Bytes pieces{};    ///< free blocks in segments of which other parts are allocated
+    Bytes segments{};  ///< completely free segments: cached for later requests, and returned if memory runs out
   };
   [[nodiscard]] Reserved at_peak_reserved() const { return at_peak_reserved_; }
   /// Returns whether every request fitted into the capacity. A request that did not fit is counted too.
@@ -67,7 +67,7 @@ class CachingAllocator {
   Rounding rounding_;
   std::optional<Bytes> capacity_;
   std::vector<Block> blocks_;
-  std::vector<std::size_t> unused_;  ///< numbers to give again
+  std::vector<std::size_t> unused_;  ///< ids to reuse
   Free small_, large_;
   double next_address_ = 0;
   Reserved at_peak_reserved_;

@@ -78,7 +78,7 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     // Weights in 8 bits and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
     // te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
-    // In 4 bits, with a scale of 8 bits for 16 of them, and their transposes.
+    // In 4 bits, with one scale of 8 bits per 16 items, and their transposes.
     if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
   bytes.optimizer += optimizer_state_bytes(optimizer);
@@ -102,8 +102,8 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   const auto held = [&](double all, double largest, bool sharded) {
     return sharded ? all / replicas + largest * (1.0 - 1.0 / replicas) : all;
   };
-  // Weights that are gathered for forward are all there when backward begins, unless they are dropped in between. Those in
-  // the memory of the host are there while their layer uses them, and the next one's.
+  // Weights gathered for forward are all present when backward begins, unless they are freed in between. Offloaded weights
+  // are present while their layer, and the next one, uses them.
   const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
   const double weights = plan.offload == Offload::weights ? std::min(counts.all, 2 * counts.largest_layer)
                                                           : held(counts.all, counts.largest_layer, shards_weights);
@@ -123,7 +123,7 @@ bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
 double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   const MixedPrecision mixed = assumptions.mixed_precision;
   if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
-  // Those with masters are fused, as are LAMB (Apex) and Adam with 8 bits (bitsandbytes); momentum is updated in place.
+  // Those with masters are fused, and so are LAMB (Apex) and Adam with 8 bits (bitsandbytes); momentum is updated in place.
   const bool fused =
       (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
@@ -140,9 +140,9 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   constexpr double items_of_bucket = 5e8;
   if (plan.mesh.replicas() == 1) return {};
   const double items = plan.zero_stage == 0 ? parameters : std::min(parameters, items_of_bucket);
-  // Megatron-LM's buffer of gradients is what it exchanges.
+  // Megatron-LM exchanges its gradient buffer directly.
   if (is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients) return {};
-  // Those that are added up in 4 bytes are exchanged so.
+  // Gradients that are accumulated in 4 bytes are exchanged in 4 bytes.
   const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
   return Bytes(items * (sums ? 4 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient));
 }
@@ -178,7 +178,7 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
 Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
 
 CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
-  // 1.6 GB after one communicator, 6 GB when there are three [NVIDIA/nccl, issue 864].
+  // 1.6 GB after one communicator, 6 GB with three [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
   double count = 0, more = 0;
@@ -188,9 +188,9 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
     ++(of_engine ? more : count);
   }
   if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
-  // Those of an engine have nothing idle beside them.
+  // An engine's communicators are all in use.
   buffers.most = max(buffers.most + most_of_one * more, buffers.expected);
-  // Those that exchange nothing have no buffers but the first ones.
+  // Communicators that are never used have only initial buffers.
   const Bytes of_idle = idle_communicator_bytes(idle, device);
   buffers.expected += of_idle;
   buffers.most += of_idle * (of_more / of_two);
@@ -199,11 +199,11 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
 
 namespace {
 
-/// A context with all kernels of PyTorch and its libraries, built for this device and loaded at once: what nvidia-smi showed
-/// of processes that had made one small tensor.
+/// A context with all kernels of PyTorch and its libraries, built for this device and loaded at once: as shown by nvidia-smi
+/// for processes that had allocated one small tensor.
 Bytes whole_context(const Device& device) {
   // V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022. RTX 2080 Ti and 3090:
-  // pytorch/pytorch, issue 49877, less the 158 MiB of its tensor.
+  // pytorch/pytorch, issue 49877, minus the 158 MiB of its tensor.
   struct Measured {
     double capability;
     Bytes bytes;
@@ -234,8 +234,8 @@ LibraryWorkspace library_workspace(const Device& device) {
 }
 
 Bytes most_unusable(Bytes allocated) {
-  // Of 130 steps of 32 models that fill an RTX 3090, the model of the allocator finds room in 5.1 % above the peak, half of
-  // them in 0.8 % (measured_memory_test; docs/memory.md, "How good it is").
+  // For 130 steps of 32 models that fill an RTX 3090, the model of the allocator needs at most 5.1 % above the peak, and in
+  // half of them 0.8 % (measured_memory_test; docs/memory.md, "How good it is").
   constexpr double share = 0.052;
   return allocated * share;
 }
@@ -360,8 +360,8 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   const LayerCosts costs = table.between(first, last);
   MemoryBreakdown memory;
   if (job.assumptions.memory_reuse) {
-    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and theirs. A pipeline there keeps
-    // the whole batch.
+    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and theirs. There, a pipeline
+    // keeps the whole batch.
     const double gamma = *job.assumptions.memory_reuse;
     const double delta = item_bytes(plan.precision);
     memory.weights = Bytes(gamma * delta * costs.parameters);
@@ -374,7 +374,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   double earlier = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
                                            static_cast<double>(plan.micro_batches), plan.virtual_stages) -
                    1;
-  // What waits in the memory of the host is back for the block that backward is at, and for the one before it.
+  // Offloaded activations are on the device for the block that backward is at, and for the one before it.
   if (plan.offload_activations) {
     memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1);
     earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, first, last)));
@@ -389,8 +389,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
-  // The allocator's sizes.
-  // Of sizes near the limits, the rounding of sums may exceed what granules add.
+  // The allocator's sizes. For sizes near the limits, rounding of sums may exceed what granules add.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();

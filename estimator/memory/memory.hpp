@@ -12,7 +12,6 @@
 
 namespace ddl {
 
-/// The purpose of memory.
 enum class MemoryItem { weights, gradients, optimizer, activations, input, workspace, communication, context };
 inline constexpr std::size_t memory_item_count = enum_count<MemoryItem>();
 inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
@@ -20,7 +19,6 @@ inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
     MemoryItem::input,   MemoryItem::workspace, MemoryItem::communication, MemoryItem::context};
 [[nodiscard]] std::string_view to_string(MemoryItem item);
 
-/// A part of a training step.
 enum class StepPhase { setup, forward, backward, exchange, update };
 [[nodiscard]] std::string_view to_string(StepPhase phase);
 
@@ -28,15 +26,15 @@ enum class StepPhase { setup, forward, backward, exchange, update };
 struct MemoryState {
   std::array<Bytes, memory_item_count> items{};  ///< as requested
   Bytes allocated{};                             ///< with each request rounded up to what the allocator hands out
-  Bytes passing{};                               ///< of the items, scratch memory of the kernel that runs, or of the update
+  Bytes passing{};                               ///< of the items, temporary scratch memory of the running kernel, or of the
+                                                 ///< update
 
   [[nodiscard]] Bytes operator[](MemoryItem item) const { return items[static_cast<std::size_t>(item)]; }
   [[nodiscard]] Bytes requested() const;
-  /// Adds `times` of what is in `after` and not in `before`.
+  /// Adds `times` the difference between `after` and `before`.
   void add(const MemoryState& before, const MemoryState& after, double times);
 };
 
-/// The origin of a number of bytes.
 enum class MemoryOrigin { measured, modelled, assumed };
 [[nodiscard]] std::string_view to_string(MemoryOrigin origin);
 struct MemoryBreakdown;
@@ -44,14 +42,14 @@ struct MemoryBreakdown;
 /// reported for other machines, or a bound.
 [[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
-/// Returns the bytes that the allocator may hold in blocks that no request fits into, in addition to `allocated` bytes.
-/// Upper bounds use it.
+/// Returns an upper bound of the bytes that the allocator may hold in blocks that no request fits into, in addition to
+/// `allocated` bytes. Upper bounds of memory use it.
 [[nodiscard]] Bytes most_unusable(Bytes allocated);
 
 /// The memory of one rank by item, in bytes, at the moment at which the sum is largest.
 struct MemoryBreakdown {
   Bytes weights{}, gradients{}, optimizer{};
-  Bytes activations{};    ///< kept for backward, with the gradients of them that exist at the same time
+  Bytes activations{};    ///< kept for backward, with those of their gradients that exist at the same time
   Bytes input{};          ///< samples
   Bytes workspace{};      ///< of kernels: scratch memory of libraries, and temporaries of the optimizer
   Bytes communication{};  ///< buckets of gradients, buffers of the communication library
@@ -63,7 +61,7 @@ struct MemoryBreakdown {
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
   /// The part of `communication` that the allocator of the framework does not hand out.
   Bytes outside_buffers{};
-  /// Of activations, those that wait in the memory of the host: no part of the total.
+  /// Of activations, those offloaded to host memory: not part of the total.
   Bytes on_host{};
   /// The upper bound minus the total.
   Bytes uncertainty{};
@@ -73,17 +71,16 @@ struct MemoryBreakdown {
   }
   /// Returns the part of the total that the allocator of the framework hands out.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
-  /// The most memory that the allocator reserves on the device, if Estimator::add_reserved has computed it, else
-  /// allocated(). The total does not include what is reserved beyond the peak: the allocator returns it to the device if
+  /// The maximum memory that the allocator reserves on the device, if Estimator::add_reserved has computed it, else
+  /// allocated(). The total does not include reserved memory above the peak: the allocator returns it to the device if
   /// memory is short.
   Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
-  /// Returns what the process holds on the device while it has as much as it likes, which is what nvidia-smi shows, if
-  /// Estimator::add_reserved has computed it.
+  /// Returns the device memory of the process when memory is not short, as nvidia-smi shows it, if Estimator::add_reserved
+  /// has computed it.
   [[nodiscard]] Bytes held() const { return peak_reserved + context + outside_buffers; }
   [[nodiscard]] Bytes& of(MemoryItem item);
   [[nodiscard]] Bytes of(MemoryItem item) const;
-  /// Returns the item with most bytes.
   [[nodiscard]] MemoryItem largest() const;
 };
 
@@ -105,83 +102,84 @@ struct ParameterCounts {
   double largest_layer = 0, largest_trained = 0;  ///< those of the largest layer
 };
 
-/// Memory of the weights, gradients and optimizer state of so many parameters on a rank; ZeRO stages 1, 2 and 3 divide the
-/// optimizer's, the gradients and the weights among the ranks that hold the same parameters [Rajbhandari et al., SC'20]. Of
-/// one layer at a time, of no more than `largest_layer` parameters, the sharded weights and gradients are there whole.
+/// Memory of the weights, gradients and optimizer state of this many parameters on a rank; ZeRO stages 1, 2 and 3 shard the
+/// optimizer state, the gradients and the weights among the ranks with replicas of the parameters [Rajbhandari et al.,
+/// SC'20]. The sharded weights and gradients of one layer at a time, of no more than `largest_layer` parameters, are present
+/// in full.
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
-/// The same where all parameters are trained.
+/// The same if all parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
-/// Returns whether all gradients exist from the start of a step to its end. They do if backward adds to them more than once,
-/// if they lie in one buffer, or if the framework keeps them. Otherwise backward allocates one after the other.
+/// Returns whether all gradients exist from the start of a step to its end: if backward accumulates into them more than
+/// once, if they lie in one buffer, or if the framework keeps them. Otherwise backward allocates them one after the other.
 [[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
 /// Returns the bytes of temporaries per parameter that the update holds for all parameters at once. PyTorch's optimizers run
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
 /// as the parameters]. There are none if the user asked for a fused step, or for a step tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
-/// Returns how many of `trained` gradients a rank joins in one tensor before the update (Assumptions::flat_gradients).
+/// Returns how many of `trained` gradients a rank copies into one tensor before the update (Assumptions::flat_gradients).
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
 
 /// Returns the bytes of the buckets in which gradients are exchanged: a copy of all gradients [PyTorch docs,
 /// DistributedDataParallel, gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
 /// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
-/// Who the ranks of a communicator are: those along an axis, those of data that have the same place in each shard group, or
-/// those of an engine's own groups (Assumptions::engine_groups).
+/// The ranks of a communicator: those along an axis, those of data at the same position in each shard group, or those of a
+/// framework engine's own groups (Assumptions::engine_groups).
 enum class Among { axis, copies_of_shards, all_ranks, replica, neighbours, end_stages };
-/// A group of ranks that has a communicator of its own.
+/// A group of ranks with its own communicator.
 struct Communicator {
   Axis axis = Axis::data;
   double ranks = 1;
   Among among = Among::axis;
   Bytes bytes{};  ///< of its buffers on each rank
 };
-/// Whether the framework's engine has groups of its own, and of stages that have copies of the same weights, too.
+/// Whether the framework's engine has its own groups, and also groups of stages that hold copies of the same weights.
 enum class EngineGroups { none, untied, tied };
 [[nodiscard]] EngineGroups engine_groups_of(const Job& job);
-/// Returns the communicators of a plan on its first stage: one for each axis along which it divides anything, and those of
-/// the engine. None on processors.
+/// Returns the communicators of a plan on its first stage: one for each axis with a degree above one, and those of the
+/// engine. None on CPUs.
 [[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device,
                                                          EngineGroups engine = EngineGroups::none);
-/// Returns the buffers of communicators that exchange nothing (Assumptions::idle_communicators): each takes those of the
+/// Returns the buffers of communicators that are never used (Assumptions::idle_communicators): each takes as much as the
 /// smallest communicator.
 [[nodiscard]] Bytes idle_communicator_bytes(int idle, const Device& device);
-/// Buffers of the communication library, a communicator for each axis along which the plan divides anything: 544 MiB between
-/// two ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
+/// Buffers of the communication library, with one communicator for each axis with a degree above one: 544 MiB between two
+/// ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
 struct CommunicationBuffers {
   Bytes expected{}, most{};
 };
 [[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device,
                                                          EngineGroups engine = EngineGroups::none, int idle = 0);
-/// The memory that the driver and the handles of the libraries hold: 300 MB and more if kernels are loaded when they are
-/// needed (CUDA 11.7 and later) [pytorch/pytorch, issue 107667]; if all are loaded at once, as measured on devices of this
-/// compute capability, and 1008 MiB where none was measured [pytorch/pytorch, issue 28394].
+/// The memory of the driver and the library handles: 300 MB and more if kernels are loaded when they are needed (CUDA 11.7
+/// and later) [pytorch/pytorch, issue 107667]; if all are loaded at once, as measured on devices of this compute capability,
+/// and 1008 MiB if none was measured [pytorch/pytorch, issue 28394].
 struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8; of compute capability 9, 10 and 12 32 MiB [PyTorch, aten/src/
-/// ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. Where a sheet does not say the capability the former is
-/// expected.
+/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8; of compute capability 9, 10 and 12 32 MiB [PyTorch,
+/// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. The former is expected if a datasheet does not state
+/// the capability.
 struct LibraryWorkspace {
   Bytes expected{}, most{};
 };
 [[nodiscard]] LibraryWorkspace library_workspace(const Device& device);
 
-/// Returns whether a stage of layers [first, last) has a copy of these weights of another stage. It has one copy, however
-/// many of its layers read them.
+/// Returns whether a stage of layers [first, last) has a copy of these weights of another stage. It has one copy, regardless
+/// of how many of its layers read them.
 [[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
 /// Returns the number of parameters on a rank of a stage of layers [first, last), copies included; `trained`: of those that
 /// have gradients.
 [[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last,
                                       bool trained = false);
 
-/// Returns what parameter_memory takes of a stage of layers [first, last). `parts`: the parameters of the rank, as a
+/// Returns the inputs of parameter_memory for a stage of layers [first, last). `parts`: the parameters of the rank, as a
 /// multiple of the stage's.
 [[nodiscard]] ParameterCounts parameter_counts(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
                                                int last, double parts = 1);
 
-/// The choices of a plan that memory depends on, beside how layers are divided and in which order micro-batches pass.
+/// The choices of a plan that memory depends on, except the division into stages and the schedule.
 struct MemoryChoices {
   explicit MemoryChoices(const Plan& plan);
   Recompute recompute;
@@ -195,44 +193,46 @@ struct MemoryChoices {
   friend auto operator<=>(const MemoryChoices&, const MemoryChoices&) = default;
 };
 
-/// Returns whether a rank keeps only its shard of a gradient that backward has made.
+/// Returns whether a rank keeps only its shard of a gradient after backward has computed it.
 [[nodiscard]] bool shards_gradients(const Plan& plan);
 
-/// Of these choices, those that forward and backward depend on, and nothing else that stays in memory.
+/// Of these choices, those that the memory of forward and backward depends on; the others affect only resident memory.
 struct PassChoices {
   PassChoices(const Plan& plan, const Assumptions& assumptions);
   Recompute recompute;
   std::int64_t recompute_blocks;
   RecomputeModules recompute_modules;
-  double gradient_copies;  ///< of shards of the gradients that backward makes; 0: it makes no shards
+  double gradient_copies;  ///< shards of the gradients that backward computes; 0: it makes no shards
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
 
-/// What forward and backward of a micro-batch need on a rank of a stage beside what stays in memory, and what they leave.
+/// The memory that forward and backward of a micro-batch need on a rank of a stage in addition to resident memory, and the
+/// memory that they leave allocated.
 struct PassPeaks {
   MemoryState largest;
-  Bytes most{};  ///< with all that kernels may need
+  Bytes most{};  ///< with the upper bound of kernel scratch memory
   MemoryState left;
   MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
 };
 [[nodiscard]] PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);
 
-/// What stays in the memory of a rank of a stage: parameters, state of the optimizer, buckets, workspaces of libraries. It
-/// does not depend on recomputation.
+/// The resident memory of a rank of a stage: parameters, optimizer state, buckets, workspaces of libraries. It does not
+/// depend on recomputation.
 struct ResidentPeaks {
   MemoryState stays;
-  MemoryState in_update;  ///< the largest in the update, but for what backward has left; nothing where it asks for none
+  MemoryState in_update;  ///< the maximum during the update, except for what backward has left; unset if the update requests
+                          ///< nothing
 };
 /// `parts`: the parameters of the rank, as a multiple of the stage's.
 [[nodiscard]] ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
                                            int last, double parts = 1);
 
-/// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
+/// The memory of a rank of a stage, independent of the number of micro-batches in flight. Not used by the closed forms.
 struct StagePeaks {
   StagePeaks() = default;
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
-  MemoryState in_backward;   ///< the largest state in forward and backward of a micro-batch
-  Bytes most_in_backward{};  ///< with all that kernels may need
+  MemoryState in_backward;   ///< the maximum during forward and backward of a micro-batch
+  Bytes most_in_backward{};  ///< with the upper bound of kernel scratch memory
   MemoryState in_update;
   MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
 };
@@ -245,8 +245,8 @@ struct StagePeaks {
                                               int last);
 
 /// Returns the memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job, at the
-/// moment at which the requests of a step are largest (StageRequests). Activations include the rounding of sizes. `peaks`
-/// are the peaks of the stage if they are known.
+/// moment at which the requests of a step are largest (StageRequests). Activations include the rounding of sizes. `peaks`:
+/// the peaks of the stage, if known.
 [[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
                                            int first, int last, const StagePeaks* peaks = nullptr);
 

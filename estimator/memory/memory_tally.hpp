@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Adds up the requests of a step, and keeps the state with the most memory.
+/// Adds up the memory requests of a step, and records the state with most memory.
 class MemoryTally {
  public:
   /// A request that can be freed.
@@ -39,7 +39,7 @@ class MemoryTally {
     block = {};
   }
   void at(StepPhase phase, int /*layer*/) { phase_ = phase; }
-  /// From now on the kernel that runs may need so much more than it has asked for.
+  /// The running kernel may need this much more than it has requested.
   void may_need(Bytes more) {
     more_ = more;
     note();
@@ -54,16 +54,15 @@ class MemoryTally {
   /// The state with the most memory, in the update or before it.
   struct Peak {
     MemoryState state;
-    Bytes most{};  ///< with all that kernels may need
+    Bytes most{};  ///< with the upper bound of kernel scratch memory
   };
   [[nodiscard]] const Peak& peak(bool in_update) const { return peaks_[in_update ? 1 : 0]; }
-  /// Returns the larger of the two states.
   [[nodiscard]] const MemoryState& peak() const { return peaks_[is_in_update() ? 1 : 0].state; }
   [[nodiscard]] bool is_in_update() const { return peaks_[1].state.allocated > peaks_[0].state.allocated; }
 
  private:
   [[nodiscard]] Bytes rounded(Bytes bytes) const {
-    // Shares of a whole are as large as they should be but for rounding of their own.
+    // Tolerance: shares of a whole are exact except for rounding.
     constexpr double exact = 1 - 1e-12;
     return granule_ > 0 ? Bytes(std::ceil(bytes.value() / granule_ * exact) * granule_) : bytes;
   }

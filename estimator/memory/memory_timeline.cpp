@@ -13,11 +13,11 @@
 namespace ddl {
 namespace {
 
-/// Hands requests to the model of the allocator, and keeps what there is of them. Counts requests, so that a second record
-/// can stop at the peak of the first and look at what is there.
+/// Passes requests to the model of the allocator, and records the live ones. Counts requests, so that a second pass can stop
+/// at the peak of the first and list what is live there.
 class MemoryRecord {
  public:
-  /// A request by its number.
+  /// A request by its id.
   struct Block {
     std::size_t number = nothing;
   };
@@ -32,7 +32,8 @@ class MemoryRecord {
 
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
-    // What several micro-batches keep are blocks of their own, which a larger request does not fit into once they are free.
+    // Tensors kept by several micro-batches are separate blocks; a larger request does not fit into them after they are
+    // freed.
     const double blocks = std::clamp(std::floor(times), 1.0, most_blocks);
     Block last;
     for (double i = 0; i < blocks; ++i) last = allocate_one(bytes, item, layer, times / blocks);
@@ -70,7 +71,7 @@ class MemoryRecord {
   [[nodiscard]] const MemoryTally& tally() const { return tally_; }
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
   [[nodiscard]] std::vector<TimelinePoint>& points() { return points_; }
-  /// What there is, like with like, largest first.
+  /// Live memory, grouped by purpose and layer, largest first.
   [[nodiscard]] std::vector<LiveMemory> live() const {
     std::map<std::pair<MemoryItem, int>, Bytes> sums;
     for (const Held& held : held_) {
@@ -104,7 +105,7 @@ class MemoryRecord {
 
   struct Held {
     std::size_t block = 0;
-    MemoryTally::Block tallied;  ///< of no bytes once it was given back
+    MemoryTally::Block tallied;  ///< of zero bytes after it was freed
     int layer = -1;
   };
 

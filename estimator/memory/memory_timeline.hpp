@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// Memory that was in use: its purpose, its layer (−1: none) and its bytes.
+/// Memory in use: its purpose, its layer (−1: none) and its bytes.
 struct LiveMemory {
   MemoryItem item = MemoryItem::activations;
   int layer = -1;
@@ -22,19 +22,19 @@ struct LiveMemory {
 struct TimelinePoint {
   StepPhase phase = StepPhase::setup;
   int layer = -1;
-  Bytes allocated{}, reserved{};  ///< the most during the pass
+  Bytes allocated{}, reserved{};  ///< maximum during the pass
 };
 
 /// A training step as a sequence of requests to the allocator of the framework.
 struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< of the last step, in order
-  MemoryState peak;                   ///< as MemoryTally has it
+  MemoryState peak;                   ///< as in MemoryTally
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
   Bytes peak_reserved{};
-  CachingAllocator::Reserved at_peak_reserved;  ///< what that consists of
+  CachingAllocator::Reserved at_peak_reserved;  ///< its composition
   std::vector<LiveMemory> live_at_peak;         ///< largest first
-  bool fits = true;  ///< within the capacity given, with cached segments given back where that makes room
+  bool fits = true;  ///< within the given capacity, after returning cached segments if that makes room
 
   /// Returns the bytes that rounding of sizes added at the peak.
   [[nodiscard]] Bytes rounding() const { return peak.allocated - peak.requested(); }
@@ -44,14 +44,13 @@ struct TimelineOptions {
   /// The number of steps. The default is 2, because the optimizer allocates its state in the update of the first step, and
   /// cached memory is split differently afterwards.
   int steps = 2;
-  bool details = true;  ///< points, and what is there at the peak
+  bool details = true;  ///< record points and the live memory at the peak
   /// The memory of the device that is available to the allocator.
   std::optional<Bytes> capacity;
 };
 
-/// Two steps of a rank of stage `stage`, whose layers are [first, last), as StageRequests has them, and what a model of the
-/// framework's allocator makes of them. Not for the closed forms (Assumptions::memory_reuse). `parts` as
-/// stage_peaks() has it.
+/// Two steps of a rank of stage `stage`, whose layers are [first, last), as requests of StageRequests to a model of the
+/// framework's allocator. Not for the closed forms (Assumptions::memory_reuse). `parts`: as in stage_peaks().
 [[nodiscard]] MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
                                              int first, int last, const TimelineOptions& options = {}, double parts = 1);
 

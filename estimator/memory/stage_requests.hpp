@@ -15,18 +15,18 @@
 
 namespace ddl {
 
-/// The step of a rank of a stage, whose layers are [first, last), as the requests that it makes of the framework's
-/// allocator: what earlier micro-batches keep, forward and backward of one, and the update. Gradients appear in backward,
-/// layer by layer, and go with the update, where one backward makes all of them; else they are there from the start, and
-/// backward adds to them.
+/// The memory requests of one step of a rank of a stage, whose layers are [first, last), to the framework's allocator: what
+/// earlier micro-batches keep, forward and backward of one, and the update. Gradients are allocated in backward, layer by
+/// layer, and freed in the update, if one backward computes all of them; else they exist from the start, and backward
+/// accumulates into them.
 ///
-/// `Sink` takes the requests: MemoryTally adds them up, MemoryRecord hands them to a model of the allocator. For a sink that
-/// folds, of five and more like repetitions of layers the first two and the last two are gone through, and what the second
-/// and the last but one change is counted as often as there are more of them.
+/// `Sink` receives the requests: MemoryTally adds them up, MemoryRecord passes them to a model of the allocator. For a sink
+/// that folds, five or more equal repetitions of layers are represented by the first two and the last two, and the changes
+/// of the second and the last but one are multiplied by the number of repetitions they stand for.
 template <class Sink>
 class StageRequests {
  public:
-  /// `parts`: the parameters of the rank, as a multiple of the stage's, which stand for all of them.
+  /// `parts`: the parameters of the rank, as a multiple of the stage's; used for all of its layers.
   StageRequests(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, Sink& sink,
                 double parts = 1)
       : job_(job),
@@ -40,7 +40,7 @@ class StageRequests {
         casting_(casts(plan, job.assumptions)),
         whole_gradients_(has_whole_gradients(plan, job.assumptions)) {
     const MixedPrecision mixed = job.assumptions.mixed_precision;
-    // Backward makes those in half precision, which others are added to.
+    // Backward computes these gradients in half precision; they are then added to the sums.
     const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient;
     parameters_ = stage_parameters(job, table, first, last);
@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table.cut_bytes(first_);
     }
     find_runs();
-    // What backward of the stage keeps anyway is there once.
+    // What backward of the stage keeps in any case is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
@@ -71,8 +71,8 @@ class StageRequests {
     gradients_.assign(slots, -1);
   }
 
-  /// Allocates what stays in memory after a step: parameters, buckets of gradients, workspaces of libraries; with `state`,
-  /// the state of the optimizer, which is otherwise allocated in the first update.
+  /// Allocates the memory that stays after a step: parameters, buckets of gradients, workspaces of libraries; with `state`
+  /// also the optimizer state, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
     const auto each = [&](Bytes all, MemoryItem item, bool is_sharded, bool is_trained) {
@@ -93,7 +93,7 @@ class StageRequests {
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
     Bytes left = bucket_bytes(trained_ * parts_, plan_, job_.assumptions.mixed_precision);
-    // Of very many, as few as can be told apart.
+    // For very many, as few as can be distinguished.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
     while (left.value() > 0) {
@@ -104,7 +104,7 @@ class StageRequests {
     (void)sink_.allocate(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
   }
 
-  /// `in_flight`: micro-batches whose activations are there at once.
+  /// `in_flight`: micro-batches whose activations exist at once.
   void step(double in_flight) {
     pass(in_flight);
     update();
@@ -127,7 +127,7 @@ class StageRequests {
     sink_.release(before, earlier);
   }
 
-  /// The update, after which no gradient is left that backward has made.
+  /// The update; afterwards no gradient from backward is left.
   void update() {
     sink_.at(StepPhase::update, -1);
     const double more = update_scratch_bytes(plan_, job_.assumptions);
@@ -156,8 +156,8 @@ class StageRequests {
     parameter_gradients_.clear();
   }
 
-  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may make blocks of their own
-  /// of each item.
+  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may allocate a separate
+  /// block for each item.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
@@ -177,14 +177,15 @@ class StageRequests {
   using Block = typename Sink::Block;
   using Mark = typename Sink::Mark;
 
-  /// A stretch of layers, which is computed again as a whole, or not at all.
+  /// Consecutive layers that are recomputed as a whole, or not at all.
   struct Segment {
     int first = 0, last = 0;
     bool again = false;
-    bool drops = false;  ///< its output goes with its forward, and is back before what reads it in backward
+    bool drops = false;  ///< its output is discarded after its forward, and recomputed before the layer that reads it in
+                         ///< backward
   };
-  /// Like stretches of layers, one behind the other, each cut into segments at the same places. Slots hold what is kept for
-  /// their layers.
+  /// Equal sequences of layers in a row, each divided into segments at the same places. Slots store what is kept for their
+  /// layers.
   struct Run {
     int first = 0, length = 0, repeats = 1;
     std::vector<Segment> segments;  ///< of the first repetition
@@ -198,13 +199,13 @@ class StageRequests {
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  /// The module with which selective recomputation computes a layer again.
+  /// The module with which selective recomputation recomputes a layer.
   [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
   }
-  /// Whether a layer is computed again together with those before it, from `begin` on, which are of the same module: what is
-  /// attention, or drops its output, is by itself where it reads nothing of them.
+  /// Whether a layer is recomputed together with those before it, from `begin` on, which belong to the same module.
+  /// Attention, and a module that drops its output, is separate if it reads nothing of them.
   [[nodiscard]] bool joins(int layer, RecomputeModule module, int begin) const {
     if (module == RecomputeModule::core_attn) return false;
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -212,7 +213,7 @@ class StageRequests {
            std::any_of(inputs.begin(), inputs.end(), [&](int input) { return input >= begin && input < layer; });
   }
 
-  /// `again`: all layers are computed again as a whole. With selective recomputation, each module is by itself.
+  /// `again`: all layers are recomputed as a whole. With selective recomputation, each module is separate.
   void add_run(int first, int length, int repeats, bool again) {
     Run run{first, length, repeats, {}, slots_};
     int begin = first;
@@ -236,7 +237,7 @@ class StageRequests {
       kinds.runs.each(first, last, [this](int from, int period, int repeats) { add_run(from, period, repeats, false); });
     };
     if (recompute_ != Recompute::full) return add_kept(first_, last_);
-    // Blocks of the model are computed again; what is in none is not.
+    // Only blocks of the model are recomputed; layers outside of blocks are not.
     const std::vector<int>& starts = kinds.stretch;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
     std::int64_t left = most_recomputed_blocks(plan_);
@@ -319,24 +320,24 @@ class StageRequests {
 
   [[nodiscard]] bool keeps(const TensorReader& reader) const { return casting_ ? reader.keeps_cast : reader.keeps; }
 
-  /// Whether the memory of an output goes with forward, because its module is computed again for what reads it.
+  /// Whether the memory of an output is freed after forward, because its module is recomputed for the layers that read it.
   [[nodiscard]] bool is_dropped(int owner) const {
     return recompute_ == Recompute::selective && owner >= first_ && segment_of(owner).drops;
   }
-  /// The layer with whose backward the memory of an output may go; −1: with a layer's forward.
+  /// The layer after whose backward the memory of an output may be freed; −1: after a layer's forward.
   [[nodiscard]] int keeper_of(int owner) const { return is_dropped(owner) ? -1 : last_need_of(owner); }
-  /// The layer whose backward is the last one that needs an output, or computes again what does; −1: none.
+  /// The last layer in backward order whose backward needs an output, or recomputes a layer that does; −1: none.
   [[nodiscard]] int last_need_of(int owner) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
       const Segment segment = recompute_ != Recompute::none ? segment_of(reader.layer) : Segment{};
-      // A block's input is there until it has been computed again and passed backward.
+      // A block's input is kept until the block has been recomputed and has run backward.
       if (segment.again && owner < segment.first) return segment.first;
       if ((!segment.again || segment.drops) && keeps(reader)) return reader.layer;
     }
     return -1;
   }
-  /// Returns the same for a reader inside a segment that is computed again.
+  /// Returns the same for a reader inside a recomputed segment.
   [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
     if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -345,7 +346,7 @@ class StageRequests {
     }
     return -1;
   }
-  /// The last of the layers before `end` that reads an output; its own counts as one.
+  /// The last of the layers before `end` that reads an output; the layer itself counts as a reader.
   [[nodiscard]] int last_reader_of(int owner, int end) const {
     int last = owner;
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -370,7 +371,8 @@ class StageRequests {
     }
   }
 
-  /// By how much fewer ranks hold a layer's parameters than those of others: experts are divided among some of them.
+  /// The factor by which a layer's parameters have fewer replicas than those of other layers: experts are sharded among some
+  /// of the ranks.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
   /// Calls `take` with the parameters of each tensor of a layer; with `trained`, with those that have gradients.
@@ -382,20 +384,20 @@ class StageRequests {
       take(memory.weights * share);
       take(memory.biases * share);
     }
-    // What another stage owns and this one reads.
+    // Weights that another stage owns and this one reads.
     for (const Copied& copied : copied_) {
       if (copied.reader == layer && (!trained || copied.trained_share > 0))
         take(copied.parameters * (trained ? copied.trained_share : 1.0));
     }
   }
 
-  /// Memory of its own for a layer's output.
+  /// Bytes of a layer's output in memory of its own.
   [[nodiscard]] Bytes output_of(int layer) const {
     const bool own = facts_.storage[index(layer)] == layer && !facts_.of_sample[index(layer)];
     return own ? table_.memory(layer).output : Bytes{};
   }
 
-  /// `again`: in backward, of a segment that kept nothing.
+  /// `again`: recomputation in backward, of a segment that kept nothing.
   void forward(const Segment& segment, bool again) {
     std::vector<Block>& outputs = again ? computed_again_ : outputs_;
     for (int i = segment.first; i < segment.last; ++i) {
@@ -418,7 +420,7 @@ class StageRequests {
     }
   }
 
-  /// A library's kernel has its scratch memory while it runs, and may need more than is expected.
+  /// A library kernel has its scratch memory while it runs, and may need more than expected.
   template <class Run>
   void run_kernel(const ShardWorkspace::Range& workspace, int layer, const Run& run) {
     Block block = sink_.allocate(workspace.expected, MemoryItem::workspace, layer);
@@ -428,7 +430,7 @@ class StageRequests {
     sink_.free(block);
   }
 
-  /// Memory of a gradient and how many gradients lie in it.
+  /// The memory of a gradient, and the number of gradients that share it.
   struct Gradient {
     Block block{};
     int users = 0;
@@ -443,7 +445,7 @@ class StageRequests {
     gradient = -1;
   }
 
-  /// Computes again what forward dropped and a layer reads, with what that reads in turn.
+  /// Recomputes what forward dropped and a layer reads, including what that reads in turn.
   void bring_back_inputs(int layer) {
     if (recompute_ != Recompute::selective) return;
     each_owner(layer, first_, [&](int owner) {
@@ -487,7 +489,7 @@ class StageRequests {
     const Layer& at = layers[index(i)];
     sink_.at(StepPhase::backward, i);
     int& own_gradient = gradients_[slot(i)];
-    // What follows the stage sends its gradient.
+    // The next stage sends its gradient.
     if (own_gradient < 0 && i + 1 == last_ && last_ < static_cast<int>(layers.size())) {
       own_gradient = new_gradient(output_of(i), i);
     }
@@ -502,7 +504,7 @@ class StageRequests {
       } else {
         made = new_gradient(layer.inputs[input], i);
       }
-      // Of a producer in another stage it is sent on.
+      // The gradient of a producer in another stage is sent on.
       int before = -1;
       int& there = producer >= first_ ? gradients_[slot(producer)] : before;
       if (there < 0) {
@@ -510,7 +512,7 @@ class StageRequests {
         if (producer < first_) sent_.push_back(made);
         continue;
       }
-      // The engine adds in place to what nobody else reads [PyTorch, torch/csrc/autograd/input_buffer.cpp].
+      // The engine adds in place to a gradient without other readers [PyTorch, torch/csrc/autograd/input_buffer.cpp].
       if (pool_[index(there)].users > 1) {
         const int sum = new_gradient(layer.inputs[input], i);
         leave(there);
@@ -541,7 +543,7 @@ class StageRequests {
     each_parameter(layer, true, [&](double items) {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
-        sink_.free(block);  // added to what is there
+        sink_.free(block);  // added to the existing gradient
       } else if (shards_gradients(plan_)) {
         const Block shard =
             sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
@@ -576,8 +578,8 @@ class StageRequests {
   // By slot.
   std::vector<Block> outputs_, computed_again_;
   std::vector<std::array<Block, 5>> own_;
-  std::vector<bool> is_back_;   ///< of the first layer of a segment: it has been computed again
-  std::vector<int> gradients_;  ///< of each output, by its number in the pool; −1: none
+  std::vector<bool> is_back_;   ///< for the first layer of a segment: it has been recomputed
+  std::vector<int> gradients_;  ///< for each output, the id of its gradient in the pool; −1: none
   std::vector<Block> parameter_gradients_;
   std::vector<int> sent_;
   std::vector<Gradient> pool_;

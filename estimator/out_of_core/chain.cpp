@@ -14,7 +14,7 @@ constexpr double never = -std::numeric_limits<double>::infinity();
 bool moves(GroupChoice choice) { return choice == GroupChoice::swap || choice == GroupChoice::both; }
 bool computes_again(GroupChoice choice) { return choice == GroupChoice::recompute || choice == GroupChoice::both; }
 
-/// Whether a choice is one for this group.
+/// Whether a choice is possible for this group.
 bool is_possible(const Chain& chain, const ChainGroup& group, GroupChoice choice) {
   if (computes_again(choice) && !group.may_recompute) return false;
   if (!moves(choice)) return true;
@@ -26,27 +26,27 @@ double copy_time(const Chain& chain, const ChainGroup& group, GroupChoice choice
   return bytes > 0 ? bytes / chain.link.value() : 0.0;
 }
 
-/// The most memory while a group passes, with so many bytes of groups before it not there.
+/// The maximum memory during a group's pass, with this many bytes of earlier groups absent.
 double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
   Bytes peak = max(group.forward_peak, group.backward_peak);
   if (computes_again(choice)) peak = max(peak, group.again_peak);
   return peak.value() - absent;
 }
 
-/// The beginning of a schedule: choices for the first groups. Forward of them has been done; when backward of the group
-/// behind them starts at s and ends at t, and copies have come back until u, their backward ends at
-/// max(t + after_end, s + after_start, u + after_copy, not_before).
+/// A partial schedule: choices for the first groups. Their forward has been done; if backward of the group behind them
+/// starts at s and ends at t, and copies back are in use until u, their backward ends at max(t + after_end, s + after_start,
+/// u + after_copy, not_before).
 struct Label {
   double gone = 0, gone_beside = 0;  ///< bytes of its groups that are absent for the group after the next, and for the next
-  double forward = 0;                ///< when its forward ends
-  double left = never;               ///< when its last copy has left
+  double forward = 0;                ///< end of its forward
+  double left = never;               ///< end of its last copy to the host
   double left_before = never;        ///< the same without its last group
   double after_end = 0, after_start = never, after_copy = never, not_before = never;
-  int before = -1;  ///< the label of one group less
+  int before = -1;  ///< the label with one group less
   GroupChoice choice = GroupChoice::keep;
 
   [[nodiscard]] double end() const { return std::max(forward + std::max({after_end, after_start, after_copy}), not_before); }
-  /// Whether nothing that can follow is better behind another label.
+  /// Whether no continuation is better after the other label.
   [[nodiscard]] bool is_as_good_as(const Label& other) const {
     return gone >= other.gone && gone_beside >= other.gone_beside && forward <= other.forward && left <= other.left &&
            left_before <= other.left_before && after_end <= other.after_end && after_start <= other.after_start &&
@@ -75,7 +75,7 @@ Label with(const Chain& chain, const Label& label, int place, const ChainGroup& 
   return next;
 }
 
-/// Leaves out labels that another is as good as, and of too many those that are slower than others of about their memory.
+/// Removes dominated labels, and if there are too many, those that are slower than others with about the same memory.
 void thin(std::vector<Label>& labels) {
   std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
     const double end_a = a.end(), end_b = b.end();
@@ -87,7 +87,7 @@ void thin(std::vector<Label>& labels) {
     if (std::none_of(best.begin(), best.end(), is_better)) best.push_back(label);
   }
   if (best.size() > most_labels) {
-    // They are in the order of their times: the first of each step of memory.
+    // They are sorted by time: the first of each memory step is kept.
     const auto [least, most] =
         std::minmax_element(best.begin(), best.end(), [](const Label& a, const Label& b) { return a.gone < b.gone; });
     const double low = least->gone, width = (most->gone - low) / static_cast<double>(most_labels);
@@ -104,7 +104,7 @@ void thin(std::vector<Label>& labels) {
   labels = std::move(best);
 }
 
-/// Lets groups keep, or move alone, what takes no longer and fits so as well.
+/// Lets groups keep their activations, or only move them, if that is not slower and still fits.
 void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& choices) {
   const Seconds time = cost_of(chain, choices).time;
   const auto simplify = [&](std::size_t group) {
@@ -201,7 +201,7 @@ ChainCost cost_of(const Chain& chain, const std::vector<GroupChoice>& choices) {
     computing += group.backward.value() + again;
   }
   cost.time = Seconds(clock);
-  // Sums in another order differ by rounding.
+  // Sums in a different order differ by rounding.
   constexpr double rounding = 1e-12;
   cost.waits = Seconds(clock - computing > rounding * clock ? clock - computing : 0.0);
   cost.peak = Bytes(peak);
@@ -224,7 +224,7 @@ std::vector<GroupChoice> shortest_choices(const Chain& chain, Bytes capacity) {
     thin(next);
     labels.push_back(std::move(next));
   }
-  // They are in the order of their times.
+  // They are sorted by time.
   std::vector<GroupChoice> choices(chain.groups.size());
   int place = 0;
   for (std::size_t i = choices.size(); i-- > 0;) {

@@ -23,7 +23,7 @@ std::vector<int> group_of_layers(const std::vector<LayerRange>& groups) {
   return group;
 }
 
-/// Notes how much memory there is while each group passes, as the tally of the requests has it.
+/// Records the memory while each group runs, from the tally of requests.
 class GroupLevels {
  public:
   using Block = MemoryTally::Block;
@@ -78,7 +78,7 @@ class GroupLevels {
   int group_ = -1;
 };
 
-/// Adds to each group what waits for its backward.
+/// Adds to each group the memory that its backward needs.
 void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<LayerRange>& ranges,
               std::vector<ChainGroup>& groups) {
   const ModelFacts& facts = job.facts;
@@ -104,7 +104,7 @@ void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, con
       if (by_next) groups[index(reader)].extra_input += bytes;
       continue;
     }
-    // Whoever computes the next group again reads it. What a later group reads without keeping it stays.
+    // Recomputing the next group reads it. An output that a later group reads without keeping it stays.
     if (by_next) keeper = reader;
     if (reader > keeper) continue;
     groups[index(keeper)].kept += bytes;
@@ -161,7 +161,7 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
     group.backward = own.backward + own.exchange_backward + own.halo_backward;
     group.forward_peak = level.forward_peak;
     group.backward_peak = level.backward_peak;
-    // As in its forward, beside the gradients that there are by then.
+    // As in its forward, in addition to the gradients that exist by then.
     group.again_peak = level.forward_peak + max(Bytes{}, level.backward_start - level.forward_end);
     chain.groups.push_back(group);
   }
@@ -180,7 +180,7 @@ OutOfCore out_of_core(const Job& job, const Plan& plan, const MemoryBreakdown& m
   result.device = job.machine.device.memory;
   const std::vector<GroupChoice> keep(result.groups.size(), GroupChoice::keep);
   result.in_core = cost_of(result.chain, keep);
-  // What is not allocated needs no room that the allocator cannot use.
+  // Unallocated memory does not add to the allocator's unusable blocks.
   const double with_unusable = 1 + most_unusable(Bytes(1)).value();
   const Bytes missing = memory.upper_bound() - result.device;
   const Bytes capacity = result.in_core.peak - max(Bytes{}, missing / with_unusable);

@@ -23,17 +23,19 @@ struct AxisAlias {
 struct AxisRow {
   Axis axis;
   std::string_view name;
-  std::array<AxisAlias, 6> aliases;  ///< an empty word is none
-  int spoken;                        ///< place in the names of hybrids, the batch first: `data+pipeline`
-  std::size_t extents;               ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
-  bool replicates_weights;           ///< its ranks hold the same weights and exchange their gradients; not of experts
-  bool divides_batch;                ///< its ranks have samples of their own
-  bool divides_weights;              ///< its ranks hold parts of one layer's weights
-  bool alternates;  ///< the others that divide weights, by turns: with one of those it is no plan of its own
+  std::array<AxisAlias, 6> aliases;  ///< an empty word is no alias
+  int spoken;                        ///< position in the names of hybrids, starting with the batch: `data+pipeline`
+  std::size_t extents;               ///< number of mesh dimensions: a tile has one for each extent of a sample
+  bool replicates_weights;           ///< its ranks hold replicas of the weights and exchange their gradients; not those of
+                                     ///< experts
+  bool divides_batch;                ///< its ranks process different samples
+  bool divides_weights;              ///< its ranks hold shards of one layer's weights
+  bool alternates;  ///< used alternately with the other axes that shard weights: together with one of those it is not a
+                    ///< separate plan
 };
 
 /// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023], and its DDP shards nothing. ParaDL (HPDC
-/// 2021) calls pipeline `layer`. `hmodel` is a published word for tensor.
+/// 2021) calls pipeline `layer`. `hmodel` is a published name of tensor.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 7, 1, false, false, true, true},
     {Axis::channel, "channel", {}, 6, 1, false, false, true, false},
@@ -68,7 +70,7 @@ inline constexpr std::array<Axis, axis_count> all_axes = [] {
   for (std::size_t i = 0; i < axis_count; ++i) axes[i] = axis_table[i].axis;
   return axes;
 }();
-/// Every axis, in the order in which people name the parts of a hybrid.
+/// Every axis, in the usual order of the parts of a hybrid's name.
 inline constexpr std::array<Axis, axis_count> spoken_axes = [] {
   std::array<Axis, axis_count> axes{};
   for (const AxisRow& row : axis_table) axes[static_cast<std::size_t>(row.spoken)] = row.axis;
@@ -76,9 +78,8 @@ inline constexpr std::array<Axis, axis_count> spoken_axes = [] {
 }();
 
 [[nodiscard]] constexpr std::string_view to_string(Axis axis) { return row_of(axis).name; }
-/// Returns the axis of this name or alias; nothing if there is none.
+/// Returns the axis of this name or alias; empty if there is none.
 [[nodiscard]] std::optional<Axis> parse_axis(std::string_view text);
-/// Returns the names of all axes, for hints.
 [[nodiscard]] std::vector<std::string_view> axis_names();
 
 /// A set of axes: the family a plan belongs to, `data+filter`.
@@ -86,18 +87,18 @@ using Family = unsigned;
 [[nodiscard]] constexpr Family family_bit(Axis axis) { return 1U << static_cast<unsigned>(axis); }
 /// `data+spatial+pipeline`, or `serial`.
 [[nodiscard]] std::string family_name(Family family);
-/// Reads `data+filter`. Returns nothing if a part is unknown or named twice.
+/// Parses `data+filter`. Returns empty if a part is unknown or repeated.
 [[nodiscard]] std::optional<Family> parse_family(std::string_view text);
-/// Returns the ZeRO stage that the words of a family imply, such as `fsdp+tp`; nothing if none does.
+/// Returns the ZeRO stage implied by the shorthand of a family, such as `fsdp+tp`; empty if it implies none.
 [[nodiscard]] std::optional<int> zero_stage_in(std::string_view family);
 
-/// The axes whose ranks hold the same weights, and those whose ranks hold parts of a layer's.
+/// The axes whose ranks hold replicas of the weights, and those whose ranks hold shards of a layer's weights.
 inline constexpr Family replica_axes = [] {
   Family family = 0;
   for (const AxisRow& row : axis_table) family |= row.replicates_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// The axes whose ranks have samples of their own.
+/// The axes whose ranks process different samples.
 inline constexpr Family batch_axes = [] {
   Family family = 0;
   for (const AxisRow& row : axis_table) family |= row.divides_batch ? family_bit(row.axis) : 0;
@@ -108,7 +109,7 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// Sets of axes of which data is cut in two: into groups of `size` neighbours, and into the ranks that have the same place
+/// Sets of axes in which data is divided in two: into groups of `size` neighbours, and into the ranks at the same position
 /// in each group. Only exchanges are described by them.
 inline constexpr unsigned shard_group_shift = 16;
 inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
@@ -116,7 +117,7 @@ inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 
 [[nodiscard]] constexpr Family shard_axes(Family axes, int size) {
   return (axes & ~family_bit(Axis::data)) | in_shard_group | (static_cast<Family>(size) << shard_group_shift);
 }
-/// Returns the axis of the ranks that have the same place in each group.
+/// Returns the axis of the ranks at the same position in each group.
 [[nodiscard]] constexpr Family copy_axes(int size) {
   return across_shard_groups | (static_cast<Family>(size) << shard_group_shift);
 }
@@ -129,7 +130,7 @@ inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 
   return true;
 }
 
-/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that its words imply; nothing leaves it open.
+/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that it implies; unset leaves the stage open.
 struct NamedFamily {
   Family family = 0;
   std::optional<int> zero_stage{};

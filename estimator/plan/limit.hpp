@@ -6,45 +6,44 @@
 
 namespace ddl {
 
-/// A reason that rules a plan out, with its two numbers: what the plan wants, and what is available.
+/// A reason that rules a plan out, with its two numbers: what the plan requires, and what is available.
 struct Limit {
   enum class Kind {
     batch,            ///< data degree × micro-batches above the global batch
     no_extents,       ///< a spatial split of a model without spatial extents
     extent,           ///< a spatial degree above the extent of the first split layer
-    halo,             ///< a tile narrower than what its neighbours need of it
+    halo,             ///< a tile narrower than the halo of its neighbours
     filters,          ///< filter degree above min F
     channels,         ///< channel degree above min C
-    tensor_units,     ///< tensor degree above what any pair of layers can be cut into
+    tensor_units,     ///< tensor degree above the number of units of any pair of layers
     stages,           ///< more stages than layers
-    schedule,         ///< more micro-batches than a stage can be fed
-    context,          ///< a context degree that does not divide the model's sequences, or a model without such
+    schedule,         ///< more micro-batches than a stage has samples for
+    context,          ///< a context degree that does not divide the model's sequences, or a model without sequences
     heads,            ///< a context degree, times the tensor degree, that does not divide the heads of attention
-    experts,          ///< an expert degree that does not divide the model's experts, or a model without such
+    experts,          ///< an expert degree that does not divide the model's experts, or a model without experts
     tokens,           ///< sequence parallelism where the tensor degree divides no sequence of the model between split layers
-    virtual_stages,   ///< stretches of layers that the model's like blocks do not divide into
-    interleaving,     ///< micro-batches that are no multiple of the stages, where stages are interleaved
-    not_interleaved,  ///< a schedule that does not interleave, with several stretches of layers on a stage
-    filled_bubbles,   ///< micro-batches, or stages, that a schedule which fills bubbles cannot take
+    virtual_stages,   ///< a number of model chunks that does not divide the model's equal blocks
+    interleaving,     ///< a number of micro-batches that is no multiple of the stages, with interleaved stages
+    not_interleaved,  ///< several model chunks on a stage, with a schedule that does not interleave
+    filled_bubbles,   ///< a number of micro-batches, or stages, that a bubble-filling schedule does not support
     shard_group,      ///< a shard group whose size does not divide data's degree
-    whole_experts,    ///< whole experts dealt to the ranks of a tensor split without sequence parallelism, or without equal
-                      ///< parts
-    secondary_shards,   ///< a second copy of weights without ZeRO-3 that gathers twice, or in groups that do not divide data
-    recompute_blocks,   ///< blocks to compute again, in a plan that computes no blocks again
-    recompute_modules,  ///< modules to compute again, in a plan without selective recomputation, of a model without them, or
-                        ///< with a software that keeps the results of some operators
-    no_host,            ///< something lies in the memory of a host of which the machine says nothing
+    whole_experts,    ///< expert-tensor-parallel size 1 without sequence parallelism, or with unequal parts
+    secondary_shards,   ///< secondary shards without ZeRO-3 that gathers twice, or in groups that do not divide data
+    recompute_blocks,   ///< a number of blocks to recompute, in a plan without full recomputation
+    recompute_modules,  ///< modules to recompute, in a plan without selective recomputation, of a model without them, or
+                        ///< with software that keeps the results of some operators
+    no_host,            ///< offloading to a host that the machine file does not describe
     host_memory,        ///< more than the memory of a host
     devices,            ///< more devices than the machine has
-    not_finite,         ///< a time or an amount of memory that a double cannot hold
+    not_finite,         ///< a time or an amount of memory that a double cannot represent
     memory,             ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;
   double available = 0;
-  int layer = -1;  ///< the layer that sets the limit, where one does
-  /// For a limit of memory, the name of the largest item, and its bytes. For one of a schedule, its name, and the number
-  /// that has to divide stages and micro-batches. For one of modules that the model lacks, the name of one.
+  int layer = -1;  ///< the layer that sets the limit, if one does
+  /// For a limit of memory, the name of the largest item, and its bytes. For a limit of a schedule, its name, and the number
+  /// that has to divide stages and micro-batches. For modules that the model lacks, the name of one.
   std::string_view item{};
   double item_bytes = 0;
 

@@ -11,14 +11,14 @@
 
 namespace ddl {
 
-/// Parts along the extents of a sample, first one first (d×h×w or h×w).
+/// Parts along the extents of a sample, the first extent first (d×h×w or h×w).
 using Tiles = std::array<int, 3>;
 
 /// The mesh of ranks: a degree for each axis, whose product is the number of devices.
 class Mesh {
  public:
   static_assert(row_of(Axis::spatial).extents == std::tuple_size_v<Tiles>);
-  /// One degree after the other, those of an axis from `first_dimension_of` on.
+  /// The degree of each dimension; those of an axis start at `first_dimension_of`.
   using Degrees = std::array<int, mesh_dimensions>;
 
   constexpr Mesh() { degrees_.fill(1); }
@@ -34,7 +34,7 @@ class Mesh {
     for (std::size_t d = 1; d < row_of(axis).extents; ++d) degree *= degrees_[first + d];
     return degree;
   }
-  /// Sets the degree of an axis. If it has several extents, all of the degree is along the first one.
+  /// Sets the degree of an axis. If it has several extents, the whole degree is along the first one.
   constexpr void set(Axis axis, int degree) {
     const std::size_t first = first_dimension_of(axis);
     degrees_[first] = degree;
@@ -56,12 +56,12 @@ class Mesh {
   }
   /// Returns the number of parts that a batch is divided into.
   [[nodiscard]] constexpr std::int64_t batch_parts() const { return static_cast<std::int64_t>(product(batch_axes)); }
-  /// Returns the number of ranks that hold the same weights, but those of experts.
+  /// Returns the number of ranks that hold replicas of the weights, except those of experts.
   [[nodiscard]] constexpr double replicas() const { return product(replica_axes); }
   [[nodiscard]] std::int64_t devices() const;
   /// Returns the axes with a degree above one; 0 is `serial`.
   [[nodiscard]] Family family() const;
-  /// Returns the degrees for a caller that tries all of them.
+  /// Returns the degrees for a caller that enumerates all of them.
   [[nodiscard]] Degrees& degrees() { return degrees_; }
   [[nodiscard]] const Degrees& degrees() const { return degrees_; }
 
@@ -72,7 +72,7 @@ class Mesh {
   Degrees degrees_{};
 };
 
-/// Returns `2x4` for spatial, with a third extent only if it is cut, and the number for any other axis.
+/// Returns `2x4` for spatial, with a third extent only if it is split, and the number for any other axis.
 [[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
 /// Returns the degrees above one, `data=64 spatial=2x2`; `1 device` for serial.
 [[nodiscard]] std::string degrees_text(const Mesh& mesh);

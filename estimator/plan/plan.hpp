@@ -13,25 +13,25 @@
 
 namespace ddl {
 
-/// The order in which the stages of a pipeline take their micro-batches.
+/// The order in which the stages of a pipeline process their micro-batches.
 enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
-/// The activations that backward computes again instead of keeping them: none, those of some modules of each block, or all
+/// The activations that backward recomputes instead of keeping them: none, those of some modules of each block, or all
 /// inside of each block.
 enum class Recompute { none, selective, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
 
-/// How the ranks of a context split exchange what attention reads: keys and values go round in a ring [Liu24], or all tokens
-/// of some heads are gathered on each rank, and its results are dealt out again [Jac23].
+/// How the ranks of a context split exchange the inputs of attention: keys and values are passed round in a ring [Liu24], or
+/// all tokens of some heads are gathered on each rank, and its results are redistributed [Jac23].
 enum class ContextExchange { ring, ulysses };
 [[nodiscard]] std::string_view to_string(ContextExchange exchange);
 
-/// What lies in the memory of the host: the state of the optimizer, which the processors update [Ren et al., "ZeRO-Offload:
-/// democratizing billion-scale model training", USENIX ATC 2021]; or the weights as well, which are fetched for each use
-/// [Rajbhandari et al., "ZeRO-Infinity", SC 2021].
+/// What is offloaded to host memory: the optimizer state, which CPUs update [Ren et al., "ZeRO-Offload: democratizing
+/// billion-scale model training", USENIX ATC 2021]; or the weights as well, which are fetched for each use [Rajbhandari et
+/// al., "ZeRO-Infinity", SC 2021].
 enum class Offload { none, optimizer, weights };
 [[nodiscard]] std::string_view to_string(Offload offload);
 
@@ -43,55 +43,56 @@ using Placement = std::array<Axis, axis_count>;
 /// Estimate.
 struct Plan {
   Mesh mesh;
-  std::int64_t global_batch = 1;   ///< B, samples per iteration
-  std::int64_t micro_batches = 1;  ///< S, the parts a rank's share of B is cut into
+  std::int64_t global_batch = 1;   ///< B, samples per step
+  std::int64_t micro_batches = 1;  ///< S, the number of parts of a rank's share of B
   Schedule schedule = Schedule::one_forward_one_backward;
   Placement placement = all_axes;
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
-  /// The ranks of data among which ZeRO shards; 0: all of them. Groups of fewer have copies of the same shards (HSDP).
+  /// The ranks of data among which ZeRO shards; 0: all of them. Smaller groups hold copies of the same shards (HSDP).
   int shard_group = 0;
-  /// Whether weights that ZeRO-3 gathers for forward go again before backward gathers them anew [PyTorch, fully_shard,
+  /// Whether weights that ZeRO-3 gathers for forward are freed before backward gathers them again [PyTorch, fully_shard,
   /// `reshard_after_forward`]; else they stay until backward has used them.
   bool reshard = true;
-  /// The ranks of data among which ZeRO-3 shards a second copy of the weights, which are gathered from it once they are
-  /// there: those of a node [Wang et al., "ZeRO++", arXiv 2306.10209, section 3.2]; 0 or 1: there is none.
+  /// The number of ranks of data among which ZeRO-3 holds secondary shards of the weights (hpZ), from which they are
+  /// gathered after the first gather of a step: those of a node [Wang et al., "ZeRO++", arXiv 2306.10209, section 3.2]; 0 or
+  /// 1: there are none.
   int secondary_shards = 0;
   Recompute recompute = Recompute::none;
-  /// With full recomputation, the first blocks of each stretch of layers of a stage that are computed again, while the
-  /// others keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`]; 0: all
-  /// blocks.
+  /// With full recomputation, the number of blocks at the beginning of each model chunk of a stage that are recomputed,
+  /// while the others keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`];
+  /// 0: all blocks.
   int recompute_blocks = 0;
-  /// With selective recomputation, what is computed again.
+  /// With selective recomputation, the modules that are recomputed.
   RecomputeModules recompute_modules{RecomputeModule::core_attn};
   Offload offload = Offload::none;
-  bool offload_activations = false;  ///< what backward needs of forward waits in the memory of the host
-  /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the
-  /// pairs of layers that are split [Kort22, section 4.2].
+  bool offload_activations = false;  ///< activations kept for backward are offloaded to host memory
+  /// Whether the ranks of a tensor split each have a part of the tokens, instead of replicas of all: between the pairs of
+  /// split layers [Kort22, section 4.2].
   bool sequence_parallel = false;
   ContextExchange context_exchange = ContextExchange::ring;
-  /// Whether a tensor split leaves experts whole, and these are dealt out to its ranks as well, each of which has a part of
-  /// the tokens; else it divides each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
+  /// Whether a tensor split distributes whole experts over its ranks, each of which has a part of the tokens; else it splits
+  /// each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
   bool whole_experts = false;
-  /// v, the stretches of layers that each stage of a pipeline has; with more than one of them 1F1B is interleaved [Nar21,
+  /// v, the number of model chunks (virtual stages) of each pipeline stage; with more than one, 1F1B is interleaved [Nar21,
   /// section 2.2].
   int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
 
-  /// Returns the number of groups of replicas that each have all shards.
+  /// Returns the number of groups of replicas that each hold all shards.
   [[nodiscard]] double shard_copies() const {
     const int data = mesh[Axis::data];
     const int copies = zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1 : data / shard_group;
     return copies;
   }
-  /// Returns the number of ranks among which ZeRO shards parameters that all replicas hold.
+  /// Returns the number of ranks among which ZeRO shards parameters that are replicated on all replicas.
   [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
-  /// Returns whether a plan of these choices may have a second copy of the weights: gathered among all ranks for forward,
+  /// Returns whether a plan with these choices may have secondary shards: weights are gathered among all ranks for forward,
   /// and again for backward.
   [[nodiscard]] bool may_have_second_copy() const {
     return zero_stage == 3 && reshard && shard_group == 0 && offload != Offload::weights;
   }
-  /// Returns the number of ranks among which that copy is sharded; 0: there is none.
+  /// Returns the number of ranks of a group of secondary shards; 0: there are none.
   [[nodiscard]] double second_shards() const {
     const int data = mesh[Axis::data];
     const bool has_copy = may_have_second_copy() && secondary_shards > 1 && data % secondary_shards == 0;

@@ -7,14 +7,15 @@
 namespace ddl {
 namespace {
 
-/// The slots of a stage that micro-batches pass both ways. Way 0 is the one on which the stage is nearer to the begin.
+/// The slots of a stage through which micro-batches pass in both directions. In direction 0 the stage is nearer to the
+/// start.
 class BothWays {
  public:
   BothWays(int stage, bool mirrored, std::int64_t micro_batches)
       : stage_(stage), mirrored_(mirrored), half_(micro_batches / 2) {}
 
   void forward(int way, bool joined = false) { add(way, SlotPass::forward, next(forwards_, way), joined); }
-  /// The gradients of weights and of inputs as one: the next stage waits for both.
+  /// The gradients of weights and of inputs together: the next stage waits for both.
   void backward(int way) {
     const std::int64_t micro_batch = next(backwards_, way);
     add(way, SlotPass::weight_gradient, micro_batch, true);
@@ -25,7 +26,7 @@ class BothWays {
     add(way, SlotPass::input_gradient, micro_batch);
     left_.push_back({way, micro_batch});
   }
-  /// The gradients of weights that have waited longest.
+  /// The oldest pending weight gradients.
   void weights() {
     add(left_.front().way, SlotPass::weight_gradient, left_.front().micro_batch);
     left_.pop_front();
@@ -73,7 +74,7 @@ std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batc
   }
   for (std::int64_t i = 0; i < micro_batches / 2 - stages + outer + 1; ++i) {
     if (i == 0 && inner == 0) {
-      // In the middle, both ways meet before there is anything to overlap with.
+      // In the middle, both directions meet before there is anything to overlap with.
       slots.forward(0);
       slots.backward(1);
     } else {
@@ -85,7 +86,7 @@ std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batc
     slots.backward(1);
     slots.together(1, 0);
   }
-  // In the second half of what follows, gradients of weights wait.
+  // In the second half of the following, weight gradients are delayed.
   const int all = outer + 1;
   for (int i = 0; i < 2 * all; ++i) {
     const int way = i % 2 == 0 ? 1 : 0;
@@ -107,8 +108,8 @@ double both_ways_in_flight(int /*stage*/, int stages, double micro_batches, int 
   return std::min(stages + 1.0, micro_batches);
 }
 
-/// (p/2−1)(F&B + B − 3W), where B is both gradients, and F&B a forward and a backward together [DSV3, Table 2]. Without what
-/// they hide of each other, F&B is F + B.
+/// (p/2−1)(F&B + B − 3W), where B is both gradients, and F&B a forward and a backward together [DSV3, Table 2]. Without
+/// overlap between them, F&B is F + B.
 BubbleShares both_ways_bubble(int stages, int /*stretches*/) {
   const double waits = stages > 1 ? (stages / 2.0 - 1) / (stages - 1.0) : 0;
   return {waits, 2 * waits, -waits};
@@ -116,9 +117,9 @@ BubbleShares both_ways_bubble(int stages, int /*stretches*/) {
 
 }  // namespace
 
-// Of two stages, each rank would have the whole model, and train it on its own samples: that is data parallelism.
+// With two stages, each rank would have the whole model, and train it on its own samples: that is data parallelism.
 
-/// DualPipe: micro-batches enter at both ends, so that each rank has two stages, and does the forward of one way together
+/// DualPipe: micro-batches enter at both ends, so that each rank has two stages, and overlaps the forward of one direction
 /// with the backward of the other [DSV3, section 3.2.1].
 const ScheduleOrder dual_pipe_order{.schedule = Schedule::dual_pipe,
                                     .name = "dualpipe",

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<const ScheduleOrder*, 5> orders{&one_forward_one_backward_order, &gpipe_order, &zero_bubble_order,
                                                      &zero_bubble_v_order, &dual_pipe_order};
 
-/// Does slots as soon as what they wait for has arrived.
+/// Runs slots as soon as their inputs have arrived.
 class ScheduleRun {
  public:
   ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int stretches)
@@ -53,10 +53,10 @@ class ScheduleRun {
   }
 
  private:
-  /// When something is where it is needed; nothing as long as it is not done.
+  /// Arrival times of results; empty as long as they are not done.
   using Arrivals = std::vector<std::optional<Seconds>>;
 
-  /// A stretch of a stage.
+  /// A model chunk of a stage.
   struct Place {
     int stage = 0, stretch = 0;
   };
@@ -92,7 +92,7 @@ class ScheduleRun {
   }
 
   [[nodiscard]] static Place place(const Slot& slot) { return {slot.stage, slot.stretch}; }
-  /// Of the layers before those of a slot; nothing if these are the first ones.
+  /// The place of the layers before those of a slot; empty if these are the first ones.
   [[nodiscard]] std::optional<Place> before(const Slot& slot) const {
     const int last = count_ - 1;
     const bool returns = course_ != Course::around && slot.stretch == 1;
@@ -100,7 +100,7 @@ class ScheduleRun {
     if (slot.stretch == 0 || course_ == Course::both_ways) return std::nullopt;
     return course_ == Course::around ? Place{last, slot.stretch - 1} : Place{slot.stage, 0};
   }
-  /// Of the layers behind those of a slot.
+  /// The place of the layers after those of a slot.
   [[nodiscard]] std::optional<Place> behind(const Slot& slot) const {
     const int last = count_ - 1;
     const bool returns = course_ != Course::around && slot.stretch == 1;
@@ -129,7 +129,7 @@ class ScheduleRun {
     }
     return own.weight_gradient;
   }
-  /// The time for which a stage sends the result of a slot. It sends nothing to itself.
+  /// The time to send the result of a slot. A stage sends nothing to itself.
   [[nodiscard]] Seconds sending_of(const Slot& slot) const {
     const StageSlots& own = times_[static_cast<std::size_t>(slot.stage)];
     const auto leaves = [&](const std::optional<Place>& to) { return to && to->stage != slot.stage; };
@@ -215,12 +215,12 @@ Seconds PipelineTimeline::longest_stage() const {
 
 std::int64_t PipelineTimeline::most_in_flight(int stage) const {
   std::int64_t now = 0, most = 0;
-  std::set<std::pair<int, std::int64_t>> half_done;  // stretch and micro-batch
+  std::set<std::pair<int, std::int64_t>> half_done;  // model chunk and micro-batch
   for (const TimedSlot& timed : stages[static_cast<std::size_t>(stage)]) {
     if (timed.slot.pass == SlotPass::forward) {
       most = std::max(most, ++now);
     } else if (!half_done.emplace(timed.slot.stretch, timed.slot.micro_batch).second) {
-      --now;  // both of its gradients are there
+      --now;  // both of its gradients are done
     }
   }
   return most;

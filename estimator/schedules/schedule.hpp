@@ -11,57 +11,58 @@
 
 namespace ddl {
 
-/// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The stage before waits for the gradient of the
-/// stage's input. Nothing waits for the gradient of its weights until the update. Frameworks that run backward as a whole
-/// send the gradient of the input when both are done: their orders have it last.
+/// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
+/// the stage's input. Nothing waits for the gradient of its weights until the update. Frameworks that run backward as a
+/// whole send the gradient of the input when both are done: in their orders it comes last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 [[nodiscard]] std::string_view to_string(SlotPass pass);
 
-/// One piece of the work of a stage. In an interleaved schedule, a stage has several stretches of consecutive layers; in
-/// others, only stretch 0.
+/// One piece of the work of a stage. In an interleaved schedule, a stage has several model chunks of consecutive layers; in
+/// others, only chunk 0.
 struct Slot {
   int stage = 0;
   int stretch = 0;
   SlotPass pass = SlotPass::forward;
   std::int64_t micro_batch = 0;
-  /// It runs together with the slot behind it: the results of both are there when both have ended.
+  /// It runs together with the next slot: the results of both are available when both have ended.
   bool joined = false;
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// The way of a micro-batch through the stretches of all stages.
+/// The path of a micro-batch through the model chunks of all stages.
 enum class Course {
-  around,          ///< all stages, then again from the first one, as often as there are stretches
-  there_and_back,  ///< from the first stage to the last one, which has two stretches one behind the other, and back
+  around,          ///< all stages, then again from the first one, once for each chunk
+  there_and_back,  ///< from the first stage to the last one, which has two consecutive chunks, and back
   both_ways,       ///< half of the micro-batches from the first stage to the last one, the others from the last to the first
 };
 
-/// The part of the time of a stage's passes of one micro-batch for which the longest stage waits.
+/// The part of the time of a stage's passes of one micro-batch that counts as bubble.
 struct BubbleShares {
   double forward = 1, input_gradient = 1, weight_gradient = 1;
 };
 
-/// A schedule of a pipeline: the order in which each stage does its slots, and its closed forms. One file each.
+/// A pipeline schedule: the order of the slots of each stage, and its closed forms. Each is defined in its own file.
 struct ScheduleOrder {
   Schedule schedule;
   std::string_view name;  ///< as users write it: `1f1b`
-  /// All slots of one stage, in the order in which it does them. Each micro-batch has one slot of each pass in each of the
-  /// `stretches`; if micro-batches go both ways, in one of the two.
+  /// All slots of one stage, in order. Each micro-batch has one slot of each pass in each of the `stretches` model chunks;
+  /// if micro-batches go both ways, in one of the two.
   std::vector<Slot> (*slots)(int stage, int stages, std::int64_t micro_batches, int stretches);
-  /// Micro-batches whose activations the stage holds at most: those whose forward is done and whose backward is not. Of
-  /// several stretches, each holds its part of a micro-batch.
+  /// The maximum number of micro-batches whose activations the stage holds: those whose forward is done and whose backward
+  /// is not. With several chunks, each holds its part of a micro-batch.
   double (*in_flight)(int stage, int stages, double micro_batches, int stretches);
   /// The bubble is the sum, over all stages but one, of these parts of the passes of a stage, and never below zero.
   BubbleShares (*bubble)(int stages, int stretches);
   Course course = Course::around;
-  int stretches = 1;             ///< of layers on each stage, as the schedule has them
-  bool fills_bubbles = false;    ///< the gradients of weights run where a stage would wait
-  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and those of the stage as far from the other end
+  int stretches = 1;             ///< model chunks on each stage, as the schedule requires
+  bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise wait
+  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and those of its mirror stage, counted from the
+                                 ///< other end
   /// The number of micro-batches is a multiple of `multiple`, as are the stages, and at least `fewest` times the stages, of
   /// which there are at least `fewest_stages`.
   int multiple = 1, fewest = 0, fewest_stages = 1;
 
-  /// Returns whether so many stages take so many micro-batches by it.
+  /// Returns whether the schedule supports this many stages and micro-batches.
   [[nodiscard]] bool takes(int stages, std::int64_t micro_batches) const {
     return stages == 1 || (stages >= fewest_stages && stages % multiple == 0 && micro_batches % multiple == 0 &&
                            micro_batches >= static_cast<std::int64_t>(fewest) * stages);
@@ -81,44 +82,44 @@ extern const ScheduleOrder dual_pipe_order;
 [[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches,
                                              int stretches = 1);
 
-/// The times of one stretch of a stage for one micro-batch. A stage that sends does nothing else meanwhile.
+/// The times of one model chunk of a stage for one micro-batch. A stage that sends does nothing else meanwhile.
 struct StageSlots {
   Seconds forward{}, input_gradient{}, weight_gradient{};
-  Seconds to_next{};      ///< activations to the stage of the next layers; of the last layers not used
-  Seconds to_previous{};  ///< gradients to the stage of the layers before; of the first layers not used
+  Seconds to_next{};      ///< sending activations to the stage of the next layers; unused for the last layers
+  Seconds to_previous{};  ///< sending gradients to the stage of the previous layers; unused for the first layers
 };
 
-/// A slot with its times, counted from the begin of the step.
+/// A slot with its times, counted from the start of the step.
 struct TimedSlot {
   Slot slot;
   Seconds begin{};
-  Seconds end{};      ///< of the work
-  Seconds arrival{};  ///< of its result where it is needed; later than `end` if it is sent
+  Seconds end{};      ///< end of the work
+  Seconds arrival{};  ///< arrival of its result where it is needed; later than `end` if it is sent
 };
 
 /// The timeline of a schedule: every slot of every stage with its times, in the order of each stage.
 struct PipelineTimeline {
   std::vector<std::vector<TimedSlot>> stages;
-  /// Returns the time from the begin of the first slot to the end of the last one and of its transfer.
+  /// Returns the time from the start of the first slot to the end of the last one and of its transfer.
   [[nodiscard]] Seconds length() const;
-  /// Returns the time between the begin and the end of the step in which the stage neither computes nor sends.
+  /// Returns the time between the start and the end of the step in which the stage neither computes nor sends.
   [[nodiscard]] Seconds bubble(int stage) const;
-  /// Returns the longest time that a stage takes from the begin of its first slot to the end of its last one. Iterations
-  /// follow each other at this pace if no stage waits for the others before it updates its weights [Qi24, section 4].
+  /// Returns the maximum over stages of the time from the start of a stage's first slot to the end of its last one. Steps
+  /// follow each other at this interval if no stage waits for the others before it updates its weights [Qi24, section 4].
   [[nodiscard]] Seconds longest_stage() const;
-  /// Returns the largest number of micro-batches whose forward the stage has begun and whose two gradients it has not both
-  /// ended, counted in each of its stretches.
+  /// Returns the largest number of micro-batches whose forward the stage has started and whose two gradients have not both
+  /// ended, counted in each of its model chunks.
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 
-/// Does the slots of all stages as early as their order and what they wait for allow: a forward waits for the activations of
-/// the stage before, both gradients for the input gradient of the next stage, or in the last stage for its own forward.
-/// The course of the schedule says which stretch follows which. `stretches`: those of an interleaved schedule. Throws Error
-/// where an order makes two stages wait for each other.
+/// Runs the slots of all stages as early as their order and dependencies allow: a forward waits for the activations of the
+/// previous stage, both gradients wait for the input gradient of the next stage, or in the last stage for its own forward.
+/// The course of the schedule defines which chunk follows which. `stretches`: the number of model chunks of an interleaved
+/// schedule. Throws Error if an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches, int stretches = 1);
-/// Returns the slots of each stage as a line, for readers: `F1` is the forward of the first micro-batch, `B1` the gradient
-/// of its input, `W1` that of its weights; small letters are of the second stretch.
+/// Returns the slots of each stage as a line for display: `F1` is the forward of the first micro-batch, `B1` the gradient of
+/// its input, `W1` that of its weights; small letters denote the second model chunk.
 [[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);
 
 /// Returns the length of the timeline by a closed form: the first micro-batch passes all stages, the others follow at the

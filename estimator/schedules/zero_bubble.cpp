@@ -5,8 +5,8 @@
 namespace ddl {
 namespace {
 
-/// Stage i does the gradients of weights of i micro-batches later than those of their inputs, so that all stages hold as
-/// many micro-batches [Qi24, section 2.2].
+/// Stage i computes the weight gradients of i micro-batches later than those of their inputs, so that all stages hold the
+/// same number of micro-batches [Qi24, section 2.2].
 std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<std::size_t>(micro_batches) * 3);
@@ -32,7 +32,7 @@ BubbleShares zero_bubble_shares(int /*stages*/, int /*stretches*/) { return {1, 
 
 }  // namespace
 
-/// ZB-H1: 1F1B, whose gradients of weights wait until the stage has nothing else to do [Qi24, section 2.2].
+/// ZB-H1: 1F1B whose weight gradients are delayed until the stage would be idle [Qi24, section 2.2].
 const ScheduleOrder zero_bubble_order{.schedule = Schedule::zero_bubble,
                                       .name = "zb-h1",
                                       .slots = zero_bubble_slots,

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The slots of a stage with two stretches, each of which takes micro-batches in order.
+/// The slots of a stage with two model chunks, each of which processes micro-batches in order.
 class TwoStretches {
  public:
   TwoStretches(int stage, std::int64_t micro_batches) : stage_(stage), micro_batches_(micro_batches) {}
@@ -25,7 +25,7 @@ class TwoStretches {
  private:
   void add(int stretch, SlotPass pass) {
     const std::int64_t micro_batch = counts_[static_cast<std::size_t>(stretch)][static_cast<std::size_t>(pass)]++;
-    // With fewer micro-batches than the order is made for, its other slots are empty.
+    // With fewer micro-batches than the order is made for, its remaining slots are empty.
     if (micro_batch < micro_batches_) slots_.push_back({stage_, stretch, pass, micro_batch});
   }
   int stage_;
@@ -34,8 +34,8 @@ class TwoStretches {
   std::vector<Slot> slots_;
 };
 
-/// The order for passes that take equally long. Until the first backward a stage does as many forwards as fit, then the six
-/// passes of its two stretches in turn, and in the end the gradients of weights that are left [Qi24, section 6].
+/// The order for passes of equal length. Until the first backward a stage runs as many forwards as fit, then the six passes
+/// of its two chunks in turn, and in the end the remaining weight gradients [Qi24, section 6].
 std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
   TwoStretches slots(stage, micro_batches);
   const int behind = stages - stage;
@@ -70,15 +70,14 @@ double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretc
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
-/// Nothing if all passes take equally long [Qi24, section 6]. If the gradients of inputs take longer than those of weights,
-/// (p−1)(B−W): the first stage does 2(p−1) of the former between the last forward and the gradients of weights that are
-/// left.
+/// Zero if all passes take equally long [Qi24, section 6]. If the gradients of inputs take longer than those of weights,
+/// (p−1)(B−W): the first stage runs 2(p−1) of the former between the last forward and the remaining weight gradients.
 BubbleShares v_shares(int /*stages*/, int /*stretches*/) { return {0, 1, -1}; }
 
 }  // namespace
 
-/// ZB-V: each stage has two stretches of layers, which micro-batches pass from the first stage to the last one and back. The
-/// first stage has the first and the last layers, so that backward begins where forward has ended [Qi24, section 6].
+/// ZB-V: each stage has two model chunks, which micro-batches pass from the first stage to the last one and back. The first
+/// stage has the first and the last layers, so that backward begins on the stage where forward has ended [Qi24, section 6].
 const ScheduleOrder zero_bubble_v_order{.schedule = Schedule::zero_bubble_v,
                                         .name = "zb-v",
                                         .slots = v_slots,

@@ -15,15 +15,15 @@ void channel_limits(const LimitContext& context, Limits& limits) {
 
 bool splits_channels(const ShardContext& context, const LayerShard& shard) {
   const Divisible& divisible = context.facts.divisible[context.index()];
-  // Grouped layers read only their own channels: splitting those is a filter split, not a channel split. Tables are looked
+  // Grouped layers only read their own channels: splitting those is a filter split, not a channel split. Tables are looked
   // up, not multiplied.
   return divisible.matrix && divisible.channel_units == 0 && context.at().operation->type() != "embedding" &&
          shard.inputs.front().channels >= context.plan.mesh[Axis::channel];
 }
 
-// Every rank reads C/p of the channels of an input that is whole between layers, and writes a summand of the output: an
+// Every rank reads C/p of the channels of an input that is whole between layers, and writes a partial sum of the output: an
 // Allreduce in forward, an Allgather of the parts of the input's gradient in backward [ParaDL, Table III]. The first layer
-// has too few channels and is computed whole unless it has enough.
+// is replicated if it has too few channels.
 void channel_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::channel];
   if (parts == 1) return;

@@ -7,7 +7,7 @@ void context_limits(const LimitContext& context, Limits& limits) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;
   const std::int64_t units = context.facts.context_units;
-  // In a ring each rank has two pieces of a causal sequence, one from each end, so that all have as many pairs to compute.
+  // In a ring each rank has two pieces of a causal sequence, one from each end, so that all have the same number of pairs.
   if (units == 0 || units % (2 * static_cast<std::int64_t>(parts)) != 0) {
     limits.add({Limit::Kind::context, static_cast<double>(parts), static_cast<double>(units), -1});
   } else if (context.plan.context_exchange == ContextExchange::ulysses && !may_exchange_heads(context.facts, context.plan)) {
@@ -20,8 +20,8 @@ void cut(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-// Before attention, an All-to-all gives each rank all tokens of its heads' queries, keys and values, and another one behind
-// it gives each rank its tokens of all heads again; backward the same of gradients [Jac23, section 3].
+// Before attention, an All-to-all gives each rank all tokens of its heads' queries, keys and values, and another one after
+// it returns each rank its tokens of all heads; backward does the same for gradients [Jac23, section 3].
 void exchange_heads(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   double read = 0;
@@ -40,10 +40,10 @@ void exchange_heads(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-// Every rank has a part of the tokens of each sample. Attention alone needs keys and values of the others: they go round in
-// a ring, one part further in each of p−1 steps, while a rank computes with the part that it has [Liu et al., Ring attention
-// with blockwise transformers, ICLR 2024]. Backward passes on keys and values again, with their gradients, which every rank
-// adds to.
+// Every rank has a part of the tokens of each sample. Only attention needs keys and values of the others: they are passed
+// round in a ring, one part further in each of p−1 steps, while a rank computes with the part that it has [Liu et al., Ring
+// attention with blockwise transformers, ICLR 2024]. Backward passes on keys and values again, with their gradients, to
+// which every rank adds.
 void context_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;

@@ -6,8 +6,8 @@ namespace ddl {
 
 extern const Strategy context_strategy;
 
-/// Returns whether the ranks of a context split can have some heads each: the degree, times that of a tensor split, divides
-/// the heads of keys and values of all attention.
+/// Returns whether the ranks of a context split can divide the heads: the degree, times that of a tensor split, divides the
+/// key and value heads of all attention layers.
 [[nodiscard]] bool may_exchange_heads(const ModelFacts& facts, const Plan& plan);
 
 }  // namespace ddl

@@ -18,16 +18,16 @@ void expert_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-/// Whether a layer leads to experts, or from them.
+/// Whether a layer dispatches to experts, or combines from them.
 bool reads_experts(const ShardContext& context) {
   const std::vector<int>& inputs = context.at().inputs;
   return context.at().operation->type() == "combine" && !inputs.empty();
 }
 
-// Ranks have samples of their own, as replicas have, and all weights but those of experts, of which each has a part. A token
-// is sent to the ranks of its experts, and what these make of it back: an All-to-all of all copies of the tokens before the
-// experts and one behind them, and the same of gradients backward [Lepikhin et al., GShard, ICLR 2021; Rajbhandari et al.,
-// DeepSpeed-MoE, ICML 2022]. All experts are taken to be equally popular.
+// Ranks process different samples, like replicas, and hold all weights except those of experts, of which each has a part. A
+// token is sent to the ranks of its experts, and their outputs are sent back: an All-to-all of all copies of the tokens
+// before the experts and one after them, and the same for gradients backward [Lepikhin et al., GShard, ICLR 2021;
+// Rajbhandari et al., DeepSpeed-MoE, ICML 2022]. All experts are assumed to be equally popular.
 void expert_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t parts = expert_parts(context.plan);
   if (parts == 1) return;

@@ -6,11 +6,11 @@ namespace ddl {
 
 extern const Strategy expert_strategy;
 
-/// Returns the number of ranks that experts are dealt to: those of expert, and those of tensor where it leaves experts
-/// whole.
+/// Returns the number of ranks that experts are distributed over: those of expert, and those of tensor if it leaves experts
+/// whole (expert-tensor-parallel size 1).
 [[nodiscard]] std::int64_t expert_parts(const Plan& plan);
-/// Returns whether whole experts can be dealt to the ranks of a tensor split: each rank has a part of the tokens, and the
-/// degrees divide the experts.
+/// Returns whether expert-tensor-parallel size 1 is possible: each rank of the tensor split has a part of the tokens, and
+/// the degrees divide the experts.
 [[nodiscard]] bool may_deal_experts(const ModelFacts& facts, const Plan& plan);
 
 }  // namespace ddl

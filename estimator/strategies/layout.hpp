@@ -14,24 +14,24 @@ enum class Spread {
   whole,      ///< every rank has all of it
   channels,   ///< each rank has a part of its channels
   positions,  ///< each rank has a part of its extents, or of its tokens
-  sums,       ///< each rank has a summand of all of it
+  sums,       ///< each rank has a partial sum of all of it
 };
 
-/// Returns the collective that changes the layout of a tensor; nothing if each rank already has what it needs.
+/// Returns the collective that changes the layout of a tensor; empty if each rank already has what it needs.
 [[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
 
 /// The layouts of a layer's first input and of its output along one axis: between layers (`input`, `output`), and as the
 /// kernels of the rank read and write them (`read`, `written`). Gradients have the layout of their tensors. The gradient of
-/// a tensor of which all ranks have a summand is whole.
+/// a tensor with partial sums on all ranks is replicated.
 struct AxisLayout {
   Spread input = Spread::whole, read = Spread::whole;
   Spread written = Spread::whole, output = Spread::whole;
 
-  /// Returns whether a rank computes only a part of the layer: a part of its output, or a summand of it.
+  /// Returns whether a rank computes only a part of the layer: a part of its output, or a partial sum of it.
   [[nodiscard]] bool is_split() const { return written != Spread::whole; }
 };
 
-/// The number of items of the whole tensors of a layer, per sample; 0 for an input without a gradient.
+/// The number of items of a layer's unsplit tensors, per sample; 0 for an input without a gradient.
 struct LayerTensors {
   double input = 0, output = 0, input_gradient = 0;
 };
@@ -39,9 +39,9 @@ struct LayerTensors {
 /// Adds the exchange between two layouts, if one is needed. `items` are of the full vector, per sample.
 void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
                   Subject subject = Subject::other);
-/// Puts the layout into the shard, with the exchanges that it takes: forward from what lies between layers to what kernels
-/// read and from what they write to what lies there, backward the same for gradients. A rank that reads all of an input for
-/// a part of the layer makes a summand of that input's gradient.
+/// Sets the layout in the shard, and adds the exchanges that it requires: forward from the layout between layers to the one
+/// that kernels read, and from the one that they write to the one between layers; backward the same for gradients. A rank
+/// that reads all of an input for a part of the layer computes a partial sum of that input's gradient.
 void set_layout(LayerShard& shard, Axis axis, const AxisLayout& layout, const LayerTensors& tensors);
 
 }  // namespace ddl

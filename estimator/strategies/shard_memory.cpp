@@ -25,7 +25,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   if (whole.mask_items > 0 || whole.extra_items > 0 || whole.statistics > 0 || whole.batch_statistics > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
-    // Autocast's softmax makes scores of 4 bytes, and the product that follows copies them.
+    // Autocast's softmax writes scores of 4 bytes, and the following product converts them.
     const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
     const double extra_bytes = scores ? 4 + item : item;
     memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
@@ -63,7 +63,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
       case CrossEntropy::fused:
-        // What it reads, in the precision in which it is, in the place of its softmax.
+        // Its input, in its own precision, instead of its softmax.
         memory.own -= wide - memory.scratch_backward;
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
@@ -74,7 +74,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const bool forward = exchange.phase == Phase::forward;
     if (exchange.purpose == Purpose::halo) {
       if (exchange.operation == Collective::point_to_point) {
-        // A tile is copied with the rows of its neighbours around it.
+        // A tile is copied together with its halo.
         if (!forward) {
           memory.scratch_backward += exchanged;
         } else {
@@ -84,7 +84,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // The rank's own slice beside the whole, or the whole beside the slice that is kept.
+      // The rank's own slice in addition to the whole, or the whole in addition to the slice that is kept.
       const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };

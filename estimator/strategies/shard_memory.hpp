@@ -10,8 +10,7 @@ struct ShardMemory {
   Bytes own{};         ///< kept: masks, indices, scores
   Bytes copies{};      ///< kept: of weights and inputs in half precision
   Bytes statistics{};  ///< kept, in fp32: means and deviations
-  /// Kept: what the rank has of its neighbours' tiles, or of all where a spatial split ends, for a layer that keeps its
-  /// input.
+  /// Kept: the halo from neighbouring tiles, or all tiles where a spatial split ends, for a layer that keeps its input.
   Bytes gathered{};
   Bytes scratch_forward{}, scratch_backward{};  ///< only while a pass runs
 
@@ -22,8 +21,8 @@ struct ShardMemory {
 /// Returns the bytes of an item of the output of layer `tensor`, or of the batch if it is −1.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
-/// Returns this memory by the rules of PyTorch on a GPU, or on a processor (`on_processor`), where dropout keeps factors of
-/// 4 bytes.
+/// Returns this memory by the rules of PyTorch on a GPU, or on a CPU (`on_processor`), where dropout keeps factors of 4
+/// bytes.
 [[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
 
 }  // namespace ddl

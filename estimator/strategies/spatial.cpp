@@ -9,9 +9,9 @@ namespace {
 
 using Rows = std::array<std::int64_t, 3>;
 
-/// Rows a tile needs from one neighbour to run the window over its own positions: half of what the window overlaps. Where
-/// one position i of the input adds to several of the output, from s·i − padding on, those before and those behind the tile
-/// that add to its part of the output.
+/// Halo rows a tile needs from one neighbour to apply the window to its own positions: half of the window's overlap. If one
+/// position i of the input contributes to several of the output, from s·i − padding on, the rows before and after the tile
+/// that contribute to its part of the output.
 Rows input_halo(const Operation::Window& window) {
   Rows rows{};
   for (std::size_t d = 0; d < 3; ++d) {
@@ -23,7 +23,7 @@ Rows input_halo(const Operation::Window& window) {
   return rows;
 }
 
-/// Rows of the output's gradient a tile needs from one neighbour to compute the gradient of its own input positions.
+/// Halo rows of the output's gradient a tile needs from one neighbour to compute the gradient of its own input positions.
 Rows gradient_halo(const Operation::Window& window) {
   Rows rows = input_halo(window);
   for (std::size_t d = 0; d < 3; ++d) {
@@ -36,12 +36,12 @@ Rows gradient_halo(const Operation::Window& window) {
 
 int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
 
-/// Another image of the sample, of which every rank reads its tile; of anything else in the sample it reads the whole.
+/// Another image of the sample, of which every rank reads its tile; other parts of the sample are read whole.
 bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
   return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
 }
 
-/// Whether every tile has all of that tensor: it has one position.
+/// Whether every tile has the whole tensor: it has one position.
 bool is_pooled(const ModelFacts& facts, int layer) {
   return layer >= 0 && facts.pooled_branch[static_cast<std::size_t>(layer)];
 }
@@ -61,7 +61,7 @@ bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
     if (split[d] == 1) continue;
     if (at.output_shape.extent[d] < split[d] && !is_sum) return false;
     if (is_pooled(facts, at.inputs.front())) continue;
-    // The narrowest tile must hold the halo that its neighbour wants of it.
+    // The narrowest tile must contain the halo that its neighbour needs.
     if (at.input_shapes.front().extent[d] / split[d] < std::max<std::int64_t>(1, halo[d])) return false;
   }
   return true;
@@ -92,7 +92,7 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-/// Items per sample that the replicated layers read of what lies in tiles.
+/// Items per sample of tiled tensors that the replicated layers read.
 double read_by_replicated(const ModelFacts& facts, const ReplicatedLayers& replicated) {
   const auto& layers = facts.model->layers;
   if (replicated.last == static_cast<int>(layers.size()))
@@ -119,19 +119,18 @@ int split_extents(const std::array<int, 3>& split) {
   return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
 }
 
-// Every rank holds a tile of the sample. A window that looks beyond its own position needs rows of the neighbours' tiles:
-// the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. Where the
-// tiles become too small the tensors are gathered and layers replicated, as ParaDL's implementation does. Behind them each
-// rank takes its tile of what it has whole, and the gradients of those tiles are gathered. What
-// sums over all positions of a sample adds up the sums of its tiles; every rank computes all of what is made of one
-// position. Auxiliary layers gather what they read and are replicated too: they end in few positions before the network
-// does.
+// Every rank holds a tile of the sample. A window that extends beyond its own position needs halo rows of the neighbours'
+// tiles: the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. If
+// the tiles become too small, the tensors are gathered and layers replicated, as in ParaDL's implementation. After them each
+// rank takes its tile of the whole tensors, and the gradients of those tiles are gathered. Layers that sum over all
+// positions of a sample add up the sums of its tiles; every rank computes all layers with a single position. Auxiliary
+// layers gather what they read and are replicated too: their positions end earlier than the network's.
 void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = plan.mesh[Axis::spatial];
   if (parts == 1) return;
   const Family axes = family_bit(Axis::spatial);
-  // What was in tiles is read whole, and each rank adds to the gradients of all.
+  // Tiles are gathered, and each rank contributes to the gradients of all.
   const auto join_tiles = [&](double items) {
     add_exchange(shard, Spread::positions, Spread::whole, items, axes, Phase::forward, Purpose::halo);
     if (context.facts.needs_input_gradient[context.index()])
@@ -162,7 +161,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
     }
     return;
   }
-  // Extents of 1 stay what they are.
+  // Extents of 1 stay unchanged.
   for (TensorShape& input : shard.inputs) cut(input, plan.mesh.tiles());
   cut(shard.output, plan.mesh.tiles());
   shard.kept_input = shard.inputs.front();
@@ -171,7 +170,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
 
   const auto add_up = [&](double items, Phase phase) {
     add_exchange(shard, Spread::sums, Spread::whole, items, axes, phase, Purpose::halo);
-    // The kernel that sums ends before the exchange, and the one that uses the sums begins behind it.
+    // The kernel that sums ends before the exchange, and the one that uses the sums begins after it.
     shard.exchanges.back().kernels = 1;
   };
   const double sums =
@@ -193,11 +192,11 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
                  Phase::backward, Purpose::halo);
   }
 
-  // One position is nobody's neighbour.
+  // A single position has no neighbours.
   if (!reads_tiles) return;
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.mesh.tiles());
-  // Who has all of the input has its halos, too.
+  // A rank with the whole input also has its halos.
   if (forward > 0 && !context.replicated.contains(layer.inputs.front())) {
     shard.exchanges.push_back({Collective::point_to_point, forward, axes, Phase::forward, Purpose::halo, 2});
     shard.exchanges.back().kernels = 2 * split_extents(plan.mesh.tiles());
@@ -209,8 +208,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-/// The first of the last layers that can all be split, where there are such layers with weights behind `first`; else the
-/// end.
+/// The first of the last layers that can all be split, if there are such layers with weights after `first`; else the end.
 int split_again_from(const ModelFacts& facts, int first, const std::array<int, 3>& split) {
   const auto count = static_cast<int>(facts.model->layers.size());
   int last = count;

@@ -6,13 +6,13 @@ namespace ddl {
 
 extern const Strategy spatial_strategy;
 
-/// Returns the layers that the spatial split of the plan leaves whole; none of them where all layers are split.
-/// Where tiles become too small, layers are replicated until all layers behind fit again, as in the decoder of a U-Net.
+/// Returns the layers that the spatial split of the plan replicates; none if all layers are split. If tiles become too
+/// small, layers are replicated until all later layers fit again, as in the decoder of a U-Net.
 [[nodiscard]] ReplicatedLayers replicated_layers(const ModelFacts& facts, const Plan& plan, const Software& software);
 /// Returns whether that layer is the first one behind the replicated layers that reads this output of theirs. Each rank
 /// takes its tile of it, and gathers the gradient.
 [[nodiscard]] bool takes_tile_of(const ModelFacts& facts, const ReplicatedLayers& replicated, int layer, int input);
-/// Returns whether the extents of samples and windows can be exchanged, so that 2×4 and 4×2 tiles are mirror images.
+/// Returns whether the extents of samples and windows can be swapped, so that 2×4 and 4×2 tiles are mirror images.
 [[nodiscard]] bool mirrors_alike(const ModelFacts& facts);
 /// Returns the items of one sample that one rank sends to one neighbour, summed over the split dimensions. The halo of
 /// `tile` is `rows` rows deep along each dimension.

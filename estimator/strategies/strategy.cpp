@@ -14,8 +14,8 @@
 namespace ddl {
 namespace {
 
-// Spatial first, so that the others exchange tiles, not whole tensors; data last: it exchanges what the others left.
-// Experts get what a tensor split leaves of their tokens.
+// Spatial first, so that the others exchange tiles, not whole tensors; data last: it exchanges what the others left. Experts
+// process the tokens that remain after a tensor split.
 constexpr std::array<const Strategy*, axis_count> table{&spatial_strategy,  &context_strategy, &channel_strategy,
                                                         &filter_strategy,   &tensor_strategy,  &expert_strategy,
                                                         &pipeline_strategy, &data_strategy};

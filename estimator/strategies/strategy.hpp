@@ -17,22 +17,22 @@
 
 namespace ddl {
 
-/// One rank's part of one layer: local shapes, local parameters, and what must be exchanged. Described, never priced.
+/// One rank's part of one layer: local shapes, local parameters, and the required exchanges, without any times.
 struct LayerShard {
   std::vector<TensorShape> inputs;               ///< as the rank's kernels read them
   TensorShape output;                            ///< as the rank's kernels write it
-  TensorShape kept_input;                        ///< as the first input lies in the rank's memory
-  TensorShape kept_output;                       ///< as the output lies in the rank's memory, exchanges done
+  TensorShape kept_input;                        ///< as the first input is stored in the rank's memory
+  TensorShape kept_output;                       ///< as the output is stored in the rank's memory, after exchanges
   double weights = 0, biases = 0;                ///< parameters on this rank
   double trained_share = 1;                      ///< of those, the ones that have gradients
   double samples = 1;                            ///< of one micro-batch
-  double share = 1;                              ///< of the whole layer's work per sample, were kernels to scale linearly
-  double filter_parts = 1;                       ///< by how much the filters, and
-  double channel_parts = 1;                      ///< the input channels of a matrix layer are split
+  double share = 1;                              ///< share of the whole layer's work per sample, if kernels scaled linearly
+  double filter_parts = 1;                       ///< number of parts of the filters, and
+  double channel_parts = 1;                      ///< of the input channels of a matrix layer
   std::array<AxisLayout, axis_count> layouts{};  ///< of its input and output, by axis
   std::vector<Exchange> exchanges;
-  Family replicas = replica_axes;              ///< the axes whose ranks hold the same weights of the layer
-  std::shared_ptr<const Operation> operation;  ///< what the rank runs, where it is another than the layer's
+  Family replicas = replica_axes;              ///< the axes whose ranks hold replicas of the layer's weights
+  std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it is not the layer's
 
   [[nodiscard]] double parameters() const { return weights + biases; }
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
@@ -61,7 +61,7 @@ struct LimitContext {
 };
 
 /// A way of dividing the work along one axis: a summary, its limits, and one rank's part of a layer. Hybrids apply several
-/// strategies one after the other. A new strategy is one file and one row of the table.
+/// strategies in turn. A new strategy is one file and one row of the table.
 struct Strategy {
   Axis axis = Axis::data;
   std::string_view summary;
@@ -74,11 +74,10 @@ struct Strategy {
 
 /// Describes one rank's part of a layer under all strategies of the plan in `shard`, which is reused to save allocations.
 void shard_layer(const ShardContext& context, LayerShard& shard);
-/// Returns every limit that rules the plan out before it is priced.
+/// Returns every limit that rules the plan out before its time is estimated.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
-/// Scales what neighbours exchange of a layer, for a rank that has `part` of its input channels (forward) or filters
-/// (backward).
+/// Scales the halo exchanges of a layer, for a rank with `part` of its input channels (forward) or filters (backward).
 void scale_halos(LayerShard& shard, Phase phase, double part);
 
 /// Returns the largest part if `whole` units are distributed over `parts` ranks.

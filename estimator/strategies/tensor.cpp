@@ -25,7 +25,7 @@ void tensor_limits(const LimitContext& context, Limits& limits) {
     const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorSplitRole::lookup;
     if (!lookup && (candidate != facts.last_matrix || facts.matrix.size() == 1)) consider(candidate);
   }
-  // Where tables and the last layer are all there is, they are what can be cut.
+  // If there are only tables and the last layer, these are split.
   if (layer < 0) std::for_each(facts.matrix.begin(), facts.matrix.end(), consider);
   if (context.plan.mesh[Axis::tensor] > most) {
     limits.add(
@@ -42,8 +42,8 @@ void slice_tokens(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-/// A layer of which every rank computes all, or with sequence parallelism all of its tokens [Kort22, section 4.2.2]. What
-/// lies in parts is gathered by a layer that does not work on each token alone.
+/// A layer that every rank computes completely, or with sequence parallelism for its tokens [Kort22, section 4.2.2]. Tensors
+/// that are sharded by tokens are gathered by a layer that is not token-wise.
 void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_parts, bool writes_parts) {
   const int parts = context.plan.mesh[Axis::tensor];
   const ModelFacts& facts = context.facts;
@@ -78,13 +78,13 @@ void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_part
   if (writes_parts) slice_tokens(shard.kept_output, parts);
 }
 
-// Filter and channel splits in alternation [Nar21, section 2.3]: a column layer writes its part of an output that stays in
-// parts, everything up to its partner works on that part, and the row layer reads it as its share of the input channels and
-// writes a summand of an output that is whole between layers. That takes one Allreduce forward, of the row's output, and one
-// backward, of the gradient of the column's input. With sequence parallelism, what is whole between layers lies in parts of
-// the tokens: a Reduce-scatter and an Allgather in place of each Allreduce, and one more Allgather backward, of the column's
-// input for the gradient of its weights, of which each rank keeps its part alone; it runs beside the gradient of the input
-// [Kort22, section 4.2.2].
+// Alternating filter and channel splits [Nar21, section 2.3]: a column layer writes its part of an output that stays
+// sharded, everything up to its paired layer works on that part, and the row layer reads it as its share of the input
+// channels and writes a partial sum of an output that is whole between layers. That takes one Allreduce forward, of the
+// row's output, and one backward, of the gradient of the column's input. With sequence parallelism, tensors that are
+// otherwise whole between layers are sharded by tokens: a Reduce-scatter and an Allgather replace each Allreduce, and there
+// is one more Allgather backward, of the column's input for the gradient of its weights, of which each rank only keeps its
+// part; it overlaps with the gradient of the input [Kort22, section 4.2.2].
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
@@ -96,7 +96,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
-  // Of columns that read one tensor the first has it gathered.
+  // Of several columns that read one tensor, the first one gathers it.
   const bool gathers_input = sends_gradient || !facts.needs_input_gradient[index];
   const auto lies_in_parts = [&](int tensor) {
     return context.plan.sequence_parallel && tensor >= 0 && facts.token_split[static_cast<std::size_t>(tensor)];
@@ -122,7 +122,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   };
 
   if (context.plan.whole_experts && facts.in_experts[index]) {
-    // Ranks have tokens of their own, and whole experts.
+    // Ranks have different tokens, and whole experts.
     for (TensorShape& each : shard.inputs) slice_tokens(each, parts);
     slice_tokens(shard.output, parts);
     shard.kept_input = shard.inputs.front();
@@ -139,7 +139,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
                               facts.tensor_role[static_cast<std::size_t>(inputs.front())] == TensorSplitRole::head &&
                               head_units >= parts;
       if (after_head) {
-        // The loss needs the largest logit and the sum of exponentials of each position from everybody.
+        // The loss needs the largest logit and the sum of exponentials of each position from all ranks.
         const double head_part = static_cast<double>(largest_part(head_units, parts)) / static_cast<double>(head_units);
         for (TensorShape& each : shard.inputs) slice(each, head_part);
         shard.kept_input = shard.inputs.front();

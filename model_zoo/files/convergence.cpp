@@ -24,7 +24,8 @@ constexpr double largest_count = 1'000'000'000'000'000'000.0;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr std::int64_t most_runs = 1'000'000;
 
-/// What the amount of training of a point is given in: `samples`, `epochs` or `tokens`; times the samples of one.
+/// The unit in which a point's amount of training is given: `samples`, `epochs` or `tokens`, with the number of samples of
+/// one.
 ConvergencePoint read_point(const YamlNode& node, const std::optional<std::int64_t>& epoch,
                             const std::optional<std::int64_t>& tokens) {
   node.only_keys({"batch", "samples", "epochs", "tokens", "runs"});
@@ -94,7 +95,7 @@ std::optional<NoiseScale> Convergence::noise_scale() const {
   const double determinant = one * by_square - by_batch * by_batch;
   const double a = (right * by_square - right_by_batch * by_batch) / determinant;
   const double b = (one * right_by_batch - by_batch * right) / determinant;
-  // Compared so that nan is refused.
+  // Written so that NaN is refused.
   const bool grows = a > 0 && b > 0;
   if (!grows) return std::nullopt;
   NoiseScale scale{a, a / b, 0};
@@ -113,7 +114,7 @@ std::vector<std::string> convergence_names() {
 
 std::optional<Convergence> convergence_of(const Model& model) {
   for (const EmbeddedFile& file : bundled_convergence()) {
-    // Another length of samples is said behind the name; whatever else is said there makes another model.
+    // Only another sample length may be appended to the name; any other change makes it a different model.
     if (model.name != file.name && model.name != fmt::format("{}@tokens={}", file.name, model.sequence_length)) continue;
     Convergence convergence = parse_convergence(std::string(file.content), std::string(file.path));
     if (convergence.tokens && *convergence.tokens != model.sequence_length) return std::nullopt;

@@ -10,39 +10,39 @@
 
 namespace ddl {
 
-/// A batch at which somebody has trained a model to a target, and the samples that took.
+/// A published batch size at which a model was trained to a target, and the samples that were needed.
 struct ConvergencePoint {
   std::int64_t batch = 1;
   double samples = 0;
   int runs = 1;
 };
 
-/// The trade between steps and samples of [McCandlish et al., "An empirical model of large-batch training", 2018, equation
-/// 2.11]: (S/S_min - 1)(E/E_min - 1) = 1. With E = B S, it takes E = E_min (1 + B / B_crit) samples at a batch of B. At the
-/// critical batch, both the samples and the steps are twice the least.
+/// The trade-off between steps and samples of [McCandlish et al., "An empirical model of large-batch training", 2018,
+/// equation 2.11]: (S/S_min - 1)(E/E_min - 1) = 1. With E = B S, training takes E = E_min (1 + B / B_crit) samples at a
+/// batch of B. At the critical batch, both the samples and the steps are twice the minimum.
 struct NoiseScale {
   double least_samples = 0, critical_batch = 0;
-  double worst_error = 0;  ///< of a point, relative
+  double worst_error = 0;  ///< largest relative error of a point
 };
 
-/// How many samples a model needs to a target, by the global batch, as somebody has published it.
+/// The published number of samples that a model needs to reach a target, by global batch.
 struct Convergence {
   std::string model, target, source;
-  std::optional<std::int64_t> tokens{};    ///< of a sample, of a model of sequences
-  std::vector<ConvergencePoint> points{};  ///< at least two, by ascending batch
+  std::optional<std::int64_t> tokens{};    ///< per sample, for models of sequences
+  std::vector<ConvergencePoint> points{};  ///< at least two, in order of increasing batch
 
   [[nodiscard]] std::int64_t least_batch() const { return points.front().batch; }
   [[nodiscard]] std::int64_t most_batch() const { return points.back().batch; }
-  /// Samples to the target: those of a point, else between its neighbours, straight on logarithmic axes. Nothing outside of
-  /// the published batches.
+  /// Samples to the target: those of a point, else interpolated linearly on logarithmic axes. Empty outside of the published
+  /// batches.
   [[nodiscard]] std::optional<double> samples_at(std::int64_t batch) const;
-  /// The least squares of relative errors; nothing where the samples do not grow with the batch.
+  /// The fit with the least squares of relative errors; empty if the number of samples does not grow with the batch.
   [[nodiscard]] std::optional<NoiseScale> noise_scale() const;
 };
 
-/// The bundled models of which it is known.
+/// The bundled models with convergence data.
 [[nodiscard]] std::vector<std::string> convergence_names();
-/// Of this model, with samples as long as they were trained with; nothing where nobody has published it.
+/// The data of this model, if its samples have the length that was trained with; empty if nothing was published.
 [[nodiscard]] std::optional<Convergence> convergence_of(const Model& model);
 [[nodiscard]] Convergence parse_convergence(std::string text, std::string origin);
 

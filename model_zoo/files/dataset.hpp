@@ -10,19 +10,20 @@
 
 namespace ddl {
 
-/// A data set as far as training time goes: how many samples, how large each is in memory and on disk.
+/// The facts about a data set that affect training time: number of samples, and the size of each in memory and on disk.
 struct Dataset {
   std::string name;
   std::string description;
   std::string source;
   std::int64_t samples = 0;
-  TensorShape sample;    ///< as fed to a network; rank 1 sequence for token data
-  Bytes size_on_disk{};  ///< of all samples
+  TensorShape sample;    ///< as fed to a network; a rank 1 sequence for token data
+  Bytes size_on_disk{};  ///< of all samples together
   [[nodiscard]] Bytes sample_bytes() const { return size_on_disk / static_cast<double>(samples); }
 };
 
 [[nodiscard]] std::vector<std::string> dataset_names();
-/// A bundled data set by name (case and published spellings aside), or the user's own file; Error with "did you mean".
+/// A bundled data set by name (case and published spellings are normalized), or the user's own file; Error with "did you
+/// mean".
 [[nodiscard]] Dataset load_dataset(const std::string& name);
 [[nodiscard]] Dataset parse_dataset(std::string text, std::string origin);
 

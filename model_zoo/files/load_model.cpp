@@ -41,7 +41,7 @@ struct FamilyFile {
   std::string content;
 };
 
-/// The family that `file` names: a bundled one, or a path that starts where `file` lies.
+/// The family named by `file`: a bundled one, or a path relative to `file`.
 FamilyFile find_family(const ModelFile& file) {
   const std::string name = file.family->text();
   if (is_path(name)) {
@@ -60,7 +60,7 @@ FamilyFile find_family(const ModelFile& file) {
   file.family->fail(fmt::format("unknown family {}", quote(name)), suggest(name, known));
 }
 
-/// A model's name, and values that stand in for those of its parameters: `bert-large@tokens=128@layers=12`.
+/// A model's name, and values that override its parameters: `bert-large@tokens=128@layers=12`.
 struct Variant {
   std::string name;
   std::string changes{};             ///< from the first `@` on
@@ -68,7 +68,7 @@ struct Variant {
 };
 
 Variant variant_of(const std::string& name) {
-  // A folder's name may have an `@` too.
+  // A folder's name may contain an `@` too.
   const std::size_t at = name.find('@', name.find_last_of('/') + 1);
   if (at == std::string::npos || name.find('=', at) == std::string::npos) return {name};
   std::string map;
@@ -89,13 +89,13 @@ Variant variant_of(const std::string& name) {
   return variant;
 }
 
-/// Keys of a name that say what is trained of a model, whatever its parameters are.
+/// Keys of a name that select the trained parts of a model, independent of its parameters.
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
-/// The value of the last one by which all layers are trained, whatever the model's file says.
+/// The value of the last one with which all layers are trained, whatever the model's file specifies.
 constexpr std::string_view nothing_frozen = "none";
 constexpr std::int64_t most_adapter_rank = 65536;
 
-/// The key that says how long the documents of packed sequences are.
+/// The key for the document length of packed sequences.
 constexpr std::string_view packed_key = "packed";
 
 bool is_of_any_model(std::string_view key) {
@@ -115,7 +115,7 @@ std::vector<std::string> names_in(const YamlNode& node) {
   }
 }
 
-/// What the values of a name say; where they say nothing, what the model's file says.
+/// The trained parts given by a name; by default those of the model's file.
 TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
   TrainedParts parts;
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
@@ -135,7 +135,7 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   return parts;
 }
 
-/// Puts the values in the place of those of the file, or beside them where the file has none.
+/// Overrides parameters of the file, or adds them if the file does not have them.
 void change_parameters(ModelFile& file, const YamlNode& values) {
   for (const auto& [key, value] : values.entries()) {
     const auto same = [&name = key](const ModelParameter& one) { return one.name.text() == name.text(); };
@@ -155,7 +155,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
   }
 }
 
-/// The parameter by which families and models say how many tokens a sample has.
+/// The parameter for the number of tokens of a sample in families and models.
 constexpr std::string_view sequence_parameter = "tokens";
 
 bool has_parameter(const ModelFile& file, std::string_view name) {
@@ -163,7 +163,7 @@ bool has_parameter(const ModelFile& file, std::string_view name) {
                      [name](const ModelParameter& one) { return one.name.text() == name; });
 }
 
-/// An Error where no parameter says how long a sample's sequence is.
+/// Throws Error if no parameter defines the sequence length of a sample.
 void require_sequence(const ModelFile& file, const ModelFile* family) {
   if (has_parameter(file, sequence_parameter) || (family != nullptr && has_parameter(*family, sequence_parameter))) return;
   const bool has_tokens = file.input && file.input->find(sequence_parameter);
@@ -189,7 +189,7 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
     if (values) change_parameters(file, *values);
     return build_model(file, &family);
   } catch (const Error& error) {
-    // What is wrong in the family's file may be due to the values that this model gives.
+    // An error in the family's file may be caused by the values of this model.
     if (!error.place() || error.place()->file != source.origin) throw;
     throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", error.what(), quote(file.model->text()), root.origin(),
                             file.family->line(), file.family->column()),
@@ -204,7 +204,7 @@ struct Alias {
   std::string_view model;
 };
 
-/// Those of the files' `aliases`.
+/// From the `aliases` of the files.
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {
@@ -220,13 +220,13 @@ const std::vector<Alias>& known_aliases() {
   return aliases;
 }
 
-/// ViT-B/16 looks like a path, but is a name when spelled exactly so.
+/// ViT-B/16 looks like a path, but is a name if spelled exactly like this.
 bool is_alias(std::string_view name) {
   return std::any_of(known_aliases().begin(), known_aliases().end(),
                      [name](const Alias& alias) { return alias.spelling == name; });
 }
 
-/// A model that is a family and the values of its name alone. Throws Error where one is missing or unknown.
+/// A model defined only by a family and the values in its name. Throws Error if a value is missing or unknown.
 YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   const ModelFile file = ModelFile::read(parse_file(family));
   std::vector<std::string> known, missing;
@@ -247,13 +247,13 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
 }
 
-/// What the file at a path says, or the bundled one of a name. With values, the name may be that of a family.
+/// The content of the file at a path, or the bundled file of that name. With values, the name may be that of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) {
     const bool is_hub_id =
         !name.ends_with(".yaml") && !name.ends_with(".yml") && std::count(name.begin(), name.end(), '/') == 1;
     std::error_code unknown;
-    // The name of a repository of Hugging Face's, which nobody asks over the network.
+    // The name of a Hugging Face repository; the program does not access the network.
     if (is_hub_id && name.front() != '/' && name.front() != '.' && !std::filesystem::exists(name, unknown)) {
       const std::string model = name.substr(name.find('/') + 1);
       const std::string known = suggest(model, model_names());

@@ -13,8 +13,8 @@
 namespace ddl {
 namespace {
 
-// Far above what a person writes, far below what takes time.
-/// Samples that a model file may call usual for a device.
+// Far more than a person writes, but fast to process.
+/// Maximum usual number of samples per device in a model file.
 constexpr std::int64_t most_usual_batch = std::int64_t{1} << 20;
 constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
@@ -39,7 +39,7 @@ void check_name(const YamlNode& node, std::string_view what) {
   if (!plain) node.fail(fmt::format("{} is no name for a {}", quote(name), what), "a name has letters, digits, '_' and '-'");
 }
 
-/// A parameter's name stands in expressions, where '-' means a difference.
+/// A parameter's name is used in expressions, in which '-' means subtraction.
 void check_parameter_name(const YamlNode& node) {
   check_name(node, "parameter");
   const std::string name = node.text();
@@ -77,7 +77,7 @@ std::size_t letters_of(const ModelItem& item) {
   return letters;
 }
 
-/// Reads lists of layers. `parameters` are those in force there; their values do not matter.
+/// Reads lists of layers. `parameters` are those in scope; their values do not matter.
 class ItemReader {
  public:
   explicit ItemReader(const Parameters& parameters) : parameters_(parameters) {}
@@ -296,7 +296,7 @@ ModelBlock read_block(const YamlNode& name, const YamlNode& node, const Paramete
   return block;
 }
 
-/// Blocks used by their name, or by one that only a parameter's value will tell.
+/// Checks blocks that are used by name; a name that depends on a parameter cannot be checked.
 void check_block_names(const ModelFile& file, const std::vector<ModelItem>& items) {
   for (const ModelItem& item : items) {
     for (const std::vector<ModelItem>& list : item.lists) check_block_names(file, list);

@@ -15,9 +15,9 @@
 namespace ddl {
 namespace {
 
-/// Steps of expansion, layers or not.
+/// Steps of expansion, including those without a layer.
 constexpr std::size_t max_steps = 10 * std::size_t{max_layers};
-/// Letters that are evaluated, or compared with names, in about the time of a step.
+/// Letters that are evaluated, or compared with names, in about the time of one step.
 constexpr std::size_t letters_per_step = 20;
 constexpr int model_input = -1;
 /// A part of the network that is not complete yet.
@@ -37,7 +37,7 @@ struct Scope {
   }
 };
 
-/// Where an item is expanded.
+/// The context in which an item is expanded.
 struct Context {
   const Parameters* parameters;
   Scope* scope;
@@ -46,15 +46,15 @@ struct Context {
   bool auxiliary = false;
 };
 
-/// `from` or `tied` names a layer that is not among those before it.
+/// `from` or `tied` names a layer that is not among the earlier ones.
 struct UnknownLayer {
   YamlNode place;
-  std::vector<std::string> candidates;  ///< full names it could mean
+  std::vector<std::string> candidates;  ///< full names that it could refer to
 };
 
 class Expander {
  public:
-  /// While probing, sizes do not matter: only names are found out.
+  /// While probing, sizes are ignored: only names are determined.
   Expander(const ModelFile& definition, const Parameters& parameters, Model& model, bool probing)
       : definition_(definition), parameters_(parameters), model_(model), probing_(probing) {}
 
@@ -82,7 +82,7 @@ class Expander {
 
   int expand(const ModelItem& item, int previous, Context context) {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
-    // What is left out may read layers that are left out too.
+    // An omitted item may read omitted layers.
     const bool asks_channels = item.condition && item.condition->text().find(channels_parameter) != std::string::npos;
     if (item.condition && !asks_channels && !is_met(*item.condition, std::nullopt, context)) return previous;
     inputs_.clear();
@@ -106,7 +106,7 @@ class Expander {
     return close(scope, expand_branches(item, input, inner));
   }
 
-  /// Ends the command where the file expands to more than anybody wants to wait for.
+  /// Throws Error if the file expands to more steps than the limit.
   void take_steps(const YamlNode& place, std::size_t steps, std::size_t letters) {
     steps_ += steps + letters / letters_per_step;
     if (steps_ > max_steps) place.fail(fmt::format("the model expands to more than {} steps", max_steps));
@@ -162,7 +162,7 @@ class Expander {
                                    fmt::join(blocks_in_use_, " -> "), block_name),
                        "a block can be made of others, but not of itself");
     }
-    // Blocks, and a block's parameters for each argument, are looked through by name.
+    // Blocks, and a block's parameters for each argument, are searched linearly by name.
     take_steps(*item.block, 0, block.letters + item.arguments.size() * block.parameters.size() + definition_.blocks.size());
     const Parameters parameters = arguments_of(item, block, input, context);
     Scope scope = open(context, item.name ? item.name->text() : next_step(block_name, *context.scope),
@@ -249,7 +249,7 @@ class Expander {
       layer.operation = item.operation->read(attributes);
       layer.output_shape = layer.operation->infer(layer.input_shapes);
     } catch (const Error&) {
-      // That it cannot be is not what is being asked.
+      // While probing, an invalid layer is ignored.
       layer.output_shape = layer.input_shapes.front();
     }
   }
@@ -322,7 +322,7 @@ class Expander {
     }
   }
 
-  /// The given name in full, or nothing where there is none.
+  /// The given name in full, or empty if there is none.
   std::string layer_name(const ModelItem& item, const Context& context) const {
     if (!item.name) return {};
     std::string name = context.scope->prefix + item.name->text();
@@ -371,7 +371,7 @@ class Expander {
     return output;
   }
 
-  /// The tensor that a name stands for, seen from a scope.
+  /// The tensor that a name refers to in a scope.
   [[nodiscard]] int resolve(const YamlNode& place, const std::string& name, const Scope& scope) {
     if (name == "input") return model_input;
     std::vector<std::string> candidates;
@@ -399,12 +399,12 @@ class Expander {
   }
 
   const ModelFile& definition_;
-  const Parameters& parameters_;  ///< that every block sees
+  const Parameters& parameters_;  ///< visible in every block
   Model& model_;
   bool probing_;
   std::size_t steps_ = 0;
   std::int64_t trainable_ = 0;
-  std::vector<int> inputs_;  ///< of the item at hand
+  std::vector<int> inputs_;  ///< of the current item
   std::vector<int> lines_;
   std::vector<std::string> blocks_in_use_;
   std::unordered_map<std::string, int> names_;
@@ -413,7 +413,7 @@ class Expander {
   std::string key_;
 };
 
-/// The definition's parameters with the values that the model gives.
+/// The definition's parameters with the values of the model.
 Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
   Parameters given;
   for (const ModelParameter& parameter : file.parameters) {
@@ -445,7 +445,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
   return all;
 }
 
-/// Whether the layer meant comes later: told by expanding on as if it had been the one before.
+/// Reports whether the layer comes later: determined by continuing the expansion as if it had been the previous one.
 [[noreturn]] void explain(const UnknownLayer& unknown, const ModelFile& definition, const Model& header,
                           const Parameters& parameters) {
   Model probe = header;
@@ -454,7 +454,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
     try {
       expander.run();
     } catch (const Error&) {
-      // Whatever else is wrong with the file: the names up to there will do.
+      // Other errors in the file are ignored: the names up to there suffice.
       return expander.names();
     }
     return expander.names();

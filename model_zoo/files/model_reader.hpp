@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-// The language of model files. A model says what a paper says; sizes are inferred.
+// The language of model files. A model is described as in a paper; sizes are inferred.
 //
 //   format: 1
 //   model: tiny
@@ -69,11 +69,11 @@ namespace ddl {
 // A family is a file with `family: name` instead of `model:`, whose parameters may lack values. A model with `family: name`
 // gives them, and may replace `input`; the name is bundled, or a path from the model's own file.
 
-/// Expands a file into a network: names, shapes, parameters, classes. `family` is the file that has the layers, if not
+/// Expands a file into a network: names, shapes, parameters, classes. `family` is the file with the layers, if that is not
 /// `file`.
 [[nodiscard]] Model build_model(const ModelFile& file, const ModelFile* family);
 
-/// Limits of what a file may expand to.
+/// Limits of the expansion of a file.
 inline constexpr int max_layers = 100'000;
 inline constexpr int max_nesting = 64;
 inline constexpr int max_repeat = 10'000;

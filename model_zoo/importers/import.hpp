@@ -5,16 +5,16 @@
 
 namespace ddl {
 
-/// What a user may say about an import.
+/// The user's options for an import.
 struct ImportOptions {
-  bool allow_unknown = false;  ///< what cannot be read becomes a warning where the rest still makes a model
-  std::string name{};          ///< of the model; where empty, the file's own
+  bool allow_unknown = false;  ///< unsupported parts become warnings if the rest still is a model
+  std::string name{};          ///< of the model; if empty, the file's own
 };
 
-/// A model of another program's file, as a model file of ours.
+/// A model of another program's file, converted to our model file.
 struct Import {
   std::string model_file;             ///< text for `parse_model`
-  std::vector<std::string> warnings;  ///< what was left out or assumed, each one line
+  std::vector<std::string> warnings;  ///< what was omitted or assumed, one line each
 };
 
 }  // namespace ddl

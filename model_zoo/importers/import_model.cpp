@@ -46,7 +46,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Names that mean something else in YAML are none.
+/// Names with another meaning in YAML are refused.
 void check_name(const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 && c > 0; };
   const bool fits =

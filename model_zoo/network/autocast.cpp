@@ -25,7 +25,7 @@ AutocastTypes autocast_types(const Model& model) {
                                                  "additive_attention",
                                                  "lstm",
                                                  "interaction"};
-  // The latter three add fp32 parameters to what they read, or are a table of them.
+  // The last three add fp32 parameters to their input, or are a table of them.
   constexpr std::array<std::string_view, 6> wide{"softmax",    "loss", "router", "embedding", "position_embedding",
                                                  "class_token"};
   AutocastTypes types;
@@ -33,7 +33,7 @@ AutocastTypes autocast_types(const Model& model) {
     const std::string_view type = layer.operation->type();
     bool is_wide = is_one_of(type, wide);
     const bool reads_half = is_one_of(type, half);
-    // A factor that is not trained is a number, which has no type.
+    // An untrained factor is a number, which has no type.
     if (type == "scale") is_wide = layer.parameters() > 0;
     if (type == "norm") {
       const std::string_view kind = layer.operation->attribute_values().text("kind");
@@ -44,7 +44,7 @@ AutocastTypes autocast_types(const Model& model) {
       is_wide = std::any_of(layer.inputs.begin(), layer.inputs.end(),
                             [&](int input) { return input >= 0 && types.is_wide[static_cast<std::size_t>(input)]; });
     }
-    // A softmax and a loss keep what they make of their input; norms keep it as they read it.
+    // A softmax and a loss keep their result; norms keep their input as they read it.
     types.reads_wide.push_back(reads_wide);
     types.is_wide.push_back(is_wide);
     types.reads_half.push_back(reads_half);
@@ -60,8 +60,8 @@ std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& typ
   const Layer& whole = model.layers[layer.index];
   const std::string_view type = whole.operation->type();
   const bool reads_half = types.reads_half[layer.index];
-  // Losses are in fp32 as norms are, but keep no copy of what they read; what is joined has one format first. Softmax casts
-  // within its kernel.
+  // Losses are in fp32 like norms, but keep no copy of their input; concatenated tensors are converted to one format first.
+  // Softmax converts within its kernel.
   constexpr std::array<std::string_view, 3> casting{"loss", "concat", "class_token"};
   constexpr std::array<std::string_view, 4> promoting{"add", "multiply", "scale", "position_embedding"};
   const bool reads_wide = types.reads_wide[layer.index] || (types.is_wide[layer.index] && is_one_of(type, casting));

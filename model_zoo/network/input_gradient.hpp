@@ -6,12 +6,12 @@
 
 namespace ddl {
 
-/// By layer, whether training computes the gradient of what it reads: where something before it is trained, be it with
-/// weights of another layer (`tied`). Nobody asks for the gradient of the sample, nor of what is made of it alone.
+/// By layer, whether training computes the gradient of its input: if something before it is trained, including weights
+/// shared with another layer (`tied`). The gradient of the sample, and of tensors computed from it alone, is not needed.
 [[nodiscard]] std::vector<bool> needs_input_gradient(const Model& model);
 
-/// By layer, how many additions make one gradient of its output: one less than the gradients that its readers send. An input
-/// that is read twice counts twice.
+/// By layer, the number of additions that combine the gradients of its output: one less than the gradients that its readers
+/// send. An input that is read twice counts twice.
 [[nodiscard]] std::vector<int> gradient_additions(const Model& model);
 
 }  // namespace ddl

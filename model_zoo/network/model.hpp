@@ -24,16 +24,16 @@ struct Layer {
   std::int64_t weights = 0;
   std::int64_t biases = 0;
   std::int64_t buffers = 0;
-  std::int64_t frozen = 0;  ///< of the weights and biases, those that training leaves as they are
-  /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own `weights` is then 0, though
-  /// its work is not.
+  std::int64_t frozen = 0;  ///< number of weights and biases that are not trained
+  /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own `weights` is then 0, but its
+  /// work is not.
   int tied_to = -1;
-  /// Which repeated unit (residual block, transformer layer) it belongs to: checkpointing keeps the inputs of blocks. Layers
-  /// outside any block have -1.
+  /// The repeated unit (residual block, transformer layer) it belongs to: checkpointing keeps the inputs of blocks. -1
+  /// outside of blocks.
   int block = -1;
-  /// Layers with equal operation, attributes and shapes have the same class: prices are computed once per class.
+  /// Layers with equal operation, attributes and shapes have the same class: costs are computed once per class.
   int shape_class = -1;
-  /// Only training needs it, such as a second classifier in the middle of a network.
+  /// Only needed in training, such as a second classifier in the middle of a network.
   bool auxiliary = false;
 
   [[nodiscard]] std::int64_t parameters() const { return weights + biases; }
@@ -44,13 +44,13 @@ struct Layer {
 struct Model {
   std::string name;
   std::string description;
-  std::string source;  ///< citation of the definition
-  /// The family that its layers are of, as its file names it, and the value of each of the family's parameters as text;
-  /// empty where the file has the layers itself.
+  std::string source;  ///< citation for the definition
+  /// The family of its layers, as named in its file, and the value of each of the family's parameters as text; empty if the
+  /// file contains the layers itself.
   std::string family;
   std::vector<std::pair<std::string, std::string>> family_parameters;
   TensorShape input;
-  std::optional<std::int64_t> usual_batch;  ///< samples that a device is usually given, where its file says so
+  std::optional<std::int64_t> usual_batch;  ///< usual number of samples per device, if its file has it
   std::int64_t sequence_length = 0;         ///< tokens per sample; 0 for other models
   std::vector<Layer> layers;
   int shape_classes = 0;
@@ -59,16 +59,15 @@ struct Model {
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::int64_t trained_parameters() const;
   [[nodiscard]] std::int64_t buffers() const;
-  /// The value of a parameter of the family; empty where it has none of that name.
+  /// The value of a parameter of the family; empty if it has none of that name.
   [[nodiscard]] std::string family_parameter(std::string_view wanted) const;
-  /// Multiply-adds of one sample's forward pass as they are published: without auxiliary layers.
+  /// Multiply-adds of one sample's forward pass by the convention of publications: without auxiliary layers.
   [[nodiscard]] double macs() const;
   [[nodiscard]] double flops_forward() const;
   [[nodiscard]] double flops(Pass pass) const;
 };
 
-/// Returns whether training leaves all weights of a layer as they are, those that it shares included. False for a layer
-/// without weights.
+/// Returns whether no weights of a layer are trained, including shared ones. False for a layer without weights.
 [[nodiscard]] bool is_frozen(const Model& model, const Layer& layer);
 
 /// Output shape of layer `index`, or the model's input for -1.

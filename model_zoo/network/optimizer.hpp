@@ -13,12 +13,12 @@ inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Opt
                                                          Optimizer::adam8bit};
 [[nodiscard]] std::string_view to_string(Optimizer optimizer);
 [[nodiscard]] std::optional<Optimizer> parse_optimizer(std::string_view text);
-/// One whose update is measured, of all that are known.
+/// Parses the name of an optimizer whose update can be measured.
 [[nodiscard]] std::optional<Optimizer> parse_measured_optimizer(std::string_view text);
-/// All names, as a list of what is known.
+/// All names, for lists of known optimizers.
 [[nodiscard]] std::vector<std::string_view> optimizer_names();
 
-/// The optimizer as whose update this one's is measured and timed: back ends run those of sgd, momentum and Adam.
+/// The optimizer whose update is measured in place of this one's: back ends run those of sgd, momentum and Adam.
 [[nodiscard]] constexpr Optimizer timed_as(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adamw:
@@ -32,15 +32,15 @@ inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Opt
   }
 }
 
-/// Words of state that the update reads and writes for each parameter: the momentum; both moments of Adam.
+/// Words of state that the update reads and writes per parameter: the momentum; both moments of Adam.
 [[nodiscard]] constexpr int optimizer_slots(Optimizer optimizer) {
   const Optimizer timed = timed_as(optimizer);
   return timed == Optimizer::adam ? 2 : (timed == Optimizer::momentum ? 1 : 0);
 }
 
-/// Bytes of state for each parameter: two moments of 4 bytes for Adam, AdamW and LAMB; with 8 bits two of one byte and for
-/// every 2048 a scale of 4 [Dettmers et al., "8-bit optimizers via block-wise quantization", ICLR 2022]. Adafactor has none
-/// for each parameter, but one for each row and column of a matrix [Shazeer & Stern, "Adafactor", ICML 2018].
+/// Bytes of state per parameter: two moments of 4 bytes for Adam, AdamW and LAMB; with 8 bits two of one byte and one scale
+/// of 4 bytes per 2048 items [Dettmers et al., "8-bit optimizers via block-wise quantization", ICLR 2022]. Adafactor has no
+/// state per parameter, but one item for each row and column of a matrix [Shazeer & Stern, "Adafactor", ICML 2018].
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:

@@ -11,26 +11,26 @@ namespace ddl {
 
 /// How a framework runs an optimizer's step [PyTorch docs, "torch.optim", `foreach` and `fused`].
 enum class UpdateImplementation {
-  layer,    ///< one fused pass over the parameters of each layer: what profiles measure unless asked otherwise
-  single,   ///< tensor by tensor, an operator at a time: PyTorch's default on a processor
-  foreach,  ///< an operator at a time over the list of all tensors: PyTorch's default on a GPU
+  layer,    ///< one fused pass over the parameters of each layer: the default of profiles
+  single,   ///< tensor by tensor, one operator at a time: PyTorch's default on a CPU
+  foreach,  ///< one operator at a time over the list of all tensors: PyTorch's default on a GPU
   fused,    ///< one pass over the list of all tensors (`fused=True`)
 };
 inline constexpr std::array<UpdateImplementation, 4> all_update_implementations{
     UpdateImplementation::layer, UpdateImplementation::single, UpdateImplementation::foreach, UpdateImplementation::fused};
 [[nodiscard]] std::string_view to_string(UpdateImplementation implementation);
 [[nodiscard]] std::optional<UpdateImplementation> parse_update_implementation(std::string_view text);
-/// Those that run over a list of tensors, for messages.
+/// The implementations that run over a list of tensors, for messages.
 [[nodiscard]] std::span<const std::string_view> list_implementation_names();
-/// Whether one problem is the step of a whole list of tensors, and not of one layer.
+/// Whether one problem is the update of a whole list of tensors, and not of one layer.
 [[nodiscard]] constexpr bool is_of_list(UpdateImplementation implementation) {
   return implementation != UpdateImplementation::layer;
 }
 
-/// What the step of an optimizer reads and writes.
+/// A tensor that an optimizer's step reads or writes.
 enum class UpdateTensor { none, weight, gradient, first, second, temporary };
 
-/// One elementwise operator of a step: `to` from itself, `a` and `b`.
+/// One elementwise operator of a step: computes `to` from itself, `a` and `b`.
 struct UpdatePass {
   enum class Function {
     scale,    ///< to *= factor
@@ -45,11 +45,11 @@ struct UpdatePass {
   UpdateTensor to = UpdateTensor::weight, a = UpdateTensor::none, b = UpdateTensor::none;
   float factor = 1;
 
-  /// Tensors that it is given: PyTorch's depth of a list.
+  /// Number of its tensors: the depth of PyTorch's tensor lists.
   [[nodiscard]] constexpr int tensors() const {
     return 1 + (a != UpdateTensor::none ? 1 : 0) + (b != UpdateTensor::none ? 1 : 0);
   }
-  /// Words of memory that it reads and writes for each parameter; a tensor that is given twice is read once.
+  /// Words of memory that it reads and writes per parameter; a repeated tensor is read once.
   [[nodiscard]] constexpr int words() const {
     const int reads = (function == Function::root ? 0 : 1) + (a != UpdateTensor::none ? 1 : 0) +
                       (b != UpdateTensor::none && b != a ? 1 : 0);
@@ -57,14 +57,14 @@ struct UpdatePass {
   }
 };
 
-/// The step as operators one after the other, as PyTorch 2.x runs it without weight decay: torch/optim/sgd.py,
-/// _multi_tensor_sgd; adam.py, _multi_tensor_adam. The corrections of Adam's first steps are factors, here 1.
+/// The step as a sequence of operators, as PyTorch 2.x runs it without weight decay: torch/optim/sgd.py, _multi_tensor_sgd;
+/// adam.py, _multi_tensor_adam. The bias corrections of Adam's first steps are factors, here 1.
 [[nodiscard]] std::span<const UpdatePass> update_passes(Optimizer optimizer);
 
-/// Words of 4 bytes that an update moves for each parameter: one pass reads weight and gradient, writes the weight, and
-/// reads and writes each slot; operators one after the other move what each of them does.
+/// Words of 4 bytes that an update moves per parameter: a single pass reads weight and gradient, writes the weight, and
+/// reads and writes each slot; unfused operators move the sum of their traffic.
 [[nodiscard]] double update_words(Optimizer optimizer, UpdateImplementation implementation);
-/// Tensors of 4 bytes a parameter that it makes beside: roots of the second moments.
+/// Temporary tensors of 4 bytes per parameter: square roots of the second moments.
 [[nodiscard]] int update_temporaries(Optimizer optimizer, UpdateImplementation implementation);
 
 }  // namespace ddl

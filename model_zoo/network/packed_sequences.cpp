@@ -28,7 +28,7 @@ void pack_sequences(Model& model, std::int64_t tokens) {
                 "shorter documents, or longer sequences (--seq)");
   }
   bool has_attention = false;
-  // Layers that share an operation go on sharing one.
+  // Layers that share an operation continue to share one.
   std::map<const Operation*, std::shared_ptr<const Operation>> packed;
   for (Layer& layer : model.layers) {
     const auto [place, is_new] = packed.try_emplace(layer.operation.get());

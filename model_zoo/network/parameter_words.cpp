@@ -14,7 +14,7 @@ namespace {
 struct OtherWord {
   std::string_view word, parameter;
 };
-/// Keys of Hugging Face's configurations, arguments of Megatron-LM, and what people type.
+/// Keys of Hugging Face's configurations, arguments of Megatron-LM, and common abbreviations.
 constexpr std::array<OtherWord, 24> other_words{{{"seq", "tokens"},
                                                  {"seq_len", "tokens"},
                                                  {"seq_length", "tokens"},

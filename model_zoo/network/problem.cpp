@@ -21,7 +21,7 @@ namespace ddl {
 namespace {
 
 constexpr std::array<Pass, 3> passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
-/// What every problem says beside the attributes of its operation.
+/// The words of every problem in addition to the attributes of its operation.
 constexpr std::array<std::string_view, 4> common{"in", "samples", "precision", "pass"};
 
 std::optional<std::int64_t> parse_count(std::string_view text) {
@@ -55,7 +55,7 @@ struct Word {
   std::string_view key, value;
 };
 
-/// A line cut into its words, with errors placed in it.
+/// A line split into words, with errors placed in it.
 class Line {
  public:
   Line(const std::string& line, const std::string& origin) : source_(line, origin) {
@@ -111,7 +111,7 @@ Precision read_precision(const Line& line) {
   line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, known));
 }
 
-/// The attributes as a model file would have them, one to a line, and in the order of the words.
+/// The attributes in the form of a model file, one per line, in the order of the words.
 YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   std::string text = fmt::format("{}:\n", line.operation().key);
   for (const Word* word : words) text += fmt::format("  {}: {}\n", word->key, word->value);
@@ -119,8 +119,8 @@ YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   return YamlNode::parse(text, "the problem");
 }
 
-/// The word and the bare message of an error in attributes_of, each of whose lines but the first is a word; of another
-/// error, the operation and all of it.
+/// The word and the bare message of an error in attributes_of, in which each line except the first is a word; for another
+/// error, the operation and the complete message.
 std::pair<Word, std::string> placed_in(const Line& line, std::span<const Word* const> words, std::string_view message) {
   constexpr std::string_view origin = "the problem:";
   if (!message.starts_with(origin)) return {line.operation(), std::string(message)};

@@ -15,64 +15,65 @@
 
 namespace ddl {
 
-/// One kernel as one rank runs it: an operation on the shapes that lie in the rank's memory, in one pass, on so many
-/// samples. What is measured, looked up and priced; it knows no model and no strategy.
+/// One kernel as one rank runs it: an operation on the shapes in the rank's memory, in one pass, on this many samples. It is
+/// the unit of measurement, lookup and prediction, and independent of models and strategies.
 struct Problem {
   std::shared_ptr<const Operation> operation;
   std::vector<TensorShape> inputs;  ///< of one sample
-  TensorShape output;               ///< what the operation infers from them
+  TensorShape output;               ///< inferred by the operation from them
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Pass pass = Pass::forward;
 };
 
-/// The problem as one line that can be mailed, measured by hand and looked up:
+/// The problem as one line, for messages, manual measurements and lookup:
 ///
 ///     convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples=32 precision=fp32 pass=forward
 ///
-/// An input is its channels and extents, with a `t` behind a sequence's tokens: `768x128t`; several are joined by commas.
-/// Two problems are the same when their lines are.
+/// An input is given by its channels and extents, with a `t` after a sequence's tokens: `768x128t`; several are joined by
+/// commas. Two problems are equal if their lines are.
 [[nodiscard]] std::string print_problem(const Problem& problem);
 
-/// Reads such a line; its attributes are those of model files, in any order. `origin` is printed in errors, which are placed
-/// at the column of what is wrong: an unknown operation, attribute, precision or pass, a missing or malformed one, inputs
-/// that do not fit.
+/// Parses such a line; its attributes are those of model files, in any order. `origin` is printed in errors, which are
+/// placed at the wrong column: an unknown operation, attribute, precision or pass, a missing or malformed one, inputs that
+/// do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
 
-/// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all that a model has.
+/// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all of a model.
 struct UpdateProblem {
   Optimizer optimizer = Optimizer::sgd;
   std::int64_t parameters = 1;  ///< of all tensors
   Precision precision = Precision::fp32;
   UpdateImplementation implementation = UpdateImplementation::layer;
-  std::int64_t tensors = 1;  ///< in the list, at most as many as parameters; they are measured as if all were of one size
+  std::int64_t tensors = 1;  ///< number of tensors in the list, at most that of parameters; they are measured as if all had
+                             ///< the same size
 };
-/// `update optimizer=momentum parameters=36864 precision=fp32`, and of a list
-/// `update optimizer=adam parameters=25557032 tensors=161 implementation=foreach precision=fp32`
+/// `update optimizer=momentum parameters=36864 precision=fp32`, and for a list `update optimizer=adam parameters=25557032
+/// tensors=161 implementation=foreach precision=fp32`
 [[nodiscard]] std::string print_problem(const UpdateProblem& problem);
-/// Whether a line is to be read by parse_update_problem.
+/// Whether parse_update_problem applies to a line.
 [[nodiscard]] bool is_update_problem(std::string_view line);
 [[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
 
-/// Memory that the system maps anew: a word of each of its pages is written, and it is given back. What a C library does for
-/// each large tensor, beside the kernel that fills it.
+/// Memory that the system maps anew: a word of each of its pages is written, and it is freed. A C library does this for each
+/// large tensor, in addition to the kernel that fills it.
 struct FreshMemoryProblem {
   std::int64_t bytes = std::int64_t{64} << 20U;  ///< at most max_fresh_memory
 };
 inline constexpr std::int64_t max_fresh_memory = std::int64_t{1} << 30U;
 /// `fresh_memory bytes=67108864`
 [[nodiscard]] std::string print_problem(const FreshMemoryProblem& problem);
-/// Whether a line is to be read by parse_fresh_memory_problem.
+/// Whether parse_fresh_memory_problem applies to a line.
 [[nodiscard]] bool is_fresh_memory_problem(std::string_view line);
 [[nodiscard]] FreshMemoryProblem parse_fresh_memory_problem(const std::string& line, const std::string& origin);
 
-/// A problem's line and how many layers of a model have it.
+/// A problem's line and the number of layers of a model that have it.
 struct CountedProblem {
   std::string line;
   int layers = 0;
 };
 
-/// Counts lines, each kept where it came first.
+/// Counts lines, in the order of their first occurrence.
 class ProblemCounts {
  public:
   void add(std::string line, int layers = 1);
@@ -85,7 +86,7 @@ class ProblemCounts {
 
 /// One addition of two gradients of this shape.
 [[nodiscard]] Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision);
-/// The sum of the two gradients of a table that two layers share: each makes one of all its rows.
+/// The sum of the two gradients of a table that two layers share: each layer computes a gradient of all its rows.
 [[nodiscard]] Problem table_addition(const SharedTable& table, Precision precision);
 
 /// `768x128t`, as in a problem's line.

@@ -9,9 +9,9 @@
 namespace ddl {
 namespace {
 
-/// Deeper than anybody can follow a drawing; keeps recursion short.
+/// Deeper nesting would make a drawing unreadable; also limits recursion.
 constexpr int deepest_branches = 20;
-/// Tensors that are set apart in one place before the rest is told layer by layer.
+/// Maximum number of tensors that are drawn separately at one place before the rest is listed layer by layer.
 constexpr int most_set_apart = 64;
 
 class Decomposition {
@@ -24,7 +24,7 @@ class Decomposition {
     if (depth == deepest_branches) return plain(layers, entry);
     Series series;
     for (const std::vector<int>& segment : segments(layers, entry)) {
-      // What the next segment reads is the last layer of this one.
+      // The next segment reads the last layer of this one.
       append_segment(segment, entry, depth, series);
       entry = segment.back();
     }
@@ -55,7 +55,7 @@ class Decomposition {
       any = true;
     }
   };
-  /// By the position of the producer; behind them, of `entry`.
+  /// By the position of the producer; at the end, of `entry`.
   std::vector<Readers> readers_of(const std::vector<int>& layers, int entry) {
     mark(layers);
     std::vector<Readers> readers(layers.size() + 1);
@@ -72,7 +72,7 @@ class Decomposition {
     return readers;
   }
 
-  /// Cut behind each layer past which no tensor but its own goes.
+  /// Cuts after each layer across which only its own tensor is live.
   std::vector<std::vector<int>> segments(const std::vector<int>& layers, int entry) {
     const std::vector<Readers> readers = readers_of(layers, entry);
     std::vector<std::vector<int>> result;
@@ -96,7 +96,7 @@ class Decomposition {
       return;
     }
     std::vector<std::vector<int>> branches = branches_of(segment);
-    // A branch that nobody reads the end of, such as the loss of a side branch, leaves the way and does not come back.
+    // A branch whose end has no reader, such as the loss of a side branch, never joins again.
     std::set<int> read;
     for (const int input : at(join).inputs) {
       if (!set_apart_.contains({join, input})) read.insert(input);
@@ -119,7 +119,7 @@ class Decomposition {
       series.push_back({.layer = -1, .branches = {decompose(side, entry, depth + 1)}, .from = {}});
     }
     if (branches.size() + (skips ? 1 : 0) < 2) {
-      // What is left is read on from the same place.
+      // The rest continues from the same tensor.
       std::vector<int> rest;
       if (!branches.empty()) rest = branches.front();
       rest.push_back(join);
@@ -132,7 +132,7 @@ class Decomposition {
       joined.branches.push_back(decompose(branch, entry, depth + 1));
     }
     read.erase(entry);
-    // A branch that is read at several places ends in the last one.
+    // A branch with several readers ends at the last one.
     joined.from.insert(joined.from.end(), read.begin(), read.end());
     if (skips) joined.branches.emplace_back();
     series.push_back(std::move(joined));
@@ -140,7 +140,7 @@ class Decomposition {
 
   static void append(Series more, Series& series) { std::move(more.begin(), more.end(), std::back_inserter(series)); }
 
-  /// All but the last layer, in groups that read nothing of each other, the first group being that with the first layer.
+  /// All but the last layer, in independent groups; the first group contains the first layer.
   std::vector<std::vector<int>> branches_of(const std::vector<int>& segment) {
     mark(segment);
     std::vector<std::size_t> group(segment.size() - 1);
@@ -170,7 +170,7 @@ class Decomposition {
     return branches;
   }
 
-  /// Of the tensors that several layers read, the one that reaches farthest: all but its first reader read it `from` afar.
+  /// Of the tensors with several readers, the one that reaches farthest: all readers except the first one list it in `from`.
   bool set_farthest_apart(const std::vector<int>& segment, int entry) {
     const std::vector<Readers> readers = readers_of(segment, entry);
     const auto reach = [&](std::size_t p) {
@@ -206,7 +206,7 @@ class Decomposition {
     return result;
   }
 
-  /// One layer after the other, each with what it reads.
+  /// One layer after the other, each with its inputs.
   [[nodiscard]] Series plain(const std::vector<int>& layers, int entry) const {
     Series series;
     for (const int layer : layers) {
@@ -217,7 +217,7 @@ class Decomposition {
   }
 
   const Model& model_;
-  std::vector<int> region_;            ///< of each layer, the last region it was marked in
+  std::vector<int> region_;            ///< for each layer, the last region it was marked in
   std::vector<std::size_t> position_;  ///< in that region
   int regions_ = 0;
   int times_set_apart_ = 0;

@@ -8,17 +8,17 @@ namespace ddl {
 
 /// One element of a series of layers: a layer, or several branches and the layer that joins them.
 struct SeriesElement {
-  /// The layer, or that which joins; -1 where a single branch leaves the way for good.
+  /// The layer, or the one that joins the branches; -1 if a single branch never joins again.
   int layer = -1;
-  /// An empty branch is the tensor where the others start.
+  /// An empty branch is the tensor at which the others start.
   std::vector<std::vector<SeriesElement>> branches;
-  /// Producers that the layer reads besides what stands before it: tensors that cross the order of the drawing.
+  /// Producers that the layer reads in addition to the previous element: tensors that cross the drawing's order.
   std::vector<int> from;
 };
 using Series = std::vector<SeriesElement>;
 
-/// A model's graph as series and branches, each layer once. Graphs that are none (a decoder whose layers all read the
-/// encoder) become one by setting the farthest-reaching tensors apart, in `from`.
+/// A model's graph as a nested series of branches, each layer once. A graph that is not series-parallel (a decoder whose
+/// layers all read the encoder) is made so by moving the farthest-reaching tensors to `from`.
 [[nodiscard]] Series series_of(const Model& model);
 
 }  // namespace ddl

@@ -24,7 +24,7 @@ std::vector<std::string_view> steps_of(std::string_view path) {
   }
 }
 
-/// Names, and which of them some layer has.
+/// Names, and which of them match a layer.
 class Names {
  public:
   Names(const std::vector<std::string>& names, std::string_view key) : names_(names), key_(key), found_(names.size()) {}
@@ -39,7 +39,7 @@ class Names {
     }
     return any;
   }
-  /// An Error where no layer has one of the names.
+  /// Throws Error if no layer has one of the names.
   void check(const Model& model) const {
     const auto missing = std::find(found_.begin(), found_.end(), false);
     if (missing == found_.end()) return;
@@ -66,14 +66,14 @@ class Names {
 void train_only(Model& model, const TrainedParts& parts) {
   if (parts.is_all()) return;
   Names adapted(parts.adapted, "lora_layers"), trained(parts.trained, "trained"), frozen(parts.frozen, "frozen");
-  // Layers of one class that are trained alike stay one class.
+  // Layers of one class with the same trained parts stay one class.
   std::map<std::tuple<int, bool, bool>, std::pair<int, std::shared_ptr<const Operation>>> classes;
   for (Layer& layer : model.layers) {
     const bool is_trained = layer.parameters() > 0 && (parts.frozen.empty() ? trained.name(layer) : !frozen.name(layer));
     const bool is_named = layer.parameters() > 0 && adapted.name(layer);
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
     auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank) : nullptr;
-    // A name may be that of a block, which has other layers, too.
+    // A name may be that of a block, which also has other layers.
     const bool ends_in_name = is_named && std::find(parts.adapted.begin(), parts.adapted.end(),
                                                     steps_of(layer.name).back()) != parts.adapted.end();
     if (is_asked && !adapter && ends_in_name) {

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// Tensors in which a layer has its parameters: a kernel or matrix and a bias, a norm's scale and shift.
+/// The number of parameter tensors of a layer: a kernel or matrix and a bias, a norm's scale and shift.
 [[nodiscard]] std::int64_t parameter_tensors(const Layer& layer);
 
 /// The optimizer's step on all parameters of a model as one problem. Not for UpdateImplementation::layer, nor for a model

@@ -38,7 +38,7 @@ WorkDepth forward_work_depth(const Model& model, double samples) {
 WorkDepth training_work_depth(const Model& model, double samples) {
   WorkDepth result = forward_work_depth(model, samples);
   const std::vector<bool> needs_gradient = needs_input_gradient(model);
-  // The gradient of a layer's output is there when the backward passes of all who read it are done.
+  // The gradient of a layer's output is available when the backward passes of all its readers are done.
   std::vector<double> gradient_there = forward_ends(model, samples);
   for (std::size_t i = model.layers.size(); i-- > 0;) {
     const Layer& layer = model.layers[i];

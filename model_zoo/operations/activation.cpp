@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// What the derivative is computed from, and so what is kept (as PyTorch 1.13.1 does it).
+/// The tensor that the derivative is computed from, and that is therefore kept (as in PyTorch 1.13.1).
 enum class From {
   input,
   output,
@@ -41,8 +41,8 @@ constexpr std::array<std::string_view, activation_kinds.size()> activation_names
   return names;
 }();
 
-/// An elementwise function. Composed, it is a formula of operators: gelu by its hyperbolic tangent, x/2·(1 + tanh(c(x +
-/// dx³))), as NewGELUActivation of Hugging Face's transformers writes it out.
+/// An elementwise function. A composed one consists of unfused operators: gelu by its hyperbolic tangent, x/2·(1 + tanh(c(x
+/// + dx³))), as NewGELUActivation of Hugging Face's transformers implements it.
 class Activation final : public Operation {
  public:
   Activation(const ActivationKind& kind, bool in_place, bool sequence, bool composed)
@@ -60,15 +60,15 @@ class Activation final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double count = items(output);
     if (pass == Pass::forward) return {.flops = kind_.flops * count, .activation_items = 2 * count};
-    // Reads what was kept and the output's gradient, writes the input's.
+    // Reads the kept tensor and the output's gradient, writes the input's.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
     return {};
   }
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     std::vector<Work> kernels{work(pass, inputs, output)};
     if (!composed_ || (pass != Pass::forward && pass != Pass::backward_data)) return kernels;
-    // Tensors that each operator beside the first reads and writes. Forward: x/2, dx³, x + dx³, its multiple, the tangent,
-    // 1 more, and the product; the cube is the first. Backward: both factors' gradients (one of them is the first), those of
+    // Tensors that each operator except the first reads and writes. Forward: x/2, dx³, x + dx³, its multiple, the tangent, 1
+    // more, and the product; the cube is the first. Backward: both factors' gradients (one of them is the first), those of
     // the tangent, of two multiples, of the cube in three, of x/2, and the sums of the three gradients of x.
     constexpr std::array<double, 7> forward{2, 2, 3, 2, 2, 2, 3};
     constexpr std::array<double, 10> backward{3, 3, 2, 2, 2, 2, 3, 2, 3, 3};

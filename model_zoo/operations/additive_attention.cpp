@@ -8,10 +8,10 @@ namespace ddl {
 namespace {
 
 /// Attention whose scores are v·tanh(W₁q + W₂k) [Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning
-/// to align and translate", ICLR 2015]: of two sequences, queries and keys, it gives each query the weighted mean of the
-/// keys. Normalized, v has a trained length and the sum a bias [Salimans and Kingma, "Weight normalization", 2016]. All
-/// queries are known at once, as in training; the sums of all pairs lie in memory, as the reference of MLPerf's GNMT
-/// computes them.
+/// to align and translate", ICLR 2015]: for two sequences, queries and keys, it returns the weighted mean of the keys for
+/// each query. Normalized, v has a trained length and the sum a bias [Salimans and Kingma, "Weight normalization", 2016].
+/// All queries are known at once, as in training; the sums of all pairs are stored in memory, as in the reference of
+/// MLPerf's GNMT.
 class AdditiveAttention final : public Operation {
  public:
   AdditiveAttention(std::int64_t features, bool normalized) : features_(features), normalized_(normalized) {}
@@ -66,8 +66,8 @@ class AdditiveAttention final : public Operation {
         work.k = real(inputs[0].channels);
         return work;
       case Pass::backward_data:
-        // Of the means two products; softmax; the scores' gradient times v, times the derivative, summed over the queries
-        // and over the keys; and of each projection one.
+        // Two products for the means; softmax; the scores' gradient times v, times the derivative, summed over the queries
+        // and over the keys; and one product for each projection.
         work.flops = projections + 2 * means + 4 * pairs + (1 + 3 + 2) * sums;
         work.activation_items =
             2 * items(inputs) + 2 * projected + (1 + 3 + 2) * sums + 7 * pairs + items(inputs[1]) + items(output);
@@ -98,7 +98,7 @@ class AdditiveAttention final : public Operation {
     return reduction_depth({real(inputs[0].channels), real(features_), keys, keys});
   }
 
-  // Whole, to be on the safe side: of split features the scores would have to be summed before the softmax.
+  // Not divisible, as a conservative choice: with split features the scores would have to be summed before the softmax.
   bool is_attention() const override { return true; }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {

@@ -9,31 +9,30 @@
 namespace ddl {
 namespace {
 
-/// Attention between the projections: reads queries, keys and values side by side in one tensor, or queries in one and keys
-/// and values in another, writes the heads. Its kernels write the scores to memory, and a causal mask saves no work, as
-/// [Nar21] counts; those of fused attention [Dao22] keep the scores on the chip and leave out what the mask hides.
+/// Attention between the projections: reads concatenated queries, keys and values from one tensor, or queries from one and
+/// keys and values from another, and writes the heads. Its kernels write the scores to memory, and a causal mask saves no
+/// work, as counted by [Nar21]; fused attention [Dao22] keeps the scores on the chip and skips what the mask hides.
 ///
-/// Values may have another size than queries and keys, as those of multi-head latent attention have [DeepSeek-AI,
-/// "DeepSeek-V2", arXiv 2405.04434, section 2.1]: then queries are in one tensor, keys and values of the same tokens in
-/// another.
+/// Values may have another size than queries and keys, as in multi-head latent attention [DeepSeek-AI, "DeepSeek-V2", arXiv
+/// 2405.04434, section 2.1]: queries are then in one tensor, keys and values of the same tokens in another.
 class Attention final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, kv_heads = 1, head_size = 1;
     std::int64_t value_size = 1;  ///< of a head
-    bool apart = false;  ///< the file says the size of values: they have one of their own, and so have keys a tensor
+    bool apart = false;           ///< the file sets the size of values, which differs, and keys are in a separate tensor
     bool causal = false;
     double dropout = 0;
-    std::int64_t window = 0;    ///< each token sees itself and those before it, so many in all; 0: all
-    bool fused = false;         ///< scores are never written, backward computes them again
+    std::int64_t window = 0;    ///< tokens that each token attends to, itself and those before it; 0: all
+    bool fused = false;         ///< scores are never written, backward recomputes them
     bool alibi = false;         ///< adds to each score a multiple of the distance
-    std::int64_t buckets = 0;   ///< distances with a trained number of their own for each head; 0: none
-    std::string tied{};         ///< the layer whose numbers these are
-    bool sinks = false;         ///< a trained number for each head joins the scores of the softmax, and has no value
+    std::int64_t buckets = 0;   ///< number of distances with a trained bias per head; 0: none
+    std::string tied{};         ///< the layer that owns these biases
+    bool sinks = false;         ///< a trained logit per head is added to the softmax, without a value
     bool soft_cap = false;      ///< a hyperbolic tangent limits each score
-    bool padded = false;        ///< samples are filled up to one length, and a mask hides what fills them
-    std::int64_t document = 0;  ///< tokens of the documents that a sequence is packed with; 0: it is one
-    std::int64_t contexts = 1;  ///< parts of the tokens, on as many ranks, of which this one has one
+    bool padded = false;        ///< samples are padded to one length, and a mask hides the padding
+    std::int64_t document = 0;  ///< tokens of the documents packed in a sequence; 0: not packed
+    std::int64_t contexts = 1;  ///< number of parts of the tokens, on as many ranks, of which this one has one
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
 
@@ -115,38 +114,38 @@ class Attention final : public Operation {
     // The biases are the same for all samples.
     const double biases = s_.buckets > 0 ? scores : 0;
     if (pass == Pass::backward_weight) {
-      // The gradients of the scores, summed over the samples, then over each bucket; those of the sinks, of each query of a
-      // head the share of its sink times a number that the softmax's gradient knows, summed.
+      // The gradients of the scores, summed over the samples, then over each bucket; those of the sinks: for each query of a
+      // head the share of its sink times a number that the softmax's gradient already contains, summed.
       const double sinks = s_.sinks ? heads_of(output) * real(output.extent[0]) : 0;
       return {.flops = biases + 2 * sinks,
               .activation_items = biases + 2 * sinks,
               .weight_items = biases + (s_.sinks ? heads_of(output) : 0)};
     }
     const bool drops = s_.dropout > 0;
-    const double dropped = drops && !s_.fused ? 2.5 : 0;  // read, write, and a mask of a byte
-    // A cap divides, takes the tangent, and multiplies; where the scores are written, in a pass of its own.
+    const double dropped = drops && !s_.fused ? 2.5 : 0;  // read, write, and a mask of one byte
+    // A cap divides, takes the tangent, and multiplies; in a separate pass if the scores are written.
     const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;
     const double cap_items = s_.soft_cap && !s_.fused ? scores : 0;
     const double added = biases + (s_.alibi ? scores : 0) + capped;
-    // A kernel of variable length takes each document as a sample of its own.
+    // A variable-length kernel processes each document as a separate sample.
     const double tokens = real(output.extent[0]);
     const double together = s_.fused ? seen_at_most(tokens) : tokens;
     Work work{.m = together,
               .n = pairs(inputs, output) / tokens,
-              .k = real(s_.head_size + s_.value_size) / 2,  // of the two products' mean
+              .k = real(s_.head_size + s_.value_size) / 2,  // the mean of the two products
               .batched = Work::Batched::count,
               .count = heads_of(output) * (tokens / together)};
     if (s_.fused) work.kind = KernelKind::fused_attention;
     if (pass == Pass::forward) {
-      // QKᵀ and AV, and about 5 for each score's softmax. Scores are written, read and written by the softmax, and read; a
-      // trained bias is a kernel of its own, which reads and writes them once more.
+      // QKᵀ and AV, and about 5 FLOPs for each score's softmax. Scores are written, read and written by the softmax, and
+      // read; a trained bias is a separate kernel, which reads and writes them once more.
       work.flops = 2 * macs(inputs, output) + 5 * scores + added;
       work.activation_items =
           items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases + 2 * cap_items;
       work.weight_items = biases;
     } else {
       // Two products for each of the two; the softmax reads its output and a gradient and writes one. Fused attention
-      // computes QKᵀ and its softmax again [Dao22, algorithm 4].
+      // recomputes QKᵀ and its softmax [Dao22, algorithm 4].
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
       if (s_.fused) work.flops += 2 * score_macs(inputs, output) + 5 * scores + capped;
       if (s_.soft_cap) work.flops += 3 * scores;
@@ -177,10 +176,10 @@ class Attention final : public Operation {
                   .batched = Work::Batched::count,
                   .count = heads_of(output)};
     };
-    // A softmax names the length of its rows: long ones are read more than once.
+    // A softmax's kernel shape includes the length of its rows: long ones are read more than once.
     const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
-    // The scores over the root of the head's size, and what a mask hides set to the least number: each reads and writes
-    // them. The mask, which all heads share, stays in the cache.
+    // The scores are divided by the root of the head's size, and masked entries are set to the lowest number: each reads and
+    // writes them. The mask, which all heads share, stays in the cache.
     const Work separate{.flops = scores, .activation_items = 2 * scores, .is_separate = true};
     const std::size_t scaled_and_masked = s_.causal || s_.padded ? 2 : 1;
     std::vector<Work> kernels;
@@ -215,8 +214,8 @@ class Attention final : public Operation {
       const double queries = s_.buckets > 0 || s_.sinks ? samples * real(output.extent[0]) : 1;
       return reduction_depth({s_.buckets > 0 ? queries * keys : queries});
     }
-    // One after the other: the scores sum over a head, their softmax and the values over the keys. Backward takes the same
-    // three in the other order.
+    // In sequence: the scores sum over a head, their softmax and the values over the keys. Backward has the same three in
+    // reverse order.
     return reduction_depth({real(s_.head_size), keys, keys});
   }
 
@@ -242,7 +241,7 @@ class Attention final : public Operation {
     const double scores = score_items(inputs, output);
     const bool drops = s_.dropout > 0;
     const double masks = drops ? scores : 0;
-    // Of capped scores, the tangents.
+    // For capped scores, the tangents.
     const double tensors = 1 + (drops ? 1 : 0) + (s_.soft_cap ? 1 : 0);
     return {.input = true, .mask_items = masks, .extra_items = tensors * scores, .noise_items = masks};
   }
@@ -251,14 +250,14 @@ class Attention final : public Operation {
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0) + (s_.soft_cap ? 3 : 0)};
   }
-  /// Forward: the scores beside their softmax. Backward: the softmax's gradient and that of the scores; fused, neither is
-  /// written.
+  /// Forward: the scores in addition to their softmax. Backward: the softmax's gradient and that of the scores; fused,
+  /// neither is written.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) return 0;
     if (pass == Pass::forward) return score_items(inputs, output);
     return pass == Pass::backward_data ? 2 * score_items(inputs, output) : 0;
   }
-  /// With the heads that the slice has, and biases of its own.
+  /// With the slice's heads, and their biases.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = output.channels / s_.value_size;
@@ -284,7 +283,7 @@ class Attention final : public Operation {
   }
 
  private:
-  /// One kernel for the keys and values of each rank, whose results are added up in fp32 in kernels of their own: outputs by
+  /// One kernel for the keys and values of each rank, whose results are added up in fp32 in separate kernels: outputs by
   /// their softmaxes' sums, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
   /// AttnFuncWithCPAndKVP2P]. These are not in work().
   [[nodiscard]] std::vector<Work> in_steps(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
@@ -294,7 +293,7 @@ class Attention final : public Operation {
     one.activation_items /= steps;
     one.n /= steps;
     const double added = pass == Pass::forward ? items(output) : items(inputs);
-    // Two are read and one is written, of 4 bytes each.
+    // Two reads and one write of 4 bytes each.
     const Work sum{.flops = 2 * added, .activation_items = 6 * added};
     std::vector<Work> kernels;
     for (std::int64_t i = 0; i < s_.contexts; ++i) {
@@ -314,20 +313,21 @@ class Attention final : public Operation {
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
     const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
-    // Where scores are written, a mask hides those of other documents, and saves nothing.
+    // If scores are written, a mask hides those of other documents, and saves nothing.
     const double document = s_.fused ? seen_at_most(keys) : keys;
     if (s_.fused && s_.causal) {
-      // Query i sees min(i, window) keys: a triangle, then a band. Contexts are dealt so that all have as many pairs.
+      // Query i attends to min(i, window) keys: a triangle, then a band. Context parts are assigned so that all have the
+      // same number of pairs.
       const double seen = s_.window > 0 ? std::min(real(s_.window), document) : document;
       return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
     return queries * document;
   }
-  /// So many tokens, or those of a document.
+  /// This many tokens, or those of a document.
   [[nodiscard]] double seen_at_most(double tokens) const {
     return s_.document > 0 ? std::min(real(s_.document), tokens) : tokens;
   }
-  /// Each query with all keys of its document, or with as many as a window has.
+  /// Each query with all keys of its document, or with those of its window.
   [[nodiscard]] double unmasked_pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double keys = seen_at_most(real(inputs.back().extent[0]) * real(s_.contexts));
     return real(output.extent[0]) * (s_.window > 0 ? std::min(real(s_.window), keys) : keys);

@@ -13,18 +13,18 @@ namespace ddl {
 /// A size along each spatial dimension: `3x3`.
 struct AttributeSizes {
   std::array<std::int64_t, 3> size{1, 1, 1};
-  int rank = 0;        ///< as many of them as there are dimensions
-  bool brief = false;  ///< printed as one number where all are equal
+  int rank = 0;        ///< as many as there are dimensions
+  bool brief = false;  ///< printed as one number if all are equal
   friend bool operator==(const AttributeSizes&, const AttributeSizes&) = default;
 };
 
-/// What one attribute says. A text is a view of a constant or of a member of the operation that the attribute is of.
+/// The value of an attribute. A text is a view of a constant or of a member of the operation that has the attribute.
 using AttributeValue = std::variant<std::int64_t, double, bool, AttributeSizes, std::string_view>;
-/// As model files and the lines of problems write it: `64`, `0.1`, `yes`, `3x3`, `relu`.
+/// As in model files and the lines of problems: `64`, `0.1`, `yes`, `3x3`, `relu`.
 [[nodiscard]] std::string print_attribute(const AttributeValue& value);
 
 /// The attributes of an operation with their values, in the order in which they are printed. They are valid as long as the
-/// operation is. An Error where the value asked for is of another type.
+/// operation is. An Error if the value has another type than requested.
 class AttributeValues {
  public:
   struct Entry {
@@ -44,15 +44,15 @@ class AttributeValues {
   [[nodiscard]] auto end() const { return entries_.end(); }
 
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
-  /// The value, or `otherwise` where the operation has no such attribute.
+  /// The value, or `otherwise` if the operation has no such attribute.
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
   /// The same for a number that need not be whole.
   [[nodiscard]] double number(std::string_view key, double otherwise) const;
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
-  /// One size for each dimension that the attribute has, and `otherwise` for the rest. A whole number stands for all three.
+  /// One size for each dimension of the attribute, and `otherwise` for the rest. A whole number is used for all three.
   [[nodiscard]] std::array<std::int64_t, 3> sizes(std::string_view key, std::int64_t otherwise) const;
-  /// The text, or `otherwise` where there is none. Some attributes are a text or a number: `padding=same`, `padding=1`. A
-  /// number is no text.
+  /// The text, or `otherwise` if there is none. Some attributes are a text or a number: `padding=same`, `padding=1`. A
+  /// number is not a text.
   [[nodiscard]] std::string_view text(std::string_view key, std::string_view otherwise = {}) const;
 
   friend bool operator==(const AttributeValues&, const AttributeValues&) = default;
@@ -63,7 +63,7 @@ class AttributeValues {
   std::vector<Entry> entries_;
 };
 
-/// On one line, as model files say them: `filters=64 kernel=3x3 stride=2`.
+/// On one line, as in model files: `filters=64 kernel=3x3 stride=2`.
 [[nodiscard]] std::string print_attributes(const AttributeValues& values);
 
 }  // namespace ddl

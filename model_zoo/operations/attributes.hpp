@@ -13,12 +13,12 @@
 
 namespace ddl {
 
-/// What a model file says about one operation at one place of the network: its attributes, with the `$parameters` in them
-/// replaced, and the shapes it is applied to. Every accessor throws an Error placed at the attribute.
+/// One operation at one place of a network in a model file: its attributes, with the `$parameters` replaced, and the shapes
+/// it is applied to. Every accessor throws an Error placed at the attribute.
 class Attributes {
  public:
-  /// `place` is the operation's key; `node` its value: a map, nothing, or the value of the attribute `main` alone. `part` is
-  /// the path of the part of the network, such as `stage1.block0.`, which errors name.
+  /// `place` is the operation's key; `node` its value: a map, null, or the value of the attribute `main` alone. `part` is
+  /// the path of the part of the network, such as `stage1.block0.`, for errors.
   Attributes(YamlNode place, std::optional<YamlNode> node, std::string_view main, const Parameters& parameters,
              std::span<const TensorShape> inputs, std::string_view part)
       : place_(std::move(place)),
@@ -30,7 +30,6 @@ class Attributes {
 
   /// Shape of the first tensor that the operation reads.
   [[nodiscard]] const TensorShape& input() const { return inputs_.front(); }
-  /// How many tensors the operation reads.
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
 
   [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
@@ -43,15 +42,15 @@ class Attributes {
   [[nodiscard]] std::optional<std::string> find_text(std::string_view key) const;
   /// Index of the attribute's text among `choices`.
   [[nodiscard]] std::size_t choice(std::string_view key, std::span<const std::string_view> choices) const;
-  /// One number for all of `rank` dimensions, or as many sizes as that: `3`, `3x3`. Each in [low, max_attribute].
+  /// One number for all of `rank` dimensions, or that many sizes: `3`, `3x3`. Each in [low, max_attribute].
   [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
-  /// Exactly what the file says: up to three sizes.
+  /// Exactly as in the file: up to three sizes.
   [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
   /// The attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
   [[nodiscard]] TensorShape sample_shape() const;
-  /// Ends the command with an error placed at the attribute, or at the operation where it has none of that name.
+  /// Throws an Error placed at the attribute, or at the operation if it has none of that name.
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
-  /// Ends the command because `key`, which the operation cannot do without, is not there.
+  /// Throws the Error for a missing required `key`.
   [[noreturn]] void fail_missing(std::string_view key) const;
 
  private:
@@ -67,9 +66,9 @@ class Attributes {
   std::string_view part_;
 };
 
-/// `evaluate`, with the errors placed at the node.
+/// `evaluate`, with errors placed at the node.
 [[nodiscard]] Value evaluate_at(const YamlNode& node, const Parameters& parameters, std::optional<std::int64_t> channels);
-/// The value of a scalar: evaluated where it is an expression, and in [low, high].
+/// The value of a scalar: evaluated if it is an expression, and in [low, high].
 [[nodiscard]] std::int64_t integer_at(const YamlNode& node, const Parameters& parameters,
                                       std::optional<std::int64_t> channels, std::int64_t low, std::int64_t high);
 

@@ -8,13 +8,13 @@
 
 namespace ddl {
 
-/// A copy of a tensor in another number format; its gradient is cast back. No layer of a model: mixed precision makes it.
-/// Its line is `cast to=bf16 in=200704 samples=32 precision=fp32 pass=forward`, where `precision` is that of what forward
-/// reads.
+/// A copy of a tensor in another number format; its gradient is cast back. Not a layer of a model, but a result of mixed
+/// precision. Its line is `cast to=bf16 in=200704 samples=32 precision=fp32 pass=forward`, where `precision` is that of the
+/// input of forward.
 [[nodiscard]] const OperationKind& cast_kind();
-/// One of them has four bytes an item and the other two.
+/// One of the formats has four bytes per item and the other two.
 [[nodiscard]] std::shared_ptr<const Operation> cast_to(Precision precision);
-/// The format that a cast writes in forward; nothing for another operation.
+/// The format that a cast writes in forward; empty for another operation.
 [[nodiscard]] std::optional<Precision> cast_format(const Operation& operation);
 
 }  // namespace ddl

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Deals the channels of each group out to all groups, as ShuffleNet does between grouped convolutions: a transposition of
+/// Distributes the channels of each group over all groups, as in ShuffleNet between grouped convolutions: a transposition of
 /// groups and the channels inside them, which copies the tensor.
 class ChannelShuffle final : public Operation {
  public:
@@ -20,7 +20,7 @@ class ChannelShuffle final : public Operation {
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }
-  /// Channels change places all over the tensor: a slice of them is not enough.
+  /// Channels move across the whole tensor: a slice of them is not sufficient.
   Divisible divisible() const override { return {.spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Puts a trained token before a sequence: the one a vision transformer classifies by [Dosovitskiy et al., "An image is
-/// worth 16x16 words", ICLR 2021, section 3.1].
+/// Prepends a trained token to a sequence: the class token of a vision transformer [Dosovitskiy et al., "An image is worth
+/// 16x16 words", ICLR 2021, section 3.1].
 class ClassToken final : public Operation {
  public:
   std::string_view type() const override { return "class_token"; }
@@ -24,7 +24,7 @@ class ClassToken final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double token = real(output.channels);
     if (pass == Pass::forward) return {.activation_items = items(inputs.front()) + items(output), .weight_items = token};
-    // The tokens' gradient is part of the output's and passed on as it is; the class token's is summed over the samples.
+    // The tokens' gradient is part of the output's and passed on unchanged; the class token's is summed over the samples.
     if (pass == Pass::backward_weight) return {.flops = token, .activation_items = token, .weight_items = token};
     return {};
   }

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Brings the copies that `dispatch` made back to their tokens: the sum of the outputs of a token's experts, each times its
-/// weight. Reads those outputs, and the router.
+/// Combines the copies made by `dispatch` into tokens: the weighted sum of the outputs of a token's experts. Reads those
+/// outputs, and the router.
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }
@@ -29,7 +29,7 @@ class Combine final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double copies = items(inputs.front());
-    // Each is read, and added to its token's, which was set to zero.
+    // Each is read, and added to its token, which was initialized to zero.
     if (pass == Pass::forward) return {.flops = 2 * copies, .activation_items = 3 * copies + items(output)};
     // A token's gradient times the weight, and times the copy, summed, for the gradient of the weight.
     if (pass == Pass::backward_data) return {.flops = 3 * copies, .activation_items = 3 * copies};

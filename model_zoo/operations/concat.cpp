@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Puts the channels of several tensors with the same positions one behind the other.
+/// Concatenates the channels of several tensors with the same positions.
 class Concat final : public Operation {
  public:
   explicit Concat(bool sequence) : sequence_(sequence) {}

@@ -7,12 +7,12 @@
 namespace ddl {
 namespace {
 
-/// Convolution in one, two or three dimensions. With one group, filters mix all channels and both can be split; with more,
-/// a slice of whole groups works on its own. A linear one is a matrix product with the channels of each position, which
-/// frameworks run on the channels as they lie next to each other.
+/// Convolution in one, two or three dimensions. With one group, filters mix all channels and both can be split; with more, a
+/// slice of whole groups is independent. A linear one is a matrix product with the channels of each position, which
+/// frameworks run in channels-last order.
 class Convolution final : public Operation {
  public:
-  /// `filters` 0 means as many as there are input channels.
+  /// `filters` 0 means the number of input channels.
   Convolution(std::int64_t filters, const SlidingWindow& window, std::int64_t groups, std::int64_t group_channels, bool bias,
               bool sequence, bool linear)
       : filters_(filters),
@@ -113,8 +113,8 @@ class Convolution final : public Operation {
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] prints it for the direct method. What
-    // backward-weight sums is samples and positions; the source's figure is kept.
+    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] prints it for the direct method. Backward-weight
+    // actually sums over samples and positions; the source's value is kept.
     return reduction_depth(
         {real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), real(summed_channels(inputs.front()))});
   }

@@ -25,7 +25,7 @@ class Crop final : public Operation {
     return output;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The gradient of the rim is written too: it is zero.
+    // The gradient of the border is written too: it is zero.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
@@ -36,8 +36,8 @@ class Crop final : public Operation {
     return {.operation = std::make_shared<Crop>(from, size), .inputs = {inputs.begin(), inputs.end()}};
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
-  /// The borders between tiles of the middle lie where those of the whole do, or further in: by no more than the rim is
-  /// wide. A window as large as both rims and a position asks neighbours for that much.
+  /// The borders between tiles of the cropped image are at those of the whole, or further inside by at most the width of the
+  /// border. A window of both borders plus one position gives that halo.
   Window window() const override {
     Window window;
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d)

@@ -7,7 +7,7 @@ namespace ddl {
 namespace {
 
 /// A copy of each token for each of its experts, grouped by expert: a sequence that is `active` times as long. Reads the
-/// tokens, and the router's choice. No expert drops tokens or is filled up.
+/// tokens, and the router's choice. Experts neither drop nor pad tokens.
 class Dispatch final : public Operation {
  public:
   explicit Dispatch(std::int64_t active) : active_(active) {}
@@ -35,8 +35,8 @@ class Dispatch final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Each copy is read and written.
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
-    // The gradients of the copies are added up: those of all are read, and each token's is read and written with each of
-    // them after it is set to zero. The choice has no gradient: the weights of the experts have, in `combine`.
+    // The gradients of the copies are added up: all of them are read, and each token's is read and written for each of them
+    // after it is set to zero. The choice has no gradient: the experts' weights have theirs in `combine`.
     if (pass == Pass::backward_data) {
       return {.flops = items(output), .activation_items = 3 * items(output) + items(inputs.front())};
     }
@@ -48,7 +48,7 @@ class Dispatch final : public Operation {
   }
   Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.mask_items = 8 * real(output.extent[0])};  // where each copy comes from
+    return {.mask_items = 8 * real(output.extent[0])};  // the source of each copy
   }
 
  private:

@@ -24,7 +24,7 @@ class Dropout final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0 || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     if (whole_samples()) return {.flops = items(output), .activation_items = 2 * items(output)};
-    // One read, one write, and a mask of a byte: half an item of 2 bytes, rounded up for wider ones.
+    // One read, one write, and a mask of one byte: half an item of 2 bytes, rounded up for wider ones.
     return {.flops = 2 * items(output), .activation_items = 2.5 * items(output), .kind = KernelKind::dropout};
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
@@ -35,7 +35,7 @@ class Dropout final : public Operation {
   bool is_view() const override { return rate_ == 0; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0) return {};
-    // Of a sample, the one factor that it was multiplied by.
+    // For a sample, the factor that it was multiplied by.
     return whole_samples() ? Kept{.extra_items = 1} : Kept{.mask_items = items(output), .noise_items = items(output)};
   }
 

@@ -3,8 +3,8 @@
 namespace ddl {
 namespace {
 
-/// Something unknown that is done to each item: what an importer makes of an operator that it does not understand and that
-/// keeps the shape. Of what it costs, only the traffic is known.
+/// An unknown elementwise operation: an importer's representation of an unsupported operator that preserves the shape. Of
+/// its cost, only the traffic is known.
 class Elementwise final : public Operation {
  public:
   explicit Elementwise(bool sequence) : sequence_(sequence) {}

@@ -49,11 +49,11 @@ class Embedding final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // All tokens of a batch may be the same word, whose row sums their gradients.
+    // All tokens of a batch may be the same, so that their gradients are summed into one row.
     return pass == Pass::backward_weight ? reduction_depth({real(output.positions()), samples}) : 1;
   }
   Divisible divisible() const override { return {.matrix = true}; }
-  /// By itself it has a table of its own, all of it.
+  /// A stand-alone operation owns a complete table.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<Embedding>(vocabulary_, output.channels, ""),
             .inputs = {inputs.begin(), inputs.end()}};

@@ -8,10 +8,10 @@
 namespace ddl {
 namespace {
 
-/// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens lie grouped
-/// by expert, as `dispatch` leaves them: each group, taken to be of equal length, is multiplied by a matrix of its own. With
-/// an adapter of rank r, W·x + B·(A·x): W stays as it is, and A and B, of r rows and r columns, are trained [Hu et al.,
-/// "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
+/// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens are grouped
+/// by expert, as `dispatch` leaves them: each group, assumed to have equal length, is multiplied by its own matrix. With an
+/// adapter of rank r, W·x + B·(A·x): W is frozen, and A and B, of r rows and r columns, are trained [Hu et al., "LoRA:
+/// low-rank adaptation of large language models", ICLR 2022, section 4.1].
 class FullyConnected final : public Operation {
  public:
   FullyConnected(std::int64_t features, std::int64_t experts, bool bias, std::string tied, std::int64_t adapter)
@@ -80,8 +80,8 @@ class FullyConnected final : public Operation {
     }
     const double from = real(inputs.front().channels), to = real(output.channels), rank = real(adapter_);
     const double positions = real(output.positions());
-    // Everything that is added or scaled is a kernel of its own, as frameworks run it [Hugging Face, PEFT,
-    // peft/tuners/lora/layer.py; NVIDIA, Megatron-Bridge, peft/lora_layers.py].
+    // Every addition and scaling is a separate kernel, as in frameworks [Hugging Face, PEFT, peft/tuners/lora/layer.py;
+    // NVIDIA, Megatron-Bridge, peft/lora_layers.py].
     const auto moved = [&](double channels, double tensors) {
       return Work{.flops = positions * channels, .activation_items = tensors * positions * channels};
     };
@@ -101,7 +101,8 @@ class FullyConnected final : public Operation {
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // [BH18, Table 4]: log Cin, log Cout, log N, where each token of a sequence is one of N, each that an expert has.
+    // [BH18, Table 4]: log Cin, log Cout, log N, where each token of a sequence (of an expert, if there are experts) counts
+    // as one of N.
     if (pass == Pass::forward) return reduction_depth({real(inputs.front().channels)});
     if (pass == Pass::backward_data) return reduction_depth({real(output.channels)});
     return reduction_depth({real(output.positions()) / real(experts_), samples});
@@ -119,7 +120,7 @@ class FullyConnected final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = real(output.positions()) * real(adapter_)};
   }
-  /// By itself it has weights of its own.
+  /// A stand-alone operation has its own weights.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<FullyConnected>(output.channels, experts_, bias_, "", adapter_),
             .inputs = {inputs.begin(), inputs.end()}};

@@ -3,8 +3,8 @@
 namespace ddl {
 namespace {
 
-/// Another tensor of the sample beside the model's input: the target of a translation, a table's category. It reads nothing
-/// and does nothing; like the model's input it is there when the sample has been read.
+/// Another tensor of the sample in addition to the model's input: the target of a translation, a table's category. It has no
+/// inputs and no work; like the model's input it exists when the sample has been read.
 class Input final : public Operation {
  public:
   explicit Input(const TensorShape& shape) : shape_(shape) {}

@@ -6,10 +6,10 @@
 namespace ddl {
 namespace {
 
-/// The dot product of each pair of several vectors of one length, behind the first of them: how a recommendation model joins
-/// its dense and its categorical features [Naumov et al., "Deep learning recommendation model for personalization and
-/// recommendation systems", 2019, section 2.1]. As its reference computes it: vectors side by side in one matrix T, T·Tᵀ in
-/// full, the triangle below the diagonal picked out.
+/// The dot product of each pair of several vectors of one length, appended to the first of them: how a recommendation model
+/// combines its dense and its categorical features [Naumov et al., "Deep learning recommendation model for personalization
+/// and recommendation systems", 2019, section 2.1]. As in its reference: vectors are concatenated into a matrix T, T·Tᵀ is
+/// computed in full, and the triangle below the diagonal is selected.
 class Interaction final : public Operation {
  public:
   std::string_view type() const override { return "interaction"; }
@@ -46,7 +46,7 @@ class Interaction final : public Operation {
     }
     return {};
   }
-  // Each product needs both vectors whole.
+  // Each product needs both vectors completely.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return {.extra_items = items(inputs)};  // T

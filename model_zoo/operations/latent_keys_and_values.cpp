@@ -8,11 +8,11 @@
 namespace ddl {
 namespace {
 
-/// Keys and values of every head from what multi-head latent attention keeps of a token [DeepSeek-AI, "DeepSeek-V2: a
-/// strong, economical, and efficient mixture-of-experts language model", arXiv 2405.04434, equations 10, 11 and 42 to 47].
-/// Reads a compressed vector and, behind it, `shared` channels that carry the position. A matrix turns the compressed vector
-/// into `key_size` and `value_size` channels for each head; the shared channels are copied behind the key of each. Training
-/// runs so; the matrix that inference multiplies into that of the queries is no part of it.
+/// Keys and values of every head from the compressed representation of a token in multi-head latent attention [DeepSeek-AI,
+/// "DeepSeek-V2: a strong, economical, and efficient mixture-of-experts language model", arXiv 2405.04434, equations 10, 11
+/// and 42 to 47]. Reads a compressed vector, followed by `shared` channels that carry the position. A matrix maps the
+/// compressed vector to `key_size` and `value_size` channels for each head; the shared channels are appended to each key.
+/// This is the training implementation; the matrix absorption used for inference is not included.
 class LatentKeysAndValues final : public Operation {
  public:
   struct Settings {
@@ -75,7 +75,7 @@ class LatentKeysAndValues final : public Operation {
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / channels_of_head());
-    // A share of the input's channels has its share of both kinds.
+    // A share of the input's channels has the same share of both kinds.
     settings.shared = std::min(s_.shared, inputs.front().channels - 1);
     return {.operation = std::make_shared<LatentKeysAndValues>(settings), .inputs = {inputs.begin(), inputs.end()}};
   }
@@ -89,7 +89,7 @@ class LatentKeysAndValues final : public Operation {
   [[nodiscard]] std::int64_t compressed(std::span<const TensorShape> inputs) const {
     return std::max<std::int64_t>(1, inputs.front().channels - s_.shared);
   }
-  /// Channels that the matrix makes.
+  /// Channels that the matrix outputs.
   [[nodiscard]] std::int64_t made(const TensorShape& output) const {
     return output.channels / channels_of_head() * (s_.key_size + s_.value_size);
   }
@@ -117,8 +117,8 @@ class LatentKeysAndValues final : public Operation {
     }
     return work;
   }
-  /// Forward reads the keys that the product made and the shared channels, and writes both side by side. Backward takes the
-  /// gradients apart, and sums those of the shared channels over the heads.
+  /// Forward reads the keys from the product and the shared channels, and writes their concatenation. Backward splits the
+  /// gradients, and sums those of the shared channels over the heads.
   [[nodiscard]] Work copies(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const {
     if (s_.shared == 0 || pass == Pass::backward_weight) return {};
     const double heads = real(output.channels / channels_of_head());

@@ -26,7 +26,7 @@ class Loss final : public Operation {
     const double count = items(inputs);
     const bool entropy = kind_ == LossKind::cross_entropy;
     // A cap divides each item, takes its hyperbolic tangent and multiplies: a pass over the items before the loss, and one
-    // behind it over the tangent and the gradient.
+    // after it over the tangent and the gradient.
     const double cap_flops = soft_cap_ ? (tanh_flops + 2) * count : 0;
     const double cap_back_flops = soft_cap_ ? 3 * count : 0;
     const double capped = soft_cap_ ? count : 0;
@@ -48,17 +48,17 @@ class Loss final : public Operation {
                double samples) const override {
     return pass == Pass::forward ? reduction_depth({items(inputs), samples}) : 1;
   }
-  /// Of an image or volume, a sum over positions: tiles add up one number, which takes no time to speak of.
+  /// For an image or volume, a sum over positions: tiles sum one number, in negligible time.
   Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double capped = soft_cap_ ? items(inputs) : 0;  // the tangents
     if (kind_ == LossKind::mse) return {.input = true, .extra_items = capped};
-    // The softmax is computed and kept in fp32 whatever the activations' precision: 4 bytes, as [Kort22], section 4.3, says.
-    // Beside it the sum of the weights of the classes, one number.
+    // The softmax is computed and kept in fp32 in every precision: 4 bytes, according to [Kort22], section 4.3. In addition,
+    // the sum of the class weights, one number.
     return {.mask_items = 4 * items(inputs), .extra_items = capped, .batch_statistics = 1};
   }
-  /// Backward: the gradient of the logarithms, of which that of the input is made. Both are in fp32, and so is what forward
-  /// reads.
+  /// Backward: the gradient of the logarithms, from which that of the input is computed. Both are in fp32, and so is the
+  /// input of forward.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return pass == Pass::backward_data && kind_ == LossKind::cross_entropy ? items(inputs) : 0;
   }

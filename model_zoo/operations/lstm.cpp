@@ -7,13 +7,13 @@
 namespace ddl {
 namespace {
 
-/// Long short-term memory over a sequence, from its first token to its last, and back as well where it is bidirectional
-/// [Hochreiter and Schmidhuber, Neural Computation 9(8), 1997]. Parameters as cuDNN and PyTorch count them: four gates, each
-/// with a matrix for the input, one for the state and a bias for each of the two.
+/// Long short-term memory over a sequence, from its first token to its last, and also backwards if it is bidirectional
+/// [Hochreiter and Schmidhuber, Neural Computation 9(8), 1997]. Parameters are counted as in cuDNN and PyTorch: four gates,
+/// each with a matrix for the input, one for the state and a bias for each of the two.
 ///
-/// The steps of a direction follow one another: as many products in sequence as there are tokens. A step reads the matrix of
-/// the state anew, as kernels do that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Starting a
-/// kernel for each step takes time too, which the work does not tell.
+/// The steps of a direction are sequential: one product per token. A step reads the state's matrix again, as in kernels that
+/// do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. The launch of a kernel for each step takes time
+/// too, which is not part of the work.
 class Lstm final : public Operation {
  public:
   Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}
@@ -47,7 +47,8 @@ class Lstm final : public Operation {
     const double units = items(output);
     const double of_input = 2 * rows * from * steps;
     const double of_state = 2 * rows * state * steps;
-    // The products with the state are those of one step, over the samples; the input's, of all steps at once, count as such.
+    // The products with the state are those of one step, over the samples; the input's, of all steps at once, are counted in
+    // the same way.
     Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
     switch (pass) {
       case Pass::forward:
@@ -61,16 +62,17 @@ class Lstm final : public Operation {
         work.flops = of_input;
         work.activation_items = gates * units + items(inputs.front());
         work.weight_items = rows * from;
-        // All steps at once: what the gates' gradients say of the input.
+        // All steps at once: the input's gradient from the gates' gradients.
         work.m = steps;
         work.n = from;
         work.k = rows;
         return work;
       case Pass::backward_weight:
-        // Back through the steps, which no LSTM can leave out, even the first: the gates' gradients, and by them the state's
-        // before. For each unit the state's two gradients added, the tanh of the cell again, the cell's gradient through it
-        // added to that of the next step (5), four to go through each gate's product and function, and one product for the
-        // cell before. Then both matrices' gradients, of all steps at once, and the sums of the biases'.
+        // Backward through the steps, which is always required, even for the first layer: the gates' gradients, and from
+        // them the previous state's. For each unit the state's two gradients are added, the tanh of the cell is recomputed,
+        // the cell's gradient through it is added to that of the next step (5), four for each gate's product and function,
+        // and one product for the previous cell. Then both matrices' gradients, of all steps at once, and the sums of the
+        // biases'.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
@@ -82,9 +84,9 @@ class Lstm final : public Operation {
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // A step waits for the one before: the state's matrix product, then the gates and the cell. The input's product is done
-    // before, all steps at once. Back, the gates' gradients, then the state's, which sums over them; what the input's
-    // gradient and the matrices' are made of is all there when the first step is reached.
+    // A step waits for the previous one: the state's matrix product, then the gates and the cell. The input's product is
+    // done before, for all steps at once. Backward computes the gates' gradients, then the state's, which sums over them;
+    // the input's gradient and the matrices' follow after the first step is reached.
     const double steps = real(output.positions());
     if (pass == Pass::forward)
       return steps * (reduction_depth({real(features_)}) + 1) + reduction_depth({real(inputs.front().channels)});
@@ -92,10 +94,10 @@ class Lstm final : public Operation {
     return back + reduction_depth({pass == Pass::backward_data ? real(gates * output.channels) : steps * samples});
   }
 
-  // Whole, to be on the safe side: split units would have to exchange the state at every step.
+  // Not divisible, as a conservative choice: split units would have to exchange the state at every step.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // Besides input and states the gates and the cell of each step: what cuDNN calls the reserve space.
+    // In addition to input and states the gates and the cell of each step: cuDNN's reserve space.
     return {.input = true, .output = true, .extra_items = (gates + 1) * items(output)};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

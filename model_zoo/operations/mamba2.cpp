@@ -10,21 +10,22 @@
 namespace ddl {
 namespace {
 
-/// The mixer of Mamba-2 between its projections [Dao and Gu, "Transformers are SSMs", ICML 2024, sections 6 and 7]. Reads,
-/// side by side, a gate z and the values x of every head, the vectors B and C of every group, and a step of each head. A
-/// causal convolution of each channel goes over x, B and C. Each head adds its x, times B, to a state of head_size × state
-/// numbers that fades from token to token, and reads it with C: a recurrence, computed in chunks of tokens by matrix
-/// products inside each chunk and a state from chunk to chunk. A root-mean-square norm of each group, gated by z, ends it.
+/// The mixer of Mamba-2 between its projections [Dao and Gu, "Transformers are SSMs", ICML 2024, sections 6 and 7]. Reads
+/// the concatenation of a gate z and the values x of every head, the vectors B and C of every group, and a step of each
+/// head. A causal convolution per channel is applied to x, B and C. Each head adds its x, times B, to a state of head_size ×
+/// state numbers that decays from token to token, and reads it with C: a recurrence, computed in chunks of tokens by matrix
+/// products inside each chunk and a state from chunk to chunk. It ends with a root-mean-square norm of each group, gated by
+/// z.
 ///
-/// Kernels, and what backward keeps and computes again, are those of the memory-efficient path of state-spaces/mamba
-/// (mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn), which Megatron-LM trains with
+/// Kernels, and the tensors that backward keeps and recomputes, are those of the memory-efficient path of state-spaces/mamba
+/// (mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn), with which Megatron-LM trains
 /// (megatron/core/ssm/mamba_mixer.py): states of chunks and products C·Bᵀ are written in fp32.
 class Mamba2 final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, head_size = 1, state = 1;
-    std::int64_t groups = 1;  ///< of heads that share B and C
-    std::int64_t kernel = 4;  ///< tokens that the convolution sees
+    std::int64_t groups = 1;  ///< groups of heads that share B and C
+    std::int64_t kernel = 4;  ///< tokens in the convolution's window
     std::int64_t chunk = 128;
   };
   explicit Mamba2(const Settings& settings) : s_(settings) {}
@@ -61,8 +62,8 @@ class Mamba2 final : public Operation {
     return checked(output);
   }
 
-  /// The convolution's, the norm's scale, and three numbers of each head: how its state fades, the bias of its step, and the
-  /// share of x that goes past the state.
+  /// The convolution's, the norm's scale, and three numbers per head: the decay of its state, the bias of its step, and the
+  /// share of x that bypasses the state.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * groups_of(output) * s_.state;
     return (s_.kernel + 1) * convolved + output.channels + 3 * (output.channels / s_.head_size);
@@ -82,7 +83,7 @@ class Mamba2 final : public Operation {
     switch (pass) {
       case Pass::forward: {
         std::vector<Work> all = until_states(n);
-        // The products inside the chunk, of which the last tokens see all, and the state before it, read by C.
+        // The products inside the chunk, whose last tokens depend on all of it, and the state before it, read by C.
         all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
         all.push_back({.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm});
         return all;
@@ -91,8 +92,8 @@ class Mamba2 final : public Operation {
         std::vector<Work> all{{.flops = 20 * n.x, .activation_items = 5 * n.x, .kind = KernelKind::layer_norm}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // Of the states that C reads; of those of the chunks before; of x; of B and C, by way of the states and inside the
-        // chunks; of the steps, whose share inside the chunks takes the products once more.
+        // The gradients of the states that C reads; of those of the chunks before; of x; of B and C, through the states and
+        // inside the chunks; of the steps, whose part inside the chunks requires the products once more.
         all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
         all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
         all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));
@@ -103,12 +104,12 @@ class Mamba2 final : public Operation {
         all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
         all.push_back(chunks(n.inside, 2 * n.x + n.products + 2 * n.decays));
         all.push_back({.flops = transcendental_flops * n.steps, .activation_items = 8 * n.steps});
-        // The convolution reads its input and the gradient of its output, and makes both gradients.
+        // The convolution reads its input and the gradient of its output, and computes both gradients.
         all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
         return all;
       }
       case Pass::backward_weight:
-        // With the kernels of the other gradients; what they leave is summed over blocks of tokens.
+        // Computed in the kernels of the other gradients; the partial results are summed over blocks of tokens.
         return {{.flops = n.convolution + 2 * n.x, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
       case Pass::update:
         break;
@@ -126,11 +127,11 @@ class Mamba2 final : public Operation {
   }
 
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.groups}; }
-  /// What the projection made and the result before its norm, with an inverse deviation for each token and group.
+  /// The output of the projection and the result before its norm, with an inverse deviation for each token and group.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = items(output), .statistics = real(output.extent[0]) * real(groups_of(output))};
   }
-  /// No operator writes more than its kernels do.
+  /// Unfused operators are not modelled: no additional tensors.
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
@@ -141,7 +142,7 @@ class Mamba2 final : public Operation {
     if (pass == Pass::forward) return forward;
     return pass == Pass::backward_data ? 2 * forward : 0;
   }
-  /// With the heads and groups that the slice has.
+  /// With the slice's heads and groups.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
@@ -192,7 +193,7 @@ class Mamba2 final : public Operation {
   [[nodiscard]] static Work chunks(double flops, double items) {
     return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
   }
-  /// The convolution, and the states before each chunk: what backward computes again.
+  /// The convolution, and the states before each chunk: the parts that backward recomputes.
   [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
     return {{.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
             {.flops = 2 * transcendental_flops * n.steps, .activation_items = n.steps + n.decays},
@@ -200,7 +201,7 @@ class Mamba2 final : public Operation {
             {.flops = 2 * n.states, .activation_items = 3 * n.states},
             chunks(n.products_flops, 2 * n.b + n.products)};
   }
-  /// Of so many heads.
+  /// For this many heads.
   [[nodiscard]] std::int64_t groups_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.groups * (output.channels / s_.head_size) / s_.heads);
   }

@@ -24,15 +24,15 @@ class Multiply final : public Operation {
     if (pass != Pass::backward_data) return {};
     if (scales(inputs, output)) {
       // Gradient times factors: 2. Gradient times the scaled tensor, which is written: 3, and summed over the positions: 1.
-      // The factors are made of the tensor that they scale, so its gradients meet there: two reads and a write.
+      // The factors are computed from the tensor that they scale, so its gradients are added: two reads and a write.
       return {.flops = 4 * items(output), .activation_items = 9 * items(output) + 2 * items(inputs.back())};
     }
-    // Reads the gradient and all inputs, writes as many gradients.
+    // Reads the gradient and all inputs, writes the same number of gradients.
     return {.flops = count, .activation_items = 2 * read + items(output)};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                double /*samples*/) const override {
-    // The gradient of one value for each channel sums over the positions that it scaled.
+    // The gradient of one value per channel sums over the positions that it scaled.
     const double factors = real(static_cast<std::int64_t>(inputs.size()));
     return reduction_depth({factors, pass == Pass::backward_data && scales(inputs, output) ? real(output.positions()) : 1});
   }
@@ -42,7 +42,7 @@ class Multiply final : public Operation {
   }
 
  private:
-  /// The second input has one value for each channel, or none of them has.
+  /// Whether the second input has one value per channel.
   static bool scales(std::span<const TensorShape> inputs, const TensorShape& output) {
     return inputs.back().positions() < output.positions();
   }

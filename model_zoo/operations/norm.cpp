@@ -31,9 +31,9 @@ class Norm final : public Operation {
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // Statistics of a whole channel need a pass of their own: forward reads twice and writes once, backward reads the input
-    // and the output's gradient twice and writes once, with the gradients of scale and shift on the way. A position's
-    // channels stay in registers: one read less each; its scale and shift sum over the positions in another pass.
+    // Statistics of a whole channel need a separate pass: forward reads twice and writes once, backward reads the input and
+    // the output's gradient twice and writes once, and also computes the gradients of scale and shift. A position's channels
+    // stay in registers: one read less each; its scale and shift sum over the positions in another pass.
     const bool two_passes = over_positions();
     const double count = items(output);
     const double parameters = real(biases(inputs, output));
@@ -68,8 +68,7 @@ class Norm final : public Operation {
   }
 
   Divisible divisible() const override {
-    // A batch's statistics may be those of the tiles that a rank has, as they may be those of its samples; a sample's may
-    // not.
+    // A batch's statistics may be those of a rank's tiles, as they may be those of its samples; a sample's may not.
     const bool of_samples = kind_ == NormKind::group || kind_ == NormKind::instance;
     return {.channelwise = over_positions(),
             .spatial = !sequence_,
@@ -82,8 +81,8 @@ class Norm final : public Operation {
     return {.operation = std::make_shared<Norm>(kind_, groups, group_channels_, scale_, bias_, sequence_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// PyTorch's kernels keep mean and inverse deviation of what they normalize, and instance norm, which runs as batch norm
-  /// of samples × channels, a copy of the scale for each sample; a root-mean-square norm has no mean.
+  /// PyTorch's kernels keep mean and inverse deviation, and instance norm, which runs as batch norm of samples × channels,
+  /// also a copy of the scale for each sample; a root-mean-square norm has no mean.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double channels = real(output.channels);
     Kept kept{.input = true};

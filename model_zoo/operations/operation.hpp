@@ -17,55 +17,57 @@ namespace ddl {
 enum class Pass { forward, backward_data, backward_weight, update };
 [[nodiscard]] std::string_view to_string(Pass pass);
 
-/// What a kernel is like for the device that runs it: kernels of a kind share the formula of their time and its constants.
+/// The kind of a kernel from the device's point of view: kernels of a kind share the formula of their time and its
+/// constants.
 enum class KernelKind {
   matrix_product,       ///< GEMM, alone or many of one size
   convolution,          ///< of one group
-  grouped_convolution,  ///< of several groups, each a matrix product of its own
+  grouped_convolution,  ///< with several groups, each a separate matrix product
   fused_attention,      ///< scores never leave the chip
   chunk_scan,           ///< of a recurrence, the products inside chunks of tokens
-  elementwise,          ///< additions, activations, casts, copies, and what has no kind of its own
-  layer_norm,           ///< statistics of a position
+  elementwise,          ///< additions, activations, casts, copies, and everything without a kind of its own
+  layer_norm,           ///< statistics per position
   batch_norm,           ///< statistics over positions
   softmax,
   dropout,
   lookup,                 ///< rows of a table
-  packed_convolution,     ///< of several groups that one tile of a matrix product holds together
-  direct_convolution,     ///< of several groups, multiplied by units that know no matrices
-  depthwise_convolution,  ///< of as many groups as there are channels
+  packed_convolution,     ///< with several groups that share a tile of a matrix product
+  direct_convolution,     ///< with several groups, without matrix units
+  depthwise_convolution,  ///< with as many groups as channels
   max_pool
 };
 
-/// What one kernel has to do, counted in the source's units; kernel prices turn it into time.
+/// The work of one kernel; kernel models turn it into time.
 struct Work {
   double flops = 0;             ///< per sample; a multiply-add is two
   double activation_items = 0;  ///< activation items read and written, per sample
-  double weight_items = 0;      ///< weight items read or written, once per kernel whatever the batch
-  /// The implicit matrix product behind a matrix operation: `batched` names the dimension that grows with the samples
-  /// (m and n span the output, k is summed; sizes are per sample for the batched one). All zero when there is none.
+  double weight_items = 0;      ///< weight items read or written, once per kernel independent of the batch
+  /// The implicit matrix product of a matrix operation: `batched` names the dimension that grows with the samples (m and n
+  /// span the output, k is summed; sizes are per sample for the batched one). All zero if there is none.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
-  double count = 1;  ///< products of that size, per sample where `batched` says so: heads, experts
-  /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
+  double count = 1;  ///< products of that size, per sample if `batched` is `count`: heads, experts
+  /// Per sample, items over which a cross entropy is taken: frameworks have several implementations, which differ in
+  /// traffic.
   double entropy_items = 0;
-  /// Of a convolution with a window of 3 × 3 and stride 1, for which there are faster algorithms: the sides of the image
-  /// that its kernel computes, in backward-weight of the one that forward computes. 0: another window.
+  /// For a convolution with a window of 3 × 3 and stride 1, for which there are faster algorithms: the sides of the image
+  /// that its kernel computes, or in backward-weight of the one that forward computes. 0: another window.
   double square3_rows = 0, square3_columns = 0;
-  bool is_strided = false;      ///< of a convolution: its window skips positions
-  bool sums_positions = false;  ///< of a convolution: its product's sums run over positions, as in backward-weight
-  /// Of a convolution: it moves a window over three dimensions of space, of more than one position.
+  bool is_strided = false;      ///< for a convolution: its window skips positions
+  bool sums_positions = false;  ///< for a convolution: its product sums over positions, as in backward-weight
+  /// For a convolution: its window has three spatial dimensions and more than one position.
   bool is_volume = false;
-  /// Of a convolution: its groups, the channels that one of them reads, and of several groups those that one writes. m, n
-  /// and k are those of all groups side by side.
+  /// For a convolution: its groups, the input channels of one of them, and, with several groups, the output channels of one.
+  /// m, n and k are those of all groups together.
   double groups = 1, group_inputs = 0, group_outputs = 0;
-  /// Of a formula of several operators: there only where each operator is a kernel of its own (CompositeKernels). Not part
-  /// of Operation::work().
+  /// One operator of a composite: only counted if each operator is a separate kernel (CompositeKernels). Not part of
+  /// Operation::work().
   bool is_separate = false;
-  /// Of a bias of such a layer, which is separate too: its addition, or its gradient, a sum over samples and positions.
-  /// There only where the framework has a kernel of its own for it (BiasKernels). A product that runs without a library for
-  /// convolutions, such as a depthwise convolution, counts as a linear layer.
+  /// For the bias of such a layer, which is separate too: its addition, or its gradient, a sum over samples and positions.
+  /// Only counted if the framework has a separate kernel for it (BiasKernels). A product that runs without a convolution
+  /// library, such as a depthwise convolution, counts as a linear layer.
   enum class Bias { none, convolution, linear } bias = Bias::none;
-  /// Nothing: a matrix product where there is one, else elementwise.
+  /// Unset: a matrix product if there is one, else elementwise.
   std::optional<KernelKind> kind{};
 
   [[nodiscard]] KernelKind kernel_kind() const {
@@ -75,8 +77,8 @@ struct Work {
   [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
 
-/// The kernel of a bias in a pass, over so many items of the layer's output: forward it is added to them in place, backward
-/// their gradients are summed. No work in other passes.
+/// The kernel of a bias in a pass, over this many items of the layer's output: forward adds it in place, backward sums the
+/// gradients. No work in other passes.
 [[nodiscard]] inline Work bias_work(Pass pass, double items, Work::Bias bias) {
   if (pass != Pass::forward && pass != Pass::backward_weight) return {};
   return {.flops = items,
@@ -86,41 +88,42 @@ struct Work {
           .kind = KernelKind::elementwise};
 }
 
-/// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
-/// channelwise one treats channels apart (pooling, activation, batch norm), so sharded channels pass through it.
+/// The dimensions of an operation that a strategy may divide. A "matrix" operation has weights that mix channels; a
+/// channelwise one processes channels separately (pooling, activation, batch norm), so sharded channels pass through it.
 struct Divisible {
   bool matrix = false;       ///< has filters (output channels) and input channels that can be split
-  bool channelwise = false;  ///< works on a slice of the channels alone
+  bool channelwise = false;  ///< works on a slice of the channels independently
   bool spatial = false;      ///< works on a tile of positions, given its halo
-  bool tokens = false;       ///< works on a part of the tokens of a sequence alone
-  /// Sums over all positions of a channel, to which the tiles of a sample have to add their parts: one for a mean, two for a
-  /// mean and a variance.
+  bool tokens = false;       ///< works on a part of the tokens of a sequence independently
+  /// Number of sums over all positions of a channel, to which the tiles of a sample have to contribute: one for a mean, two
+  /// for a mean and a variance.
   double position_sums = 0;
-  std::int64_t channel_units = 0;  ///< whole units a channel split must keep together: heads, groups; 0 = channels
+  std::int64_t channel_units = 0;  ///< number of units that a channel split must keep whole: heads, groups; 0 = channels
 };
 
-/// What backward needs of forward, in items per sample unless said (the finest rule of [Kort22] and of common frameworks).
+/// What backward needs from forward, in items per sample unless noted (the finest rule of [Kort22] and of common
+/// frameworks).
 struct Kept {
   bool input = false;      ///< the input tensor(s)
   bool output = false;     ///< the output tensor
   double mask_items = 0;   ///< one-byte items of its own: dropout mask, pooling index
   double extra_items = 0;  ///< items of its own at the activations' precision: attention scores
-  double noise_items = 0;  ///< of the masks, those that a processor keeps as factors of 4 bytes: dropout's
-  /// Items of 4 bytes whatever the precision: mean and inverse deviation of a position or of a sample's group of channels.
+  double noise_items = 0;  ///< of the masks, those that a CPU stores as factors of 4 bytes: dropout's
+  /// Items of 4 bytes in any precision: mean and inverse deviation of a position or of a sample's group of channels.
   double statistics = 0;
-  double batch_statistics = 0;  ///< the same, once for all samples of a micro-batch: of a channel, a loss's weight
+  double batch_statistics = 0;  ///< the same, once for all samples of a micro-batch: per channel, or a loss's weight
 };
 
-/// The table of an operation that layers may share by naming its owner (`tied`); without rows there is none.
+/// The table of an operation that layers may share by naming its owner (`tied`); no rows: there is none.
 struct SharedTable {
-  std::string_view owner;  ///< the type of operation that may own it
+  std::string_view owner;  ///< the type of operation that can own it
   std::int64_t rows = 0, columns = 0;
 };
 
 /// One operation of a network with its attributes fixed (kernel, stride, heads, …); immutable and shared between layers.
-/// Shapes are those of one sample; a strategy asks about the local slice by passing sliced shapes.
+/// Shapes are those of one sample; a strategy passes sliced shapes for a local part.
 ///
-/// `infer` throws ddl::Error(message, hint) when the inputs do not fit; the reader places it in the file.
+/// `infer` throws ddl::Error(message, hint) if the inputs do not fit; the reader places it in the file.
 class Operation {
  public:
   Operation() = default;
@@ -130,126 +133,126 @@ class Operation {
 
   /// The key of the model file: `convolution`, `fully_connected`, …
   [[nodiscard]] virtual std::string_view type() const = 0;
-  /// Stem of the name of a layer that the file leaves unnamed: `conv`, `relu`, `fc`.
+  /// Stem of the generated name of an unnamed layer: `conv`, `relu`, `fc`.
   [[nodiscard]] virtual std::string_view short_name() const { return type(); }
-  /// The attributes that the model file would say, with their values: what it leaves out is not among them.
+  /// The attributes as in a model file, with their values; without those at their defaults.
   [[nodiscard]] virtual AttributeValues attribute_values() const = 0;
-  /// What no split changes of them. Problems that agree in these values differ in sizes alone: between the times of two of
-  /// them that of a third can be interpolated.
+  /// The attributes that no split changes. Problems that agree in these differ only in sizes: the time of a third can be
+  /// interpolated between those of two.
   [[nodiscard]] virtual AttributeValues lasting_values() const { return attribute_values(); }
-  /// The attributes on one line, as the lines of problems have them: `filters=64 kernel=3x3 stride=2`.
+  /// The attributes on one line, as in the lines of problems: `filters=64 kernel=3x3 stride=2`.
   [[nodiscard]] std::string attributes() const { return print_attributes(attribute_values()); }
-  /// The same of the lasting ones.
+  /// The same for the lasting ones.
   [[nodiscard]] std::string lasting_attributes() const { return print_attributes(lasting_values()); }
   [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
   /// Trainable items: kernels and matrices.
   [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// Trainable items that do not divide with input channels: biases, scales and shifts of norms.
+  /// Trainable items that are not divided with input channels: biases, scales and shifts of norms.
   [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// Of the weights and biases, those that no training changes: a matrix that has an adapter.
+  /// The weights and biases that are never trained: a matrix with an adapter.
   [[nodiscard]] virtual std::int64_t frozen(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// Statistics kept but not trained (running mean and variance).
+  /// Statistics that are stored but not trained (running mean and variance).
   [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// What `tied` shares: an embedding's vocabulary × features, say.
+  /// What `tied` shares: for example an embedding's vocabulary × features.
   [[nodiscard]] virtual SharedTable shared_table(std::span<const TensorShape> /*inputs*/,
                                                  const TensorShape& /*output*/) const {
     return {};
   }
-  /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
-  /// priced from the parameters, not here.
+  /// Work of one pass on the given (whole or sliced) shapes; all zero for passes that an operation does not have. The work
+  /// of `update` follows from the parameters.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s,
-  /// but for those that are separate.
+  /// The same as a list of kernels, which run one after the other. Default: one kernel. Their FLOPs and items add up to
+  /// work()'s, except for separate ones.
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
                                                   const TensorShape& output) const {
     return {work(pass, inputs, output)};
   }
-  /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; what is not there by
-  /// its rule: a reduction of n items takes ⌈log2 n⌉]. As it stands here: the sum of the matrix product that work() names,
-  /// one step where there is none. An operation that reduces anything else, or is sequential, says so itself.
+  /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; for operations not
+  /// listed by its rule: a reduction of n items takes ⌈log2 n⌉]. Default: the sum of the matrix product in work(), one step
+  /// if there is none. Operations that reduce anything else, or are sequential, override it.
   [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                                      double samples) const;
   [[nodiscard]] virtual Divisible divisible() const = 0;
   [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: what a tile
-  /// needs of its neighbours. 1, 1 and 0 for operations that look at one position. Where the output has more positions than
-  /// the input, `spread` for each, the window is that of the output which one position of the input adds to.
+  /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: it
+  /// determines the halo of a tile. 1, 1 and 0 for operations on single positions. If the output has more positions than the
+  /// input, `spread` for each, the window is the part of the output that one position of the input contributes to.
   struct Window {
     std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, spread{1, 1, 1};
   };
   [[nodiscard]] virtual Window window() const { return {}; }
-  /// What a rank runs that holds these slices of the tensors: an operation of its own, which infers `output` from its
-  /// inputs.
+  /// The operation that a rank runs on these slices of the tensors: it infers `output` from its inputs.
   struct Local {
-    std::shared_ptr<const Operation> operation;  ///< none where this one already does
-    std::vector<TensorShape> inputs;             ///< a tile's with the rows of its neighbours that it reads
+    std::shared_ptr<const Operation> operation;  ///< null if this operation applies unchanged
+    std::vector<TensorShape> inputs;             ///< of a tile, including the halo rows that it reads
   };
   [[nodiscard]] virtual Local local(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const {
     return {.operation = nullptr, .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// Backward hands the output's gradient to every input as it is. What is added where a tensor has several readers is no
-  /// work of theirs: gradient_additions counts it.
+  /// Backward passes the output's gradient unchanged to every input. Additions for a tensor with several readers are not
+  /// included: see gradient_additions.
   [[nodiscard]] virtual bool passes_gradient() const { return false; }
   /// Forward writes its output over its input.
   [[nodiscard]] virtual bool in_place() const { return false; }
-  /// Tensors of equal size that a pass makes and that are neither outputs nor gradients of inputs and weights, where each
-  /// operator of the definition is a kernel of its own, as frameworks run it in eager mode. As it stands here: what forward
-  /// keeps of its own, and its gradient.
+  /// Tensors of equal size that a pass creates and that are neither outputs nor gradients of inputs and weights, if each
+  /// operator of the definition is a separate kernel, as in eager mode. Default: what forward keeps in addition, and its
+  /// gradient.
   struct Inner {
     double items = 0;  ///< per sample, of one of them
     int tensors = 0;
   };
   [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
   /// The scores of queries and keys, their softmax, its dropout, and the sum over values: what selective recomputation
-  /// computes again in backward [Kort22, section 5].
+  /// recomputes in backward [Kort22, section 5].
   [[nodiscard]] virtual bool is_attention() const { return false; }
-  /// Of fused attention whose softmax has trained sinks: the same with kernels that write the scores, as where no fused
-  /// kernel knows of sinks. None elsewhere.
+  /// For fused attention whose softmax has trained sinks: the same with kernels that write the scores, for libraries whose
+  /// fused kernels do not support sinks. Null otherwise.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
-  /// Of attention: the same where sequences are packed with documents of so many tokens, which do not see each other. None
-  /// elsewhere.
+  /// For attention: the same for sequences packed with documents of this many tokens, between which there is no attention.
+  /// Null otherwise.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_documents(std::int64_t /*tokens*/) const { return nullptr; }
   /// The output is the first input's memory under another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
-  /// Items per sample of its own that exist only while the pass runs, at the activations' precision: scores before their
-  /// softmax, say.
+  /// Items per sample that exist only while the pass runs, at the activations' precision: for example scores before their
+  /// softmax.
   [[nodiscard]] virtual double scratch_items(Pass /*pass*/, std::span<const TensorShape> /*inputs*/,
                                              const TensorShape& /*output*/) const {
     return 0;
   }
-  /// The same with a table of so many rows, as a rank has it that owns a part of them; none where there is no table.
+  /// The same with a table of this many rows, for a rank that owns a part of them; null if there is no table.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
-  /// How many experts share the tokens; 1: none.
+  /// The number of experts that share the tokens; 1: none.
   [[nodiscard]] virtual std::int64_t experts() const { return 1; }
-  /// The same with so many of the experts; none where there are none.
+  /// The same with this many of the experts; null if there are none.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
-  /// The same with an adapter of low rank, which is trained in the place of the matrix; none where there is no matrix.
+  /// The same with a low-rank adapter, which is trained instead of the matrix; null if there is no matrix.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/) const { return nullptr; }
   /// The rank of its adapter; 0: it has none.
   [[nodiscard]] virtual std::int64_t adapter_rank() const { return 0; }
-  /// The same as a rank runs it that has one of `parts` equal parts of the tokens, and needs keys and values of all; none
-  /// where there are none.
+  /// The same for a rank with one of `parts` equal parts of the tokens, which needs keys and values of all; null if not
+  /// supported.
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }
   /// The number of those parts; 1: it has all tokens.
   [[nodiscard]] virtual std::int64_t contexts() const { return 1; }
-  /// Items of each sample that the others of those ranks need of one: keys and values.
+  /// Items of each sample that the other ranks of a context split need from one rank: keys and values.
   [[nodiscard]] virtual double context_items(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.
+  /// Multiply-adds of one sample's forward pass in convolutions and matrix products, by the convention of published MAC
+  /// counts.
   [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// The same with the pairs of a query and a key that a causal mask hides, whether or not the kernel leaves them out: what
-  /// FLOP/s of a training are counted by [Chow22, appendix B]. As it stands here: macs().
+  /// The same including the pairs of a query and a key that a causal mask hides, whether or not the kernel skips them: the
+  /// convention for the FLOP/s of a training run [Chow22, appendix B]. Default: macs().
   [[nodiscard]] virtual double unmasked_macs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     return macs(inputs, output);
   }

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// So many tokens of each sequence, wherever they stand, as a shorter sequence: those whose words are masked, which alone a
-/// masked language model has to predict [Devlin et al., "BERT", NAACL 2019, section 3.1].
+/// A number of tokens of each sequence, at any positions, as a shorter sequence: the masked tokens, which are the only ones
+/// that a masked language model predicts [Devlin et al., "BERT", NAACL 2019, section 3.1].
 class Pick final : public Operation {
  public:
   explicit Pick(std::int64_t tokens) : tokens_(tokens) {}
@@ -34,7 +34,7 @@ class Pick final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  /// A rank with a part of the tokens would not know how many of them are its own.
+  /// The number of these tokens in a part of the sequence is not fixed.
   Divisible divisible() const override { return {.channelwise = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

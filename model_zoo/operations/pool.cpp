@@ -14,15 +14,15 @@ namespace {
 enum class PoolKind { max, average };
 constexpr std::array<std::string_view, 2> pool_kinds{"max", "average"};
 
-/// What pooling with and without a fixed window has in common: the traffic of items.
+/// Common part of pooling with and without a fixed window: the traffic.
 class Pool : public Operation {
  public:
   explicit Pool(PoolKind kind) : kind_(kind) {}
 
   std::string_view type() const override { return "pool"; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // Maximum: an 8-byte index of the winner for each output item. An average could do without its input, but frameworks
-    // (PyTorch among them) keep it for its shape.
+    // Maximum: an 8-byte index of the maximum for each output item. An average does not need its input, but frameworks
+    // (including PyTorch) keep it for its shape.
     return {.input = true, .mask_items = kind_ == PoolKind::max ? 8 * items(output) : 0};
   }
 
@@ -38,7 +38,7 @@ class Pool : public Operation {
     const KernelKind kind = is_max ? KernelKind::max_pool : KernelKind::elementwise;
     if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output), .kind = kind};
     if (pass != Pass::backward_data) return {};
-    // Maximum reads the indices beside the gradient and adds one item where they point to.
+    // Maximum reads the indices together with the gradient and adds one item at each index.
     return {.flops = is_max ? items(output) : visited,
             .activation_items = items(input) + (is_max ? 2 : 1) * items(output),
             .kind = kind};
@@ -62,7 +62,7 @@ class WindowPool final : public Pool {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // Backward adds what the windows that overlap at an item send to it.
+    // Backward adds the contributions of the windows that overlap at an item.
     const auto reduced = [&](std::size_t d) {
       return real(pass == Pass::forward ? window_.kernel[d]
                                         : (window_.kernel[d] + window_.stride[d] - 1) / window_.stride[d]);
@@ -82,7 +82,7 @@ class WindowPool final : public Pool {
   bool sequence_;
 };
 
-/// Pools to a given size, whatever the input's.
+/// Pools to a given size, independent of the input's.
 class AdaptivePool final : public Pool {
  public:
   AdaptivePool(PoolKind kind, const Extents& size) : Pool(kind), size_(size) {}

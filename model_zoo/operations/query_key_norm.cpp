@@ -8,10 +8,10 @@
 namespace ddl {
 namespace {
 
-/// Divides each head of the queries and the keys by its root mean square, with a scale that all heads of the queries share
-/// and one that all of the keys share [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
-/// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Values pass as they are. Reads
-/// queries, keys and values side by side, as attention does.
+/// Divides each head of the queries and the keys by its root mean square, with one scale shared by all heads of the queries
+/// and one shared by those of the keys [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
+/// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Values are unchanged. Reads
+/// concatenated queries, keys and values, like attention.
 class QueryKeyNorm final : public Operation {
  public:
   QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, bool scale)
@@ -38,7 +38,7 @@ class QueryKeyNorm final : public Operation {
     return scale_ ? 2 * head_size_ : 0;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // As a norm over the channels of a position, which a head is here.
+    // Like a norm over the channels of a position; here a head.
     const double count = normed(output);
     const double parameters = real(biases(inputs, output));
     const auto kind = KernelKind::layer_norm;
@@ -58,7 +58,7 @@ class QueryKeyNorm final : public Operation {
     return reduction_depth({real(head_size_)});
   }
   Divisible divisible() const override { return {.channelwise = true, .tokens = true, .channel_units = kv_heads_}; }
-  /// A slice has its share of both kinds of heads.
+  /// A slice has the same share of both kinds of heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const auto part = [&](std::int64_t heads) {
       return std::max<std::int64_t>(1, heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));
@@ -66,7 +66,7 @@ class QueryKeyNorm final : public Operation {
     return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, scale_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// The inverse root mean square of each head beside the input.
+  /// The inverse root mean square of each head in addition to the input.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .statistics = normed(output) / real(head_size_)};
   }

@@ -11,7 +11,7 @@ namespace {
 enum class ResizeKind { nearest, linear };
 constexpr std::array<std::string_view, 2> resize_kinds{"nearest", "linear"};
 
-/// The same picture at another size: each position is the nearest of the input's, or a mean of the two nearest along each
+/// The same image at another size: each position is the nearest of the input's, or a mean of the two nearest along each
 /// dimension, weighted by distance.
 class Resize final : public Operation {
  public:
@@ -31,13 +31,13 @@ class Resize final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
-    // A multiply-add for each position that a mean is of. Backward adds each gradient to as many positions.
+    // A multiply-add for each term of a mean. Backward adds each gradient to as many positions.
     const double flops = kind_ == ResizeKind::linear ? 2.0 * real(std::int64_t{1} << static_cast<unsigned>(size_.rank))
                          : pass == Pass::forward     ? 0.0
                                                      : 1.0;
     return {.flops = flops * items(output), .activation_items = items(inputs.front()) + items(output)};
   }
-  /// Borders of tiles stay in place only where every position becomes the same number of positions.
+  /// Borders of tiles only stay aligned if every position becomes the same number of positions.
   Divisible divisible() const override { return {.channelwise = true, .spatial = is_multiple()}; }
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const Extents from{.size = inputs.front().extent, .rank = size_.rank};
@@ -51,7 +51,7 @@ class Resize final : public Operation {
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {
       const std::int64_t factor = size_.size[d] / from_.size[d];
       window.spread[d] = factor;
-      // A position reaches over its own copies; in a mean, also over half of its neighbours'.
+      // A position contributes to its own copies; with a mean, also to half of its neighbours'.
       window.padding[d] = kind_ == ResizeKind::linear ? factor / 2 : 0;
       window.size[d] = factor + 2 * window.padding[d];
     }

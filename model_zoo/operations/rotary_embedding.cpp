@@ -8,9 +8,9 @@
 namespace ddl {
 namespace {
 
-/// Turns each pair of channels of the queries and keys by an angle that grows with the token's position [Su21]; values pass
-/// as they are. Reads queries, keys and values side by side, as attention does, or without key and value heads one of them
-/// alone. Nothing is trained, and backward turns back.
+/// Rotates each pair of channels of the queries and keys by an angle proportional to the token's position [Su21]; values are
+/// unchanged. Reads concatenated queries, keys and values, like attention, or, without key and value heads, one of them
+/// alone. It has no trained parameters; backward applies the inverse rotation.
 class RotaryEmbedding final : public Operation {
  public:
   RotaryEmbedding(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, std::int64_t turned)
@@ -32,7 +32,7 @@ class RotaryEmbedding final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
-    // Two products and a sum for each item that is turned, which is read and written.
+    // Two products and a sum for each rotated item, which is read and written.
     const double heads = items(output) / real((heads_ + 2 * kv_heads_) * head_size_) * real(heads_ + kv_heads_);
     const double turned = heads * real(turned_);
     return {.flops = 3 * turned, .activation_items = 2 * turned};
@@ -40,7 +40,7 @@ class RotaryEmbedding final : public Operation {
   Divisible divisible() const override {
     return {.channelwise = true, .tokens = true, .channel_units = kv_heads_ > 0 ? kv_heads_ : heads_};
   }
-  /// A slice has its share of both kinds of heads.
+  /// A slice has the same share of both kinds of heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t whole = (heads_ + 2 * kv_heads_) * head_size_;
     const auto part = [&](std::int64_t heads) {

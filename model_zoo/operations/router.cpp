@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::array<std::string_view, 2> score_names{"softmax", "sigmoid"};
 
-/// Which experts a token goes to: a matrix gives each expert a score, the softmax of the scores weighs the experts, and the
-/// best `active` are taken [Jiang24, section 2.1]. Instead of the softmax there may be a sigmoid, with a correction of each
-/// expert's score by a number that balances their load and that no gradient trains, before the best are taken [DeepSeek-AI,
-/// "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens: the matrix is
-/// small, and the choice needs all scores.
+/// Selects the experts of a token: a matrix computes a score for each expert, the softmax of the scores weighs the experts,
+/// and the best `active` are taken [Jiang24, section 2.1]. Instead of the softmax there may be a sigmoid, with an untrained
+/// correction of each expert's score, which balances their load, before the best are taken [DeepSeek-AI, "DeepSeek-V3
+/// technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens: the matrix is small, and
+/// the choice needs all scores.
 class Router final : public Operation {
  public:
   struct Settings {
@@ -23,7 +23,7 @@ class Router final : public Operation {
     bool sigmoid = false;
     bool bias = false;        ///< trained, as that of any matrix
     bool correction = false;  ///< not trained
-    /// The experts stand in so many groups, of which each token sees the best: none or one stands for no groups.
+    /// Number of expert groups, of which each token uses the best; 0 or 1: no groups.
     std::int64_t groups = 1, active_groups = 1;
   };
   explicit Router(const Settings& settings) : s_(settings) {}
@@ -63,8 +63,9 @@ class Router final : public Operation {
               .activation_items = items(inputs.front()) + scores,
               .weight_items = real(weights(inputs, output) + biases(inputs, output))};
     if (pass == Pass::backward_weight) return work;
-    // The softmax or sigmoid, the correction, and the comparisons of the choice: one for each score and expert taken. Of
-    // groups, each one's value is the sum of its two best, two comparisons a score, and the best are taken.
+    // The softmax or sigmoid, the correction, and the comparisons of the choice: one for each score and selected expert.
+    // With groups, each one's value is the sum of its two best scores, two comparisons per score, and the best groups are
+    // taken.
     const double weighing = s_.sigmoid ? sigmoid_flops : 5;
     const double grouped = s_.groups > 1 ? 2 * scores + real(s_.active_groups * s_.groups) * real(output.extent[0]) : 0;
     const double chosen = real(s_.active) * scores + (s_.correction ? scores : 0) + grouped;
@@ -81,7 +82,7 @@ class Router final : public Operation {
   }
   Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // The softmax is computed and kept in fp32, as those of losses are; the choice is an index of 8 bytes.
+    // The softmax is computed and kept in fp32, like those of losses; the choice is an index of 8 bytes.
     return {.input = true, .mask_items = (4 * real(s_.experts) + 8 * real(s_.active)) * real(output.extent[0])};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

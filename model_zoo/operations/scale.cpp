@@ -4,7 +4,7 @@
 namespace ddl {
 namespace {
 
-/// Multiplies every item by a constant, or by a trained factor of its channel, to which a trained shift may be added.
+/// Multiplies every item by a constant, or by a trained factor of its channel, with an optional trained shift.
 class Scale final : public Operation {
  public:
   /// No `factor` means a trained one.
@@ -28,7 +28,8 @@ class Scale final : public Operation {
       return {.flops = (bias_ ? 2 : 1) * count, .activation_items = 2 * count, .weight_items = parameters};
     }
     if (pass == Pass::backward_data) return {.flops = count, .activation_items = 2 * count, .weight_items = parameters};
-    // The gradient of a trained factor sums the product of input and output's gradient, that of the shift the latter.
+    // The gradient of a trained factor sums the product of the input and the output's gradient, that of the shift the
+    // latter.
     if (pass == Pass::backward_weight && !factor_) {
       return {.flops = (bias_ ? 3 : 2) * count, .activation_items = 2 * count, .weight_items = parameters};
     }

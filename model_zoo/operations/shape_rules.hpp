@@ -12,19 +12,19 @@
 
 namespace ddl {
 
-/// Largest number of items of a tensor or a matrix: beyond 2^53 a double no longer counts exactly.
+/// Largest number of items of a tensor or a matrix: above 2^53 a double no longer counts exactly.
 inline constexpr std::int64_t max_items = std::int64_t{1} << 53U;
-/// Largest attribute a model file may state; products of two stay inside an int64.
+/// Largest attribute in a model file; products of two fit in an int64.
 inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 
-/// Product of sizes; an Error naming `what` when it exceeds max_items.
+/// Product of sizes; an Error naming `what` if it exceeds max_items.
 [[nodiscard]] std::int64_t item_count(std::string_view what, std::initializer_list<std::int64_t> sizes);
-/// The shape itself, when each size is at least 1 and its items can be counted; an Error otherwise.
+/// Returns the shape, if each size is at least 1 and its items can be counted; an Error otherwise.
 [[nodiscard]] TensorShape checked(const TensorShape& shape);
 
-/// The input of an operation that takes one; an Error when it was given another number.
+/// The input of an operation with exactly one; an Error for another number.
 [[nodiscard]] const TensorShape& only_input(std::span<const TensorShape> inputs, std::string_view type);
-/// An Error unless there are two or more inputs of one shape.
+/// Throws Error unless there are two or more inputs of one shape.
 void require_equal_inputs(std::span<const TensorShape> inputs, std::string_view type);
 
 /// `3x1x1`: up to three sizes.
@@ -32,16 +32,16 @@ struct Extents {
   std::array<std::int64_t, 3> size{1, 1, 1};
   int rank = 0;
 };
-/// `7`, `3x3` or `3x1x1`; nothing for any other text.
+/// `7`, `3x3` or `3x1x1`; empty for any other text.
 [[nodiscard]] std::optional<Extents> parse_extents(std::string_view text);
-/// The first `rank` sizes: `3x3`, or `2` where all are equal and `brief`.
+/// The first `rank` sizes: `3x3`, or `2` if all are equal and `brief`.
 [[nodiscard]] std::string print_extents(const std::array<std::int64_t, 3>& size, int rank, bool brief = false);
 
 [[nodiscard]] inline double real(std::int64_t count) { return static_cast<double>(count); }
 [[nodiscard]] inline double items(const TensorShape& shape) { return real(shape.items()); }
 [[nodiscard]] double items(std::span<const TensorShape> shapes);
 
-/// Σ⌈log2 n⌉, and at least 1: steps of a tree that reduces one dimension of n items after the other [BH18, Table 4].
+/// Σ⌈log2 n⌉, and at least 1: steps of a tree that reduces the dimensions of n items one after the other [BH18, Table 4].
 [[nodiscard]] double reduction_depth(std::initializer_list<double> dimensions);
 
 }  // namespace ddl

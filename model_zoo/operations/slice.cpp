@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Some of the channels, one behind the other: a view in forward.
+/// A range of the channels: a view in forward.
 class Slice final : public Operation {
  public:
   Slice(std::int64_t first, std::int64_t channels, bool sequence)
@@ -29,7 +29,7 @@ class Slice final : public Operation {
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
-  /// Ranks that share the channels out would hold other channels of the output than they need.
+  /// Ranks with a slice of the input's channels would not have the output channels that they need.
   Divisible divisible() const override { return {.spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -41,7 +41,7 @@ SlidingWindow SlidingWindow::read(const Attributes& attributes, std::int64_t def
                       "write same, valid, a number, or one for each dimension");
     }
     window.padding = attributes.find_extents("padding", input.rank, 0)->size;
-    // Unused dimensions have one position and no rim.
+    // Unused dimensions have one position and no padding.
     std::fill(window.padding.begin() + input.rank, window.padding.end(), 0);
   }
   return window;
@@ -65,7 +65,7 @@ TensorShape SlidingWindow::slide(const TensorShape& input) const {
           "a smaller kernel, or padding");
     }
     output.extent[d] = (padded - reach(d) + (ceil ? stride[d] - 1 : 0)) / stride[d] + 1;
-    // A window that starts behind the input would see nothing but padding.
+    // A window that starts after the input would only contain padding.
     if (ceil && (output.extent[d] - 1) * stride[d] >= input.extent[d] + padding[d]) --output.extent[d];
   }
   return output;
@@ -87,7 +87,7 @@ SlidingWindow SlidingWindow::over_tile(TensorShape& input, const TensorShape& ou
     return true;
   };
   if (all()) return tile;
-  // Both are said of all dimensions at once, and of one they are no longer true.
+  // Both apply to all dimensions at once, and no longer hold for one of them.
   tile.same = tile.ceil = false;
   for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
     if (makes_output(d)) continue;

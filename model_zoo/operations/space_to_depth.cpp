@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The positions of each block side by side as channels of one position: patch merging without its matrix.
+/// The positions of each block concatenated as channels of one position: patch merging without its matrix.
 class SpaceToDepth final : public Operation {
  public:
   explicit SpaceToDepth(const Extents& block) : block_(block) {}
@@ -26,7 +26,7 @@ class SpaceToDepth final : public Operation {
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // A copy in another order, and back.
+    // A permuted copy, and back.
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }

@@ -7,8 +7,8 @@ namespace ddl {
 namespace {
 
 /// Self-attention between the projections inside each window of an image, with a trained bias for each head and relative
-/// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask keeps
-/// apart what was not side by side. Work and traffic as torchvision 0.14.1 does it, kernel by kernel.
+/// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask
+/// separates items that were not neighbours. Work and traffic as in torchvision 0.14.1, kernel by kernel.
 class WindowAttention final : public Operation {
  public:
   WindowAttention(std::int64_t heads, std::int64_t head_size, const Extents& window, std::int64_t shift)
@@ -35,11 +35,11 @@ class WindowAttention final : public Operation {
     static_cast<void>(item_count("the table", {heads_, relative_positions()}));
     return checked(output);
   }
-  /// The table of biases. It goes with the heads.
+  /// The table of biases. It is split together with the heads.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return output.channels / head_size_ * relative_positions();
   }
-  /// Which row of the table a pair of positions reads: an index of 8 bytes each, two items.
+  /// The row of the table for each pair of positions: an index of 8 bytes each, two items.
   std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return 2 * area() * area();
   }
@@ -49,7 +49,7 @@ class WindowAttention final : public Operation {
     const double table = real(biases(inputs, output));
     const double side = real(area());
     Work work{.m = side, .n = side, .k = real(head_size_), .batched = Work::Batched::count};
-    // The image is copied into windows and back, and rolled before and after where they are shifted.
+    // The image is copied into windows and back, and rolled before and after if they are shifted.
     const double copies = (shifted(output) ? 8 : 4) * items(output);
     if (pass == Pass::forward) {
       // QKᵀ and AV, an addition for the bias and another for the mask, about 5 for each score's softmax. Scores are written,
@@ -79,8 +79,8 @@ class WindowAttention final : public Operation {
     return reduction_depth({real(head_size_), real(area()), real(area())});
   }
 
-  // Not spatial, to be on the safe side: tiles would have to end where windows do, and shifted windows roll around the edges
-  // of the whole image.
+  // Not spatial, as a conservative choice: tile borders would have to be window borders, and shifted windows wrap around the
+  // edges of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = score_items(output)};

@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// The value of a parameter of a model file: its text, and its number where that is a whole one.
+/// The value of a parameter of a model file: its text, and its number if it is a whole one.
 struct Value {
   std::string text;
   std::optional<std::int64_t> number;
@@ -19,13 +19,13 @@ struct Value {
 [[nodiscard]] Value value_of(std::string text);
 [[nodiscard]] Value value_of(std::int64_t number);
 
-/// Named values that a block or a model defines; names it does not define are looked up in the enclosing ones.
+/// Named values that a block or a model defines; other names are looked up in the enclosing ones.
 class Parameters {
  public:
   explicit Parameters(const Parameters* enclosing = nullptr) : enclosing_(enclosing) {}
   void set(std::string name, Value value) { values_.emplace(std::move(name), std::move(value)); }
   [[nodiscard]] const Value* find(std::string_view name) const;
-  /// All names that `find` knows.
+  /// All names that `find` finds.
   [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:
@@ -33,21 +33,21 @@ class Parameters {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// The reserved parameter that stands for the channels of the tensor an item reads.
+/// The reserved parameter for the number of channels of the tensor that an item reads.
 inline constexpr std::string_view channels_parameter = "channels";
 
-/// Whether a text names parameters, and is therefore an expression rather than a literal.
+/// Whether a text contains parameters, and is therefore an expression rather than a literal.
 [[nodiscard]] inline bool is_expression(std::string_view text) { return text.find('$') != std::string_view::npos; }
 
 /// Value of an expression of a model file: whole numbers, words, `$name`, `+ - * /` (a division must have no remainder),
-/// `%`, parentheses, `== != < <= > >=`, `and`, `or`. A lone `$name` may be any text. Throws an Error, which the caller
+/// `%`, parentheses, `== != < <= > >=`, `and`, `or`. A single `$name` may be any text. Throws an Error, which the caller
 /// places.
 [[nodiscard]] Value evaluate(std::string_view expression, const Parameters& parameters,
                              std::optional<std::int64_t> channels);
-/// The same for what must be true or false.
+/// The same for a condition, which must be true or false.
 [[nodiscard]] bool evaluate_condition(std::string_view expression, const Parameters& parameters,
                                       std::optional<std::int64_t> channels);
-/// Refuses what no values could make right: bad syntax, a name that is not among `parameters`.
+/// Throws Error for what is wrong for all values: bad syntax, a name that is not among `parameters`.
 void check_expression(std::string_view expression, const Parameters& parameters);
 
 }  // namespace ddl

@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// Number format of activations and of the matrix operations. fp16 and bf16 mean mixed precision: fp32 master weights. fp8
-/// is bf16 but for the matrix products of layers with weights, whose inputs have 8 bits [Micikevicius et al., "FP8 formats
-/// for deep learning", arXiv 2209.05433; NVIDIA, Transformer Engine documentation]; nvfp4 is the same with 4 bits, of which
-/// 16 share a scale of 8 bits [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149].
+/// Number format of activations and of the matrix operations. fp16 and bf16 mean mixed precision with fp32 master weights.
+/// fp8 is bf16 except for the matrix products of layers with weights, whose inputs have 8 bits [Micikevicius et al., "FP8
+/// formats for deep learning", arXiv 2209.05433; NVIDIA, Transformer Engine documentation]; nvfp4 is the same with 4 bits,
+/// with one scale of 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149].
 enum class Precision { fp32, tf32, fp16, bf16, fp8, nvfp4 };
 
 inline constexpr std::array<Precision, 6> all_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
@@ -20,10 +20,9 @@ inline constexpr std::array<Precision, 6> all_precisions{Precision::fp32, Precis
 /// δ of the literature: bytes per item of an activation.
 [[nodiscard]] constexpr double item_bytes(Precision p) { return p == Precision::fp32 || p == Precision::tf32 ? 4.0 : 2.0; }
 [[nodiscard]] constexpr bool is_mixed(Precision p) { return item_bytes(p) < 4.0; }
-/// Returns whether products of linear layers alone have it, and all else is in bf16.
+/// Returns whether only the products of linear layers have this precision, and everything else is in bf16.
 [[nodiscard]] constexpr bool is_narrow(Precision p) { return p == Precision::fp8 || p == Precision::nvfp4; }
-/// Returns the precision in which weights and gradients are exchanged and updated: they are kept in bf16 where products are
-/// narrower.
+/// Returns the precision in which weights and gradients are exchanged and updated: bf16 if products are narrower.
 [[nodiscard]] constexpr Precision update_precision(Precision p) { return is_narrow(p) ? Precision::bf16 : p; }
 [[nodiscard]] std::string_view to_string(Precision p);
 [[nodiscard]] std::optional<Precision> parse_precision(std::string_view text);

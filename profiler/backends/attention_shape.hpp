@@ -7,13 +7,13 @@
 
 namespace ddl {
 
-/// What an attention is, from its problem. Reads queries, keys and values side by side in one tensor, or queries in one and
-/// keys and values in another. Query heads that share a key and value head lie one behind the other.
+/// The parameters of an attention problem. Queries, keys and values are next to each other in one tensor, or queries in one
+/// and keys and values in another. Query heads that share a key and value head are adjacent.
 struct AttentionShape {
   explicit AttentionShape(const Problem& problem);
 
   std::int64_t samples = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1, size = 1;
-  bool crossed = false;  ///< keys and values are of another tensor
+  bool crossed = false;  ///< keys and values come from another tensor
   bool causal = false, fused = false, alibi = false;
   std::int64_t window = 0, buckets = 0;
   double dropout = 0;
@@ -21,22 +21,22 @@ struct AttentionShape {
 
   [[nodiscard]] std::int64_t width() const { return heads * size; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * size; }
-  /// Channels of the tensor that queries are in, and of that of the keys and values, which come behind them where it is the
-  /// same.
+  /// Channels of the tensor of the queries, and of that of the keys and values, which follow the queries if they are in the
+  /// same tensor.
   [[nodiscard]] std::int64_t query_row() const { return crossed ? width() : width() + 2 * kv_width(); }
   [[nodiscard]] std::int64_t key_row() const { return crossed ? 2 * kv_width() : query_row(); }
   [[nodiscard]] std::int64_t key_offset() const { return crossed ? 0 : width(); }
   [[nodiscard]] std::int64_t score_rows() const { return samples * heads * queries; }
-  /// What each query head has to a key and value head of its own.
+  /// The number of query heads that share a key and value head.
   [[nodiscard]] std::int64_t sharing() const { return heads / kv_heads; }
-  /// Keys that a query sees, from the first to the one behind the last.
+  /// The range of keys that a query attends to, as [first, end).
   [[nodiscard]] std::int64_t first_key(std::int64_t query) const {
     return window > 0 && query >= window ? query - window + 1 : 0;
   }
   [[nodiscard]] std::int64_t end_key(std::int64_t query) const { return causal ? query + 1 : keys; }
-  /// What a head adds to a score for each position of distance; zero without alibi.
+  /// The ALiBi slope of a head, added to a score per position of distance; zero without ALiBi.
   [[nodiscard]] float slope(std::int64_t head) const;
-  /// Of each query and key, which number of its head's table is added to their score.
+  /// For each query and key, the index in its head's table of the bias of their score.
   [[nodiscard]] std::vector<std::int32_t> buckets_of_pairs() const;
   /// The inputs or their gradients.
   [[nodiscard]] std::vector<KernelTensor> inputs(bool gradients, Precision precision) const;

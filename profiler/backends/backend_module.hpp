@@ -9,7 +9,7 @@
 namespace ddl {
 
 /// What a back end exports as `ddl_backend_NAME`, from a loadable module or from the program itself. Both functions throw
-/// Error where the device cannot be used, with the library's word for why.
+/// Error if the device cannot be used, with the library's reason.
 struct BackendModule {
   int (*devices)();  ///< of this node, at least 1
   std::unique_ptr<KernelBackend> (*open)(const BackendOptions& options);

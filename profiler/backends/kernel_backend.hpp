@@ -14,8 +14,8 @@
 
 namespace ddl {
 
-/// What a tensor is to a kernel. `kept` is what forward leaves for backward beside its tensors: statistics of a norm, the
-/// winners of a pooling, a mask.
+/// The role of a tensor in a kernel. `kept` is what forward saves for backward in addition to its tensors: statistics of a
+/// norm, the winning positions of a pooling, a mask.
 enum class TensorRole {
   input,
   weight,
@@ -38,10 +38,10 @@ struct KernelTensor {
   int index = 0;
   std::int64_t items = 0;
   bool written = false;
-  Precision precision = Precision::fp32;  ///< of the buffer it wants; what is kept may be words of any kind
+  Precision precision = Precision::fp32;  ///< of the buffer that it needs; a kept tensor may contain words of any kind
   bool bytes = false;                     ///< one byte per item instead: a mask of zeros and ones
-  /// Where a back end keeps channels innermost: in each sample or filter, so many channels and positions change places in
-  /// memory. What is written to the buffer and read from it lies as said above.
+  /// Set if a back end keeps channels innermost: in each sample or filter, this many channels and positions are transposed
+  /// in device memory. Data written to the buffer and read from it has the layout described above.
   std::int64_t channels = 1, positions = 1;
 };
 
@@ -54,13 +54,13 @@ class DeviceBuffer {
   virtual ~DeviceBuffer() = default;
 
   [[nodiscard]] virtual std::int64_t items() const = 0;
-  /// Whether a kernel can use it as that tensor, whatever kernel it was made for.
+  /// Whether a kernel can use it as that tensor, even if it was allocated for another kernel.
   [[nodiscard]] virtual bool holds(const KernelTensor& tensor) const { return items() == tensor.items; }
   virtual void write(std::span<const float> values) = 0;
   virtual void read(std::span<float> values) const = 0;
 };
 
-/// A problem made ready to run, on buffers of the back end that prepared it.
+/// A problem that is ready to run, on buffers of the back end that prepared it.
 class PreparedKernel {
  public:
   PreparedKernel() = default;
@@ -69,10 +69,10 @@ class PreparedKernel {
   virtual ~PreparedKernel() = default;
 
   [[nodiscard]] virtual std::span<const KernelTensor> tensors() const = 0;
-  /// Starts the kernel on buffers in the order of tensors(). It may still run on return: KernelBackend::time waits.
+  /// Launches the kernel on buffers in the order of tensors(). It may still run on return: KernelBackend::time waits.
   virtual void run(std::span<DeviceBuffer* const> buffers) = 0;
   [[nodiscard]] virtual Bytes workspace() const { return Bytes(0); }
-  /// What the library chose, in its words: `jit:avx512_core`; empty for kernels that do nothing.
+  /// The library's name of the algorithm: `jit:avx512_core`; empty for kernels that do nothing.
   [[nodiscard]] virtual std::string algorithm() const = 0;
 };
 
@@ -83,13 +83,13 @@ struct DeviceInfo {
   std::vector<std::pair<std::string, std::string>> details;  ///< libraries, driver, clocks, threads
 };
 
-/// Work that is timed again and again, and what its back end has learned of it: how long the host takes to start it.
+/// Work that is timed repeatedly, and the launch times that its back end has observed.
 struct TimedWork {
-  /// What is started between two moments of waiting. Pieces of a large work are timed one after the other, because a device
-  /// takes in only so many kernels ahead of time.
+  /// Work that is launched between two synchronizations. Pieces of a large work are timed one after the other, because a
+  /// device queues only a limited number of kernels.
   struct Piece {
     std::function<void()> start;
-    Seconds starting{};  ///< host time of `start`, the last time; 0: never run
+    Seconds starting{};  ///< host time of the last `start`; 0: never run
   };
   std::vector<Piece> pieces;
   /// In the last timing the device may have waited for the host: the time is too long.
@@ -99,15 +99,15 @@ struct TimedWork {
   TimedWork() = default;
 };
 
-/// How a device runs at one moment, where its driver says so.
+/// The state of a device at one moment, if its driver reports it.
 struct DeviceState {
   double clock_hz = 0;      ///< of its multiprocessors; 0: not known
-  double power_w = 0;       ///< that it draws; 0: not known
+  double power_w = 0;       ///< power draw; 0: not known
   std::string slowed_by{};  ///< reasons for lower clocks, in the driver's terms: `power cap`; empty: none, or not known
 };
 
-/// One library that runs kernels on one device. Errors of the device, memory that runs out among them, are Errors; a device
-/// that can no longer be used is DeviceLost.
+/// One library that runs kernels on one device. Errors of the device, including out of memory, are Errors; a device that can
+/// no longer be used is DeviceLost.
 class KernelBackend {
  public:
   KernelBackend() = default;
@@ -116,46 +116,46 @@ class KernelBackend {
   virtual ~KernelBackend() = default;
 
   [[nodiscard]] virtual DeviceInfo info() const = 0;
-  /// Why the problem cannot be run, in words; empty where it can.
+  /// The reason why the problem cannot be run; empty if it can.
   [[nodiscard]] virtual std::string refusal(const Problem& problem) const = 0;
   [[nodiscard]] virtual std::string refusal(const UpdateProblem& problem) const = 0;
   [[nodiscard]] virtual std::unique_ptr<PreparedKernel> prepare(const Problem& problem) = 0;
   [[nodiscard]] virtual std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) = 0;
   [[nodiscard]] virtual std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) = 0;
-  /// A buffer as a kernel wants it.
+  /// A buffer in the format that a kernel requires.
   [[nodiscard]] virtual std::unique_ptr<DeviceBuffer> allocate_for(const KernelTensor& tensor) {
     return allocate(tensor.items, tensor.precision);
   }
-  /// Time until everything that `work` started is done.
+  /// Time until everything that `work` launched is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
-  /// The same for what is timed repeatedly: the sum over its pieces. A back end that can, leaves out what the host takes to
-  /// start them.
+  /// The same for work that is timed repeatedly: the sum over its pieces. A back end excludes the host's launch time if it
+  /// can.
   [[nodiscard]] virtual Seconds time_again(TimedWork& work) {
     Seconds sum{};
     for (TimedWork::Piece& piece : work.pieces) sum += time(piece.start);
     return sum;
   }
-  /// Kernels that are shorter are timed several at a time, because the clock is too coarse for one of them. 0: none are.
+  /// Shorter kernels are timed in groups, because the clock is too coarse for a single one. 0: none are.
   [[nodiscard]] virtual Seconds shortest_alone() const { return {}; }
   /// Capacity of the last-level cache; 0: not known.
   [[nodiscard]] virtual Bytes cache_size() const { return {}; }
-  /// Records what `work` starts and returns what starts all of it at once, as a CUDA graph does. An Error where the back
-  /// end, or something that `work` starts, cannot be recorded.
+  /// Records what `work` launches and returns a function that launches all of it at once, as a CUDA graph does. An Error if
+  /// the back end, or something that `work` launches, cannot be recorded.
   [[nodiscard]] virtual std::function<void()> record(const std::function<void()>& work);
-  /// The kernel whose time tells how fast the device runs at the moment (SpeedWatch): the line of a problem.
+  /// The kernel whose time shows the current speed of the device (SpeedWatch): the line of a problem.
   [[nodiscard]] virtual std::string speed_problem() const {
     return "fully_connected features=512 bias=no in=512 samples=64";
   }
-  /// How long the device has to run before its clocks are those of training.
+  /// How long the device has to run until its clocks are those of training.
   [[nodiscard]] virtual Seconds warm_up() const { return {}; }
   [[nodiscard]] virtual DeviceState state() { return {}; }
-  /// Leaves nothing of these buffers in the caches of the device.
+  /// Evicts these buffers from the caches of the device.
   virtual void evict(std::span<DeviceBuffer* const> buffers) = 0;
-  /// Brings a buffer, or what fits of it, into the caches.
+  /// Loads a buffer, or as much of it as fits, into the caches.
   virtual void touch(DeviceBuffer& buffer) = 0;
-  /// Whether tensors lie in memory that the system maps page by page, when it is first written.
+  /// Whether tensors are in memory that the system maps page by page on the first write.
   [[nodiscard]] virtual bool maps_pages() const { return false; }
-  /// Time to map so much, write a word of each page, and give it back.
+  /// Time to map this much, write a word of each page, and free it.
   [[nodiscard]] virtual Seconds first_touch(Bytes /*bytes*/) { return {}; }
 };
 

@@ -7,12 +7,12 @@
 
 namespace ddl {
 
-/// A back end that is part of the program, as DDL_LINK_BACKENDS asks for.
+/// A back end that is linked into the program, as selected by DDL_LINK_BACKENDS.
 struct LinkedBackend {
   std::string_view name;
   const BackendModule* module;
 };
-/// The source of this function is written when the build is configured.
+/// The source of this function is generated when the build is configured.
 [[nodiscard]] std::span<const LinkedBackend> linked_backends();
 
 }  // namespace ddl

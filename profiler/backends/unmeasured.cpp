@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// An attribute of an operation, and what it is called where it is refused.
+/// An attribute of an operation, and its name in the refusal.
 struct Variant {
   std::string_view operation, attribute, name;
 };

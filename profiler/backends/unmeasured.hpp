@@ -6,9 +6,9 @@
 
 namespace ddl {
 
-/// Why no back end computes this variant of an operation, which models have and kernels here do not: sinks, caps and values
-/// of another size of attention; routers other than a softmax and the best of its scores; capped losses. Empty where nothing
-/// of the kind is asked for.
+/// Why no back end computes this variant of an operation, which models have but kernels here do not: sinks, caps and a
+/// different value size in attention; routers other than a softmax with top-k; capped losses. Empty if the problem uses none
+/// of these.
 [[nodiscard]] std::string unmeasured_variant(const Problem& problem);
 
 }  // namespace ddl

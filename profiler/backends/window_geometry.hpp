@@ -7,11 +7,11 @@
 
 namespace ddl {
 
-/// The window of a convolution or pooling, with its rim on both sides as the shapes ask for.
+/// The window of a convolution or pooling, with the padding on both sides that the shapes require.
 struct WindowGeometry {
   std::array<std::int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, before{0, 0, 0}, after{0, 0, 0};
 };
-/// `small` is the side with one position per window place: the output, or the input of a transposed convolution.
+/// `small` is the side with one position per window: the output, or the input of a transposed convolution.
 [[nodiscard]] WindowGeometry window_geometry(const Operation& operation, const TensorShape& large, const TensorShape& small);
 
 }  // namespace ddl

@@ -13,8 +13,8 @@
 
 namespace ddl {
 
-/// What the user says of times that were measured elsewhere; what is left out is taken from the file, or is an Error where
-/// the file does not say it.
+/// The user's information about times that were measured elsewhere; missing values are taken from the file, or are an Error
+/// if the file does not contain them.
 struct ProfileImportOptions {
   std::optional<std::int64_t> samples{};  ///< of a step, or of one of its micro-batches
   std::optional<Precision> precision{};
@@ -22,22 +22,22 @@ struct ProfileImportOptions {
   std::string device{};
 };
 
-/// An operator, or several of one name and shapes, whose time went to no layer.
+/// An operator, or several with the same name and shapes, whose time was not assigned to a layer.
 struct UnmatchedOperator {
-  std::string name, shapes;  ///< shapes: `4,64,56,56 64,64,3,3`; empty where nobody knows
+  std::string name, shapes;  ///< shapes: `4,64,56,56 64,64,3,3`; empty if unknown
   double calls = 0;          ///< in a step
   Seconds time{};            ///< in a step
 };
 
-/// A profile made of somebody else's times, and how much of them is in it.
+/// A profile made from external times, and the coverage of the import.
 struct ProfileImport {
   Profile profile;
   std::int64_t samples = 0;
   Precision precision = Precision::fp32;
-  std::vector<std::string> missing;   ///< problems of the model that nobody timed
-  std::vector<std::string> warnings;  ///< each one line
-  /// Of a trace: steps in it, the median one's time, and that of the operators in it that are layers'. On a device, times
-  /// are those of kernels.
+  std::vector<std::string> missing;   ///< problems of the model without a time
+  std::vector<std::string> warnings;  ///< one line each
+  /// For a trace: the number of steps, the median step's time, and the time of those of its operators that belong to layers.
+  /// For a GPU, times are those of kernels.
   int steps = 0;
   Seconds step{}, matched{};
   bool of_device = false;

@@ -22,7 +22,7 @@ struct Importer {
   std::string_view ending;
   std::size_t max_bytes;
   std::string_view source;
-  bool (*reads)(std::string_view text);  ///< which of the files of that ending; none: all
+  bool (*reads)(std::string_view text);  ///< whether the importer reads this file; null: all files with this extension
   ProfileImport (*import)(std::string text, const std::string& origin, const Model& model,
                           const ProfileImportOptions& options);
 };

@@ -30,7 +30,7 @@ constexpr std::array pass_columns{
     PassColumn{"update", &ImportedLayer::update},
 };
 
-/// A column of times, and the unit that its head gives, if it does.
+/// A column of times, with the unit in its heading, if there is one.
 struct TimeColumn {
   std::size_t index = 0;
   const PassColumn* pass = nullptr;
@@ -41,9 +41,9 @@ constexpr std::string_view layout =
     "columns are layer, forward, backward, backward_data, backward_weight and update, "
     "with units, such as 'forward ms'";
 
-/// Takes `forward (ms)` apart.
+/// Parses `forward (ms)`.
 std::optional<TimeColumn> time_column(std::string_view head) {
-  // The longest name first: `backward_data` begins like `backward`.
+  // The longest name first: `backward_data` starts with `backward`.
   const PassColumn* found = nullptr;
   for (const PassColumn& each : pass_columns) {
     if (head.starts_with(each.name) && (found == nullptr || each.name.size() > found->name.size())) found = &each;
@@ -143,7 +143,7 @@ class LayerTable {
     if (!time) table_.fail(row, column.index, problem.message, problem.hint);
     constexpr double year = 3.2e7;
     if (time->value() > year) table_.fail(row, column.index, fmt::format("{} is more than a year", quote(cell)));
-    // A clock that is too coarse is no measurement.
+    // A time of zero from a coarse clock is not a measurement.
     return time->value() > 0 ? std::optional(time->value()) : std::nullopt;
   }
 

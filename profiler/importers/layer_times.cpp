@@ -15,10 +15,10 @@
 namespace ddl {
 namespace {
 
-/// Problems in the order of the layers, with what was measured of each.
+/// Problems in the order of the layers, with their measured times.
 class Rows {
  public:
-  /// A layer that runs the problem so often.
+  /// Adds a layer that runs the problem this many times.
   void add(const std::string& line, const PassTimes& times, int often = 1) {
     if (line.empty()) return;
     const auto [place, is_new] = places_.emplace(line, rows_.size());
@@ -50,7 +50,7 @@ class Rows {
     std::vector<PassTimes> times;
   };
 
-  /// Step by step, where all layers have as many; otherwise of their medians.
+  /// Step by step, if all layers have the same number; otherwise of their medians.
   static std::vector<double> mean_of(const std::vector<PassTimes>& times) {
     const std::size_t steps = times.front().seconds.size();
     const auto as_many = [steps](const PassTimes& each) { return each.seconds.size() == steps; };
@@ -72,7 +72,7 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-/// Which part of a backward pass is that of the input's gradient when both are computed, and what says so.
+/// The share of the input's gradient in a backward pass that computes both, and its source.
 struct DataShare {
   double share = 0.5;
   std::string_view by;

@@ -7,25 +7,25 @@
 
 namespace ddl {
 
-/// Times of one pass of one layer, one a step.
+/// Times of one pass of one layer, one per step.
 struct PassTimes {
-  std::vector<double> seconds;  ///< empty where nobody timed it
-  std::string algorithm;        ///< what ran, or how the time was come by
+  std::vector<double> seconds;  ///< empty if it was not timed
+  std::string algorithm;        ///< what ran, or how the time was obtained
 };
 
-/// What somebody measured of one layer. `backward` is that of inputs and weights together, where they were not told apart.
+/// The measured times of one layer. `backward` is the sum for inputs and weights, if they were not separate.
 struct ImportedLayer {
   PassTimes forward, backward_data, backward_weight, backward, update;
-  PassTimes addition;        ///< of two gradients of its output
-  PassTimes table_addition;  ///< of two gradients of a table that is an earlier layer's
+  PassTimes addition;        ///< addition of two gradients of its output
+  PassTimes table_addition;  ///< addition of two gradients of a table that an earlier layer owns
 };
 
-/// Adds the rows of a profile: each distinct problem of the model once, with the mean of the layers that have it, step by
-/// step. A `backward` is divided between the gradients of inputs and of weights in proportion to their FLOPs (or their
-/// memory traffic, where neither has any), which the column of algorithms says. Problems without a time go to `missing`.
+/// Adds the rows of a profile: each distinct problem of the model once, with the mean over its layers, step by step. A
+/// `backward` is divided between the gradients of inputs and of weights in proportion to their FLOPs (or their memory
+/// traffic, if neither has any), which is noted in the column of algorithms. Problems without a time go to `missing`.
 void add_rows(ProfileImport& into, const Model& model, const std::vector<ImportedLayer>& times, Optimizer optimizer);
 
-/// An Error where the model's tensors of so many samples are too large to be counted.
+/// Throws Error if the model's tensors for this many samples are too large to be counted.
 void check_samples(const Model& model, std::int64_t samples);
 
 }  // namespace ddl

@@ -34,7 +34,7 @@ class LayerSignatures {
       for (const std::string& signature : layer_signatures(model.layers[i], samples)) layers_[signature].push_back(i);
     }
   }
-  /// Null where no layer is of that signature.
+  /// Null if no layer has that signature.
   [[nodiscard]] const Layers* find(const std::string& signature) const {
     const auto found = layers_.find(signature);
     return found == layers_.end() ? nullptr : &found->second;
@@ -53,12 +53,12 @@ class LayerSignatures {
 
 constexpr std::size_t no_layer = static_cast<std::size_t>(-1);
 
-/// An operator of the forward pass and the layer it is of.
+/// An operator of the forward pass and its layer.
 struct Claim {
   std::size_t node = 0;
   std::size_t layer = no_layer;
-  std::string signature{};  ///< empty where it is no layer's operator by itself
-  bool again = false;       ///< one of several that together are what the signature says
+  std::string signature{};  ///< empty if it does not represent a layer by itself
+  bool again = false;       ///< one of several that together have this signature
 };
 
 /// Seconds of the passes of one layer in one step.
@@ -78,7 +78,7 @@ std::string shapes_text(const OperatorShapes& shapes) {
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
-/// `AddmmBackward0` of `autograd::engine::evaluate_function: AddmmBackward0`.
+/// `AddmmBackward0` from `autograd::engine::evaluate_function: AddmmBackward0`.
 std::string short_name(std::string_view name) {
   const std::size_t blank = is_backward_node(name) ? name.rfind(' ') : std::string_view::npos;
   return std::string(blank == std::string_view::npos ? name : name.substr(blank + 1));
@@ -101,7 +101,7 @@ class Matcher {
     for (std::size_t step = 0; step < times_.size(); ++step) match(step);
   }
 
-  /// By layer, with one time a step.
+  /// By layer, with one time per step.
   [[nodiscard]] std::vector<ImportedLayer> layer_times() const;
   void report(ProfileImport& into) const;
 
@@ -125,7 +125,7 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  /// Sums of gradients of one shape: the layers whose outputs they are of, or whose tables; calls and time by step.
+  /// Sums of gradients of one shape: the layers whose outputs, or tables, they belong to; calls and time by step.
   struct Sums {
     Layers layers{}, tables{};
     std::vector<std::pair<int, double>> times{};
@@ -136,7 +136,7 @@ class Matcher {
   std::string optimizer_;
   std::vector<double> matched_;
   Unmatched unmatched_;
-  /// By layer and direction, the operator that takes longest, and how many there are.
+  /// By layer and direction, the operator with the longest time, and the number of operators.
   struct Algorithm {
     std::string name;
     double seconds = 0;
@@ -145,7 +145,7 @@ class Matcher {
   std::unordered_map<std::size_t, Algorithm> forward_algorithms_, backward_algorithms_;
 };
 
-/// The operators that may be a layer's by themselves, as they came.
+/// The operators that may each represent a layer, in their order.
 std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   std::vector<Claim> claims;
   claims.reserve(step.forward.size());
@@ -158,8 +158,7 @@ std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
 }
 
 /// Queries, keys and values may be three products where the model has one, and keys and values of another sequence two:
-/// products of one input with nothing but views between them, which together have as many features as a layer that otherwise
-/// no operator is of.
+/// products of one input with only views between them, which together have the features of a layer without an operator.
 void Matcher::join_projections(std::vector<Claim>& claims) const {
   std::set<std::string> present;
   for (const Claim& claim : claims) present.insert(claim.signature);
@@ -191,8 +190,8 @@ void Matcher::join_projections(std::vector<Claim>& claims) const {
   }
 }
 
-/// The first operator of a signature is the first layer's that has it, and so on, as often as the step runs through the
-/// model: `rounds`.
+/// The first operator with a signature belongs to the first layer with it, and so on, for each time that the step runs
+/// through the model: `rounds`.
 void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   std::unordered_map<std::string, std::size_t> calls;
   for (const Claim& claim : claims) calls[claim.signature] += claim.signature.empty() || claim.again ? 0U : 1U;
@@ -203,8 +202,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
     }
   }
   rounds = std::max(1.0, std::round(median(ratios)));
-  // Of one sample, the sum with a table of positions may look like that of two branches, or not. Where the step has sums for
-  // the branches alone they are of these.
+  // For a single sample, the sum with a table of positions may have the same signature as that of two branches. If the step
+  // only has enough sums for the branches, they belong to these.
   std::unordered_map<std::string, Layers> of_branches;
   for (const auto& [signature, count] : calls) {
     const Layers* layers = signatures_.find(signature);
@@ -226,8 +225,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
 }
 
-/// What is left is part of a layer that is made of several operators: of those that no operator stands for, between the
-/// layers before and behind; of these themselves otherwise.
+/// Remaining operators are parts of a layer that consists of several operators: of a layer without an operator, between the
+/// previous and the next assigned layer; otherwise of these layers themselves.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
   constexpr int most_looked_at = 16;
   std::vector<bool> named(model_.layers.size(), false);
@@ -244,7 +243,7 @@ void Matcher::place_parts(std::vector<Claim>& claims) const {
     if (claims[i].layer != no_layer) next = claims[i].layer;
   }
   std::size_t before = no_layer;
-  // The parts of a layer follow each other: once one of a later layer came, those of an earlier one are over.
+  // The parts of a layer are contiguous: after one of a later layer, those of an earlier one are complete.
   std::size_t first = 0;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (claims[i].layer != no_layer) {
@@ -254,7 +253,7 @@ void Matcher::place_parts(std::vector<Claim>& claims) const {
     }
     const std::string_view name = steps_.name(claims[i].node);
     const bool view = is_view(name);
-    // An image is laid out in windows before the product that makes queries, keys and values of it.
+    // An image is divided into windows before the product that computes queries, keys and values.
     const std::size_t windows = behind[i] + 1;
     if (before != no_layer && windows < model_.layers.size() && behind[i] == before + 1 &&
         model_.layers[windows].operation->type() == "window_attention" &&
@@ -325,7 +324,7 @@ void Matcher::add_forward(std::size_t step, const std::vector<Claim>& claims) {
   }
 }
 
-/// The gradients of a tensor that several layers read are summed by the engine around one of their nodes.
+/// The gradients of a tensor with several readers are summed by the engine around one of their nodes.
 double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   double summed = 0;
   const std::size_t end = steps_.node(node).end;
@@ -343,8 +342,7 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   return summed;
 }
 
-/// Tells the products of a fully connected layer's node apart by their shapes, the kernels of a convolution's by their
-/// names.
+/// Separates the products of a fully connected layer's node by their shapes, the kernels of a convolution's by their names.
 void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const {
   double data = 0, weight = 0;
   const std::string of = short_name(steps_.name(node));
@@ -361,7 +359,7 @@ void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfS
       const auto& b = shapes[1].front();
       if (a.size() != 2 || b.size() != 2) continue;
       const bool of_weight = (a[0] == out && b[1] == in) || (a[0] == in && b[1] == out);
-      // Where there are as many rows as features the shapes do not tell; PyTorch takes the input's first.
+      // If there are as many rows as features the shapes are ambiguous; PyTorch computes the input's first.
       const bool of_data = a[1] == out && b[1] == in && (data == 0 || !of_weight);
       (of_data ? data : weight) += of_data || of_weight ? steps_.seconds(i) : 0;
     }
@@ -377,7 +375,7 @@ void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfS
 }
 
 void Matcher::add_backward(std::size_t step, const std::vector<Claim>& claims) {
-  // A node belongs to the last forward operator that began before the node's number was given.
+  // A node belongs to the last forward operator that began before the node's number was assigned.
   std::vector<std::pair<std::int64_t, std::size_t>> numbers;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const std::int64_t number = steps_.node(claims[i].node).event->sequence;
@@ -478,7 +476,7 @@ void Matcher::report(ProfileImport& into) const {
   into.steps = static_cast<int>(matched_.size());
   into.of_device = steps_.of_device();
   into.step = Seconds(median(steps));
-  // Of the mean step, said of the median one.
+  // The share of the mean step, applied to the median one.
   into.matched = all > 0 ? into.step * std::min(1.0, matched / all) : Seconds(0);
   double left = 0;
   for (const auto& [key, total] : unmatched_) {
@@ -497,7 +495,7 @@ void Matcher::report(ProfileImport& into) const {
   if (into.unmatched.size() > most_unmatched) into.unmatched.resize(most_unmatched);
 }
 
-/// How many samples a step has: the number with which most operators are a layer's.
+/// The number of samples of a step: the one with which most operators match a layer.
 std::int64_t samples_of(const Model& model, const TraceSteps& steps) {
   constexpr std::size_t most_tried = 32;
   constexpr std::int64_t most_samples = std::int64_t{1} << 30U;
@@ -548,7 +546,7 @@ std::int64_t samples_of(const Model& model, const TraceSteps& steps) {
   return best;
 }
 
-/// The items that most products and convolutions work on.
+/// The number format of most products and convolutions.
 Precision precision_of(const Trace& trace) {
   std::map<TraceEvent::Items, int> counts;
   for (const TraceEvent& event : trace.events) {
@@ -563,8 +561,8 @@ Precision precision_of(const Trace& trace) {
   return half(TraceEvent::Items::fp16) ? Precision::fp16 : Precision::fp32;
 }
 
-/// That of the steps in the trace. Momentum shows in SGD by what it multiplies, in one that is fused by its third list of
-/// tensors.
+/// The optimizer of the steps in the trace. Momentum in SGD is visible by its multiplication, in a fused SGD by its third
+/// list of tensors.
 Optimizer optimizer_of(const TraceSteps& steps) {
   for (const TraceSteps::Step& step : steps.steps()) {
     for (const std::size_t node : step.optimizer) {

@@ -44,7 +44,7 @@ class StepTimes {
     if (!at(key).is_boolean()) fail(key, fmt::format("'{}' is neither true nor false", key));
     return at(key).get<bool>();
   }
-  /// Files of before there was such a key have none.
+  /// Older files do not have this key.
   [[nodiscard]] bool flag_or_no(std::string_view key) const { return source_.root().contains(key) && flag(key); }
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view otherwise) const {
     return source_.root().contains(key) ? text(key) : std::string(otherwise);

@@ -25,12 +25,12 @@ constexpr std::string_view trace_hint = "a trace is written by torch.profiler: p
 constexpr std::size_t max_trace_depth = 64;
 /// Of a tensor; those of PyTorch have at most 64.
 constexpr std::size_t max_dimensions = 64;
-constexpr double longest_extent = 9007199254740992.0;  // 2^53: what every tensor of a model stays below
+constexpr double longest_extent = 9007199254740992.0;  // 2^53: the limit of every tensor of a model
 /// Microseconds: a year of running, and any clock.
 constexpr double longest_event = 3.2e13;
 constexpr double latest_start = 1e18;
 
-/// Numbers texts in the order in which they come.
+/// Assigns ids to texts in the order of their occurrence.
 class Names {
  public:
   int number(const std::string& text) {
@@ -45,7 +45,7 @@ class Names {
   std::vector<std::string> texts_;
 };
 
-/// What of the words for one thing different versions of Kineto write.
+/// The names for one kind in different versions of Kineto.
 std::optional<TraceEvent::Kind> kind_of(std::string_view category) {
   using Kind = TraceEvent::Kind;
   if (category == "cpu_op" || category == "Operator") return Kind::operation;
@@ -70,7 +70,7 @@ std::optional<std::int64_t> whole(std::string_view text) {
   return value;
 }
 
-/// Follows what the parser says and keeps the events: the whole file as values would take ten times its size.
+/// Processes the parser's events and keeps the trace events: the whole file as values would take ten times its size.
 class Reader final : public nlohmann::json_sax<Json> {
  public:
   explicit Reader(const SourceText& source) : source_(source) {}
@@ -110,7 +110,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  /// What is being read.
+  /// The element that is being read.
   enum class In { root, events, event, arguments, shapes, types, devices, device, other };
 
   [[nodiscard]] In in() const { return open_.empty() ? In::other : open_.back(); }
@@ -139,7 +139,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   TraceEvent event_;
   std::string phase_, category_, name_, process_, thread_;
   std::optional<double> start_, duration_;
-  // Its shapes: lists open inside them, the innermost one's numbers, and the whole as text, by which equal ones are found.
+  // Its shapes: the depth of open lists, the innermost one's numbers, and the whole as text, for deduplication.
   std::size_t list_depth_ = 0;
   bool has_shapes_ = false;
   OperatorShapes shapes_;
@@ -241,7 +241,7 @@ bool Reader::end_array() {
 
 void Reader::close_list() {
   shapes_text_ += ']';
-  // An argument that is no tensor has an empty list, as a tensor without dimensions has.
+  // An argument that is not a tensor has an empty list, like a tensor without dimensions.
   if (list_depth_ == 2 || !list_of_lists_) shapes_.back().push_back(numbers_);
   numbers_.clear();
   --list_depth_;
@@ -273,7 +273,7 @@ bool Reader::number(double value, std::optional<std::int64_t> integer) {
   return true;
 }
 
-/// Of an argument that the event has under the current key.
+/// Sets the argument with the current key.
 void Reader::set(std::int64_t value) {
   if (key_ == "Sequence number") event_.sequence = value;
   if (key_ == "External id" || key_ == "external id") event_.external = value;

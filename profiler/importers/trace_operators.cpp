@@ -15,7 +15,7 @@ namespace {
 
 using Dimensions = std::vector<std::int64_t>;
 
-/// Operators with one name for what they do; the names are those of native_functions.yaml of PyTorch 1.13 to 2.11.
+/// Operators with one name per function; the names are those of native_functions.yaml of PyTorch 1.13 to 2.11.
 struct NamedOperator {
   std::string_view name, does;
 };
@@ -107,7 +107,7 @@ constexpr std::array views{
     std::string_view("aten::unsqueeze_"), std::string_view("aten::view"),         std::string_view("aten::view_as"),
 };
 
-/// Operators beside views that layers of an operation may be made of. Blanks between them, without `aten::`.
+/// Operators other than views that layers of an operation may consist of. Separated by blanks, without `aten::`.
 struct Parts {
   std::string_view type, operators;
 };
@@ -173,7 +173,7 @@ std::string_view what_does(std::string_view name) {
   return found == named.end() ? std::string_view() : found->does;
 }
 
-/// Product of sizes; as a double where it is beyond a 64-bit number, which no tensor is.
+/// Product of sizes; as a double, since it may exceed a 64-bit number, which no tensor does.
 double product(std::span<const std::int64_t> sizes) {
   double result = 1;
   for (const std::int64_t size : sizes) result *= static_cast<double>(size);
@@ -182,7 +182,7 @@ double product(std::span<const std::int64_t> sizes) {
 
 /// `4,64,56,56`
 std::string exact(const Dimensions& sizes) { return fmt::format("{}", fmt::join(sizes, ",")); }
-/// `1024x768`: a tensor whose last dimension is its channels, whatever the others are.
+/// `1024x768`: a tensor by its last dimension, the channels, and the product of the others.
 std::string rows(const Dimensions& sizes) {
   return fmt::format("{:.0f}x{}", product(std::span(sizes).first(sizes.size() - 1)), sizes.back());
 }
@@ -193,13 +193,13 @@ Dimensions image(const TensorShape& shape, std::int64_t samples) {
   return sizes;
 }
 
-/// As a layer has it: samples, channels, extents; of sequences and flat vectors, rows of channels.
+/// The shape in a layer: samples, channels, extents; for sequences and flat vectors, rows of channels.
 std::string form(const TensorShape& shape, std::int64_t samples) {
   if (shape.rank > 0 && !shape.sequence) return exact(image(shape, samples));
   return rows({samples, shape.positions(), shape.channels});
 }
 
-/// The dimensions of the one tensor that an argument is; nothing where it is none.
+/// The dimensions of an argument that is a single tensor; null otherwise.
 const Dimensions* tensor(const OperatorShapes& shapes, std::size_t argument) {
   if (argument >= shapes.size() || shapes[argument].size() != 1 || shapes[argument].front().empty()) return nullptr;
   return &shapes[argument].front();
@@ -222,11 +222,11 @@ std::vector<std::string> convolution_signatures(const Layer& layer, std::int64_t
   std::vector<std::string> found{convolution_signature(image(input, samples), weight)};
   const bool is_point = product(std::span(weight).subspan(2)) == 1 && groups == 1 && !transposed;
   if (is_point && input.positions() == output.positions()) {
-    // On each position by itself: ConvNeXt and Swin put the channels last and take a matrix product.
+    // A pointwise convolution: ConvNeXt and Swin move the channels last and use a matrix product.
     found.push_back(linear_signature({samples * input.positions(), input.channels, output.channels}));
   }
   if (attributes.text("padding") == "same" && !transposed) {
-    // A rim that is wider behind is an operator of its own before the convolution.
+    // Asymmetric padding is a separate operator before the convolution.
     const WindowGeometry geometry = window_geometry(*layer.operation, input, output);
     TensorShape padded = input;
     for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
@@ -299,7 +299,7 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
     return {linear_signature({samples * input.positions(), input.channels, layer.output_shape.channels})};
   }
   if (type == "norm" && attributes.text("kind") == "layer") {
-    // Of an image, on its channels put last.
+    // For an image, with its channels moved last.
     return {fmt::format("layer {}", rows({samples, input.positions(), input.channels}))};
   }
   if (type == "norm" || type == "activation") return {fmt::format("{} {}", attributes.text("kind"), form(input, samples))};
@@ -317,7 +317,7 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
   }
   if (type == "position_embedding") {
     std::vector<std::string> found{fmt::format("position_embedding {}", table(attributes.integer("positions", 1)))};
-    // The table is added to one sample as one of two branches is to the other: no shape tells them apart.
+    // With one sample, the addition of the table has the same shapes as the sum of two branches.
     if (samples == 1) found.push_back(sum_signature(layer.output_shape, samples));
     return found;
   }

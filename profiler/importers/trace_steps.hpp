@@ -10,33 +10,32 @@
 
 namespace ddl {
 
-/// The events of a trace as they called each other, and the training steps they belong to.
+/// The events of a trace as a call tree, and the training steps that they belong to.
 class TraceSteps {
  public:
   explicit TraceSteps(const Trace& trace);
 
-  /// An event of the processor. Those that it called are the ones behind it, up to `end`.
+  /// A CPU event. The events that it called follow it, up to `end`.
   struct Node {
     const TraceEvent* event = nullptr;
     std::size_t end = 0;
   };
-  /// Operators that no other one called, in the order of their start, by what they belong to.
+  /// Top-level operators in the order of their start, grouped by the part of a step.
   struct Step {
-    double seconds = 0;                   ///< on the clock
-    double busy = 0;                      ///< of the device's kernels; of a trace without any, `seconds`
-    std::vector<std::size_t> forward{};   ///< on the thread that runs the model; whatever is no other
-    std::vector<std::size_t> backward{};  ///< nodes of autograd, on any thread
-    std::vector<std::size_t>
-        optimizer{};                    ///< regions `Optimizer.step#…`, and what scales gradients, each with all it called
-    std::vector<std::size_t> others{};  ///< `Optimizer.zero_grad#…`
+    double seconds = 0;                    ///< on the clock
+    double busy = 0;                       ///< of the device's kernels; in a trace without any, `seconds`
+    std::vector<std::size_t> forward{};    ///< on the thread that runs the model; everything that is in no other group
+    std::vector<std::size_t> backward{};   ///< autograd nodes, on any thread
+    std::vector<std::size_t> optimizer{};  ///< regions `Optimizer.step#…`, and gradient scaling, each with all calls below
+    std::vector<std::size_t> others{};     ///< `Optimizer.zero_grad#…`
   };
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
-  /// Steps behind those: as many samples as a measurement takes at most (SamplingRule) are enough.
+  /// The number of further steps that are ignored: the maximum number of samples of a measurement (SamplingRule) is enough.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
-  /// Whether steps were marked (`ProfilerStep#…`); otherwise the whole trace is one.
+  /// Whether steps were marked (`ProfilerStep#…`); otherwise the whole trace is one step.
   [[nodiscard]] bool marked() const { return marked_; }
-  /// Whether times are those of kernels on a device.
+  /// Whether times are those of kernels on a GPU.
   [[nodiscard]] bool of_device() const { return of_device_; }
 
   [[nodiscard]] const Node& node(std::size_t index) const { return nodes_[index]; }
@@ -44,11 +43,11 @@ class TraceSteps {
   [[nodiscard]] std::string_view name_of(const TraceEvent& event) const {
     return trace_.names[static_cast<std::size_t>(event.name)];
   }
-  /// Without shapes where the trace has none.
+  /// Empty if the trace has no shapes.
   [[nodiscard]] const OperatorShapes& shapes(std::size_t node) const;
-  /// Of a node and all it called: time of the device's kernels, or on the clock in a trace without any.
+  /// Time of a node and all its calls: of the device's kernels, or wall-clock time in a trace without any.
   [[nodiscard]] double seconds(std::size_t node) const;
-  /// Kernels that a node, or what it called, started: name and time.
+  /// Name and time of the kernels that a node, or its calls, launched.
   [[nodiscard]] std::vector<std::pair<std::string_view, double>> kernels(std::size_t node) const;
 
  private:
@@ -58,9 +57,9 @@ class TraceSteps {
   void sort_into_steps();
 
   const Trace& trace_;
-  std::vector<Node> nodes_;        ///< a thread's behind each other, callers before what they called
-  std::vector<bool> in_operator_;  ///< of each node, whether an operator called it
-  /// Kernels by the node that started them, and time of the kernels of all nodes before one.
+  std::vector<Node> nodes_;        ///< thread by thread, callers before their calls
+  std::vector<bool> in_operator_;  ///< for each node, whether an operator called it
+  /// Kernels by the node that launched them, and time of the kernels of all nodes before one.
   std::vector<std::vector<const TraceEvent*>> started_;
   std::vector<double> before_;
   std::vector<Step> steps_;
@@ -69,7 +68,8 @@ class TraceSteps {
   bool marked_ = false, of_device_ = false;
 };
 
-/// `autograd::engine::evaluate_function: AddmmBackward0`: one node of the backward pass with what the engine does around it.
+/// `autograd::engine::evaluate_function: AddmmBackward0`: one node of the backward pass, including the engine's work around
+/// it.
 [[nodiscard]] bool is_backward_node(std::string_view name);
 
 }  // namespace ddl

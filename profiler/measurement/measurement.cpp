@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<CacheState, 3> cache_states{CacheState::warm, CacheState::cold, CacheState::step};
 
-/// Tensors of a problem's passes, each made when it is first asked for.
+/// Tensors of a problem's passes, each allocated on first use.
 class Tensors {
  public:
   Tensors(KernelBackend& backend, std::int64_t token_rows) : backend_(backend), token_rows_(token_rows) {}
@@ -41,12 +41,13 @@ class Tensors {
   std::map<std::pair<TensorRole, int>, std::unique_ptr<DeviceBuffer>> buffers_;
 };
 
-/// Whether the layer that ran just before made this tensor.
+/// Whether the previous layer has just written this tensor.
 bool is_fresh(TensorRole role, Pass pass) {
   return role == (pass == Pass::forward ? TensorRole::input : TensorRole::output_gradient);
 }
 
-/// A kernel run on copies of its tensors, one after the other, so that several runs find the caches as one would.
+/// A kernel run on copies of its tensors in turn, so that each of several runs finds the caches in the same state as a
+/// single one.
 class Runs {
  public:
   using Copy = std::vector<DeviceBuffer*>;
@@ -54,7 +55,7 @@ class Runs {
   Runs(KernelBackend& backend, PreparedKernel& kernel, Pass pass, CacheState caches)
       : backend_(backend), kernel_(kernel), pass_(pass), caches_(caches) {}
 
-  /// Time of one run, on the average of `count` of them between two looks at the clock.
+  /// Mean time of `count` runs between two readings of the clock.
   Seconds time(TimedWork& work, std::span<const Copy> copies, int count) {
     return time_without_host(backend_, work, [&] { fill_caches(copies); }) / static_cast<double>(count);
   }
@@ -85,17 +86,17 @@ class Runs {
   CacheState caches_;
 };
 
-/// How many runs are timed together, and on how many copies of the tensors.
+/// The number of runs that are timed together, and of copies of the tensors.
 struct Batch {
   int runs = 1, copies = 1;
 };
 
-/// A kernel that is too short for the clock is run 8 to 32 times. With caches that are not warm each run has tensors of its
-/// own, as many as half of the cache holds: what is touched for the last run is still there when its turn comes.
+/// A kernel that is too short for the clock is run 8 to 32 times. With caches that are not warm each run has its own
+/// tensors, as many as fill half of the cache: tensors touched for the last run are then still cached when it starts.
 Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
   constexpr double fewest = 8;
   constexpr double most = 32;
-  constexpr double long_enough = 5;  // times what can be timed alone
+  constexpr double long_enough = 5;  // multiple of the shortest time that can be measured alone
   const Seconds shortest = backend.shortest_alone();
   if (alone >= shortest) return {};
   const double wanted = std::clamp(std::ceil(long_enough * (shortest / std::max(alone, Seconds(1e-9)))), fewest, most);
@@ -109,7 +110,7 @@ Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, Cache
   return {runs, runs};
 }
 
-/// `bind` makes one more set of the kernel's tensors, with everything in it that the pass needs.
+/// `bind` allocates one more set of the kernel's tensors, with all the content that the pass needs.
 void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, const SamplingRule& rule, CacheState caches,
                  const std::function<bool()>& stop, Measurement& measurement,
                  const std::function<std::vector<DeviceBuffer*>()>& bind) {
@@ -127,7 +128,7 @@ void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, cons
       try {
         copies.push_back(bind());
       } catch (const Error&) {
-        // As many as there is memory for.
+        // Limited by the available memory.
         batch.copies = batch.runs = static_cast<int>(copies.size());
       }
     }

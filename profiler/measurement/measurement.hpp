@@ -11,32 +11,31 @@
 
 namespace ddl {
 
-/// What the caches hold when a kernel starts.
+/// The content of the caches when a kernel starts.
 enum class CacheState {
-  warm,  ///< what the run before left: the kernel's own tensors
+  warm,  ///< what the previous run left: the kernel's own tensors
   cold,  ///< nothing
-  step,  ///< as in a training step: what the layer before has just made, and nothing else
+  step,  ///< as in a training step: only the output of the previous layer
 };
 [[nodiscard]] std::string_view to_string(CacheState state);
 [[nodiscard]] std::optional<CacheState> parse_cache_state(std::string_view text);
 
-/// What came of measuring one problem.
+/// The result of measuring one problem.
 struct Measurement {
   std::string problem{};    ///< its line
-  Samples samples{};        ///< empty where nothing ran
+  Samples samples{};        ///< empty if nothing ran
   Bytes workspace{};        ///< scratch memory of the kernel
-  std::string algorithm{};  ///< in the library's words; empty for a kernel with nothing to do, which takes no time
+  std::string algorithm{};  ///< the library's name; empty for a kernel with nothing to do, which takes no time
   std::string reason{};     ///< why it was not measured, else empty
-  bool host_bound = false;  ///< the device waited for the host in some of the samples: they are too long
+  bool host_bound = false;  ///< the device waited for the host in some samples: they are too long
 };
 
-/// Times work, and times it again where the device waited for the host meanwhile: a host that is slower than it was the last
-/// time was interrupted, and that time is not the device's. After a few tries the last one counts. `before` is called before
-/// each.
+/// Times work, and repeats the timing if the device waited for the host: a host that is slower than the last time was
+/// interrupted, and that time is not the device's. After a few attempts the last one counts. `before` is called before each.
 [[nodiscard]] Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before = {});
 
-/// Prepares and times one problem (or update). A refusal, or an error of the device, is a Measurement with a reason; a line
-/// that is no problem is an Error. The tensors hold random values; those that backward needs come from a run of forward.
+/// Prepares and times one problem (or update). A refusal, or a device error, is a Measurement with a reason; an invalid line
+/// is an Error. The tensors hold random values; those that backward needs come from a run of forward.
 [[nodiscard]] Measurement measure(KernelBackend& backend, const std::string& line, const SamplingRule& rule,
                                   CacheState caches, const std::function<bool()>& stop = {});
 

@@ -9,21 +9,21 @@
 
 namespace ddl {
 
-/// The lines of one layer's problems in a training step; empty where training runs none or the pass has no work.
+/// The lines of one layer's problems in a training step; empty for passes that training does not run or that have no work.
 struct LayerProblems {
   std::string forward, backward_data, backward_weight, update;
-  std::string addition;        ///< of two gradients of its output
-  int additions = 0;           ///< how many of these make one gradient
-  std::string table_addition;  ///< of the gradients of a table that is an earlier layer's, of both layers
+  std::string addition;        ///< addition of two gradients of its output
+  int additions = 0;           ///< number of additions for one gradient
+  std::string table_addition;  ///< addition of the gradients of a table that an earlier layer owns
 };
 /// By layer.
 [[nodiscard]] std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
                                                         Optimizer optimizer);
 
 /// Every distinct problem of one training step of the whole model on `samples` samples, in the order in which the layers
-/// first need them: forward, backward-data where a layer before has parameters, backward-weight where the layer has any, the
-/// additions that make one gradient of what its readers send back, and of a table that two layers share, update. Passes
-/// without work (views, the backward-weight of a pooling, gradients passed on as they are) are left out.
+/// first need them: forward, backward-data if an earlier layer has parameters, backward-weight if the layer has any, the
+/// additions that combine the gradients from several readers and those of a table that two layers share, update. Passes
+/// without work (views, the backward-weight of a pooling, gradients passed on unchanged) are omitted.
 [[nodiscard]] std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples, Precision precision,
                                                       Optimizer optimizer);
 

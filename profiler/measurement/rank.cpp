@@ -20,7 +20,7 @@ struct Launcher {
   std::string_view name;
   const char* rank;
   const char* ranks;
-  std::array<const char*, 3> local;  ///< the first that is set counts
+  std::array<const char*, 3> local;  ///< the first one that is set counts
 };
 constexpr std::size_t torchrun = 2;
 constexpr std::array<Launcher, 4> launchers{{
@@ -52,10 +52,10 @@ Environment process_environment() {
 
 namespace {
 
-/// Which of a launcher's two variables is missing; nothing where both are there, or where it launched nothing.
+/// The missing one of a launcher's two variables; empty if both are set, or neither.
 std::string missing_beside(const Launcher& launcher, const Environment& environment) {
   const bool has_rank = environment(launcher.rank) != nullptr, has_ranks = environment(launcher.ranks) != nullptr;
-  // Shells within an allocation have a number, but are no step.
+  // Shells within an allocation have a rank, but are not a step.
   if (has_rank == has_ranks || (has_rank && launcher.name == "Slurm")) return {};
   return fmt::format("the environment variable {} is set, but {} is not", has_rank ? launcher.rank : launcher.ranks,
                      has_rank ? launcher.ranks : launcher.rank);
@@ -82,7 +82,7 @@ LaunchedRank this_rank(const Environment& environment) {
   const auto launched = [&](const Launcher& launcher) {
     return environment(launcher.rank) != nullptr && environment(launcher.ranks) != nullptr;
   };
-  // Whoever started torchrun, its processes are its own.
+  // torchrun's processes are its own, whatever started torchrun.
   if (environment("TORCHELASTIC_RUN_ID") != nullptr && launched(launchers[torchrun])) {
     return rank_by(launchers[torchrun], environment);
   }
@@ -92,7 +92,7 @@ LaunchedRank this_rank(const Environment& environment) {
     std::string missing = missing_beside(launcher, environment);
     if (missing.empty()) continue;
     if (launcher.name != launchers[torchrun].name) fail(missing);
-    // Scripts of Slurm often set WORLD_SIZE for programs that take their rank from srun, as this one then does.
+    // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun, as this one does.
     half = std::move(missing);
   }
   if (!half.empty()) fail(half);

@@ -8,11 +8,11 @@
 namespace ddl {
 namespace {
 
-/// Mann-Whitney's U of the first half against the second, as a number of standard deviations; ties count one half.
+/// Mann-Whitney's U of the first half against the second, in standard deviations; ties count one half.
 double half_against_half(const std::vector<double>& seconds) {
   const std::size_t first = seconds.size() / 2;
   const std::size_t second = seconds.size() - first;
-  if (first < 8) return 0;  // the normal approximation needs about as many
+  if (first < 8) return 0;  // minimum for the normal approximation
   double above = 0;
   for (std::size_t i = 0; i < first; ++i) {
     for (std::size_t j = first; j < seconds.size(); ++j) {
@@ -52,8 +52,8 @@ Samples take_samples(const SamplingRule& rule, const std::function<Seconds()>& o
   for (int run = 0; run < rule.warm_up && !stopped(); ++run) static_cast<void>(once());
   std::vector<double> seconds;
   Seconds total{};
-  // Looking at the interval after every sample would find a lucky one sooner or later: it is looked at each time the number
-  // of samples has grown by half.
+  // Checking the interval after every sample would sooner or later accept a lucky one: it is checked each time the number of
+  // samples has grown by half.
   int next_look = rule.least;
   while (static_cast<int>(seconds.size()) < rule.most && !stopped()) {
     const Seconds sample = once();

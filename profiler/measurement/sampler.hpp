@@ -8,32 +8,32 @@
 
 namespace ddl {
 
-/// When a measurement is trusted, and when it is given up.
+/// When a measurement is complete, and when it is given up.
 struct SamplingRule {
-  int warm_up = 2;               ///< runs that do not count
-  int least = 6;                 ///< samples: fewer have no interval of 95 % (median_interval)
-  int most = 200;                ///< samples
+  int warm_up = 2;               ///< runs that are not recorded
+  int least = 6;                 ///< minimum number of samples: fewer have no 95 % interval (median_interval)
+  int most = 200;                ///< maximum number of samples
   double tolerance = 0.02;       ///< half of the interval of the median, over the median
   double confidence = 0.95;      ///< of the interval
-  Seconds limit = Seconds(1.0);  ///< of all samples of one problem; `least` are taken all the same
+  Seconds limit = Seconds(1.0);  ///< for all samples of one problem; `least` samples are taken in any case
 };
 
-/// Repeated times of one thing, and what they say of it.
+/// Repeated times of the same work, and their statistics.
 struct Samples {
-  std::vector<double> seconds;    ///< in the order taken, warm-up left out
-  int count = 0;                  ///< how many there were, where they are no longer kept
+  std::vector<double> seconds;    ///< in the order taken, without warm-up
+  int count = 0;                  ///< number of samples, if they are no longer stored
   Seconds median{}, deviation{};  ///< deviation: median distance from the median
-  Seconds low{}, high{};          ///< interval of the median; smallest and largest sample where there are too few for one
+  Seconds low{}, high{};          ///< interval of the median; smallest and largest sample if there are too few for one
   bool settled = false;           ///< the interval met the tolerance
-  /// The second half of the samples is slower or faster than the first by more than chance allows: a clock that throttles, a
-  /// machine that becomes busy. Mann-Whitney's U, normal approximation, |z| > 3.29 (0.1 %).
+  /// The second half of the samples is slower or faster than the first by more than chance allows: throttling clocks, or
+  /// other load on the machine. Mann-Whitney's U, normal approximation, |z| > 3.29 (0.1 %).
   bool has_trend = false;
 };
 
-/// Calls `once` until the rule is met. `stop` is asked before each sample; samples taken by then are returned.
+/// Calls `once` until the rule is met. `stop` is checked before each sample; the samples taken so far are then returned.
 [[nodiscard]] Samples take_samples(const SamplingRule& rule, const std::function<Seconds()>& once,
                                    const std::function<bool()>& stop = {});
-/// Statistics of samples read back.
+/// Statistics of samples from a file.
 [[nodiscard]] Samples summarize(std::vector<double> seconds, const SamplingRule& rule);
 
 }  // namespace ddl

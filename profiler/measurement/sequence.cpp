@@ -55,7 +55,7 @@ bool is_sequence_problem(std::string_view line) { return line.starts_with(start)
 SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin) {
   const SourceText source(line, origin);
   std::size_t at = std::min(start.size(), line.size());
-  // The words come in the order in which they are printed.
+  // The words are in the order in which they are printed.
   const auto word = [&](std::string_view key) {
     const std::size_t equals = at + key.size();
     if (line.compare(at, key.size(), key) != 0 || equals >= line.size() || line[equals] != '=') {
@@ -112,7 +112,7 @@ struct Sequence::Step {
   std::vector<DeviceBuffer*> buffers;
 };
 
-/// Lays the kernels of a model out in the order of a step, and binds their tensors to each other's.
+/// Schedules the kernels of a model in the order of a step, and connects their tensors.
 struct Sequence::Builder {
   Sequence& sequence;
   KernelBackend& backend;
@@ -124,13 +124,13 @@ struct Sequence::Builder {
   std::vector<int> additions = gradient_additions(model);
   std::vector<DeviceBuffer*> outputs = std::vector<DeviceBuffer*>(model.layers.size());
   std::vector<DeviceBuffer*> gradients = std::vector<DeviceBuffer*>(model.layers.size());
-  /// What the readers of a layer's output have sent back.
+  /// The gradients from the readers of a layer's output.
   std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
-  /// Tensors that are a layer's own: weights, what is kept, gradients of weights.
+  /// Tensors that belong to a layer: weights, kept tensors, weight gradients.
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
-  /// Gradients that nobody reads any more.
+  /// Gradients without remaining readers.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
-  /// Of the layer whose kernels are being laid out. What is too large or too small to be a float makes kernels slow.
+  /// Of the current layer. Denormals and infinities would make kernels slow.
   double scale_of_weights = 1;
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
@@ -139,7 +139,7 @@ struct Sequence::Builder {
     return sequence.buffers_.back().get();
   }
 
-  /// A kernel keeps its shape whatever reads or writes it, so a tensor of another size is not the one that is meant.
+  /// A kernel has fixed shapes, so a tensor of another size is not the right one.
   static bool fits(const DeviceBuffer* buffer, const KernelTensor& tensor) {
     return buffer != nullptr && buffer->holds(tensor);
   }
@@ -202,7 +202,7 @@ struct Sequence::Builder {
             Pass::forward};
   }
 
-  /// Gradients that nobody will read again can be written over.
+  /// Gradients without remaining readers can be overwritten.
   void release(DeviceBuffer* buffer) {
     const auto holds = [buffer](const std::vector<DeviceBuffer*>& some) {
       return std::find(some.begin(), some.end(), buffer) != some.end();
@@ -211,7 +211,7 @@ struct Sequence::Builder {
       free.emplace(buffer->items(), buffer);
   }
 
-  /// The sum of two tensors, or of others of its kind where one of them is not there in that form.
+  /// The sum of two tensors, or of substitutes if one of them does not exist in that form.
   DeviceBuffer* add_up(const Problem& problem, DeviceBuffer* first, DeviceBuffer* second) {
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
     std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
@@ -231,10 +231,10 @@ struct Sequence::Builder {
     return sum;
   }
 
-  /// Adds up what the readers of a layer's output have sent back.
+  /// Adds up the gradients from the readers of a layer's output.
   void sum_gradients(std::size_t index) {
     std::vector<DeviceBuffer*> arrived = std::exchange(sent[index], {});
-    // A device that computes nothing writes none.
+    // A simulated device computes no gradients.
     gradients[index] = arrived.empty() ? nullptr : arrived.front();
     for (std::size_t i = 0; i < static_cast<std::size_t>(additions[index]); ++i) {
       DeviceBuffer* const first = gradients[index];
@@ -247,7 +247,7 @@ struct Sequence::Builder {
     }
   }
 
-  /// A table has one gradient of each layer that it serves.
+  /// A table has one gradient from each of its layers.
   void sum_table(std::size_t index) {
     const Problem problem = problem_of(index);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
@@ -289,7 +289,7 @@ struct Sequence::Builder {
       DeviceBuffer* const done = std::exchange(gradients[i], nullptr);
       if (done == nullptr) continue;
       for (const int input : model.layers[i].inputs) {
-        // Views, and sums, pass it on as it is.
+        // Views, and sums, pass it on unchanged.
         if (input >= 0 && needs_gradient[i] && !has_sent) sent[static_cast<std::size_t>(input)].push_back(done);
       }
       release(done);
@@ -341,8 +341,8 @@ int Sequence::kernels(StepPart part) const {
 SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                                    Optimizer optimizer, StepStart start)
     : backend_(backend) {
-  // A device takes in about a thousand kernels ahead of time, and one of ours may be several of its own: hundreds of an
-  // LSTM. Where the device waits for the host nevertheless, pieces are made smaller.
+  // A device queues about a thousand kernels, and one of ours may consist of several: hundreds for an LSTM. If the device
+  // waits for the host nevertheless, pieces are made smaller.
   constexpr std::size_t largest_piece = 64;
   for (const StepPart part : all_step_parts) {
     const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, false, start == StepStart::graph};
@@ -354,7 +354,7 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
       parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(all_step_parts[i]));
       for (std::size_t piece = largest_piece; piece > 0; piece /= 4) {
         work_[i] = sequence_->work(all_step_parts[i], piece);
-        // The first step brings code and memory to where later ones find them.
+        // The first step is a warm-up for code and memory.
         static_cast<void>(backend_.time_again(work_[i]));
         if (work_[i].host_bound) static_cast<void>(time_without_host(backend_, work_[i]));
         if (!work_[i].host_bound) break;

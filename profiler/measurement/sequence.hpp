@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// A name as the line of a step has it: without blanks and equals signs.
+/// A name in the form used in the line of a step: without blanks and equals signs.
 [[nodiscard]] std::string one_word(std::string text);
 
 /// A part of a training step.
@@ -21,36 +21,35 @@ enum class StepPart { forward, backward, update };
 inline constexpr std::array<StepPart, 3> all_step_parts{StepPart::forward, StepPart::backward, StepPart::update};
 [[nodiscard]] std::string_view to_string(StepPart part);
 
-/// How the host starts the kernels of a step.
+/// How the host launches the kernels of a step.
 enum class StepStart {
   kernels,  ///< one by one
   graph,    ///< all of a part at once, as recorded (KernelBackend::record)
 };
 
-/// What one row of a profile says of a model run as a whole:
-/// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`, and behind it `by=pytorch-1.13.1` where a
-/// framework ran it, `launch=graph` where the device ran graphs that were captured, without calls of the host for each
-/// kernel, and `memory=kept` where the framework's memory did not go back to the system between tensors.
+/// The problem of a profile row for a model run as a whole: `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd
+/// pass=forward`, followed by `by=pytorch-1.13.1` if a framework ran it, `launch=graph` if the device ran captured graphs,
+/// without a host call per kernel, and `memory=kept` if the framework did not return memory to the system between tensors.
 struct SequenceProblem {
   std::string model;
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
-  std::string by{};           ///< the framework that ran it; empty: the kernels of the profile one after the other
-  bool keeps_memory = false;  ///< of a framework
-  bool graph = false;         ///< captured before
+  std::string by{};           ///< the framework that ran it; empty: the kernels of the profile, one after the other
+  bool keeps_memory = false;  ///< the framework keeps freed memory
+  bool graph = false;         ///< captured as a graph
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);
-/// Whether a line is to be read by parse_sequence_problem.
+/// Whether parse_sequence_problem applies to a line.
 [[nodiscard]] bool is_sequence_problem(std::string_view line);
 [[nodiscard]] SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin);
 
-/// One training step of a whole model: every kernel of problems_of, layer after layer as the graph says, on tensors that the
-/// layer before has written. What its parts take, measured one by one, is compared with it (sum_check).
+/// One training step of a whole model: every kernel of problems_of, layer by layer in the order of the graph, on tensors
+/// that the previous layer has written. Its time is compared with the separately measured times of its parts (sum_check).
 class Sequence {
  public:
-  /// Prepares all kernels and allocates all tensors. An Error where the back end refuses a problem or memory runs out.
+  /// Prepares all kernels and allocates all tensors. Throws Error if the back end refuses a problem or memory runs out.
   Sequence(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision, Optimizer optimizer);
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
@@ -60,7 +59,7 @@ class Sequence {
   void run(StepPart part);
   /// The same in pieces of at most `piece` kernels.
   [[nodiscard]] TimedWork work(StepPart part, std::size_t piece);
-  /// Kernels that do anything.
+  /// The number of kernels that do anything.
   [[nodiscard]] int kernels(StepPart part) const;
 
  private:
@@ -71,21 +70,21 @@ class Sequence {
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
 };
 
-/// Times whole steps part by part, one step whenever it is asked to: between problems of the same model, so that both see
-/// the same moods of the machine.
+/// Times whole steps part by part, one step per call: between problems of the same model, so that both are measured under
+/// the same conditions.
 class SequenceSampling {
  public:
-  /// A refusal or an error of the device is the reason of all parts.
+  /// A refusal or a device error becomes the reason of all parts.
   SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                    Optimizer optimizer, StepStart start = StepStart::kernels);
 
   /// One more sample of every part.
   void step();
   [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
-  /// Of a whole step, over those taken; one at least.
+  /// The mean of the whole steps taken, at least one.
   [[nodiscard]] Seconds mean() const;
   [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
-  /// One measurement a part, in their order.
+  /// One measurement per part, in their order.
   [[nodiscard]] std::vector<Measurement> measurements(const SamplingRule& rule) const;
 
  private:

@@ -20,7 +20,7 @@ SpeedWatch::SpeedWatch(KernelBackend& backend) : backend_(backend) {
   }
   work_ = TimedWork([this] { kernel_->run(bound_); });
   for (Seconds run{}; run < backend.warm_up();) {
-    // A time of nothing would never fill it.
+    // A time of zero would never fill it.
     run += std::max(backend.time_again(work_), Seconds(1e-6));
   }
 }
@@ -30,7 +30,7 @@ SpeedWatch::~SpeedWatch() = default;
 SpeedLook SpeedWatch::look() {
   constexpr int samples = 5;
   std::vector<double> seconds;
-  // The first brings the tensors into the caches.
+  // The first run brings the tensors into the caches.
   for (int i = 0; i <= samples; ++i) {
     const double time = time_without_host(backend_, work_).value();
     if (i > 0) seconds.push_back(time);

@@ -8,17 +8,17 @@
 
 namespace ddl {
 
-/// How fast the device runs at one moment.
+/// The speed of the device at one moment.
 struct SpeedLook {
-  Seconds time{};       ///< of the kernel that is looked at: the median of a few samples
+  Seconds time{};       ///< of the reference kernel: the median of a few samples
   DeviceState state{};  ///< clocks and power just after it
 };
 
-/// Looks again and again at how fast the device runs one and the same kernel, a matrix product that the back end names
-/// (KernelBackend::speed_problem): clocks that throttle and other work on the machine make it slower, nothing else does.
+/// Measures the speed of the device repeatedly with one reference kernel, a matrix product that the back end names
+/// (KernelBackend::speed_problem): only throttling clocks and other work on the machine make it slower.
 class SpeedWatch {
  public:
-  /// Runs the product until the device is warm (KernelBackend::warm_up). An Error where the back end cannot run it.
+  /// Runs the product until the device is warm (KernelBackend::warm_up). Throws Error if the back end cannot run it.
   explicit SpeedWatch(KernelBackend& backend);
   SpeedWatch(const SpeedWatch&) = delete;
   SpeedWatch& operator=(const SpeedWatch&) = delete;

@@ -50,7 +50,7 @@ ComparedKernel kernel_of(const std::string& line) {
 
 using Kernels = std::map<std::pair<std::string, std::string>, ComparedKernel>;
 
-/// The kernels of a profile that have a time, in an iteration, by problem and pass.
+/// The kernels of a profile that have a time, in a step, by problem and pass.
 Kernels kernels_of(const Profile& given) {
   const Profile profile = at_full_speed(given);
   Kernels kernels;
@@ -61,7 +61,7 @@ Kernels kernels_of(const Profile& given) {
     ComparedKernel found = kernel_of(measured.problem);
     const auto [place, is_new] = kernels.try_emplace({found.problem, found.pass}, std::move(found));
     ComparedKernel& kernel = place->second;
-    // A problem of no model in particular counts once.
+    // A problem of no particular model counts once.
     kernel.layers = std::max<std::int64_t>({kernel.layers, row.layers, 1});
     kernel.first += measured.samples.median * static_cast<double>(std::max(row.layers, 1));
     std::string& algorithm = kernel.first_algorithm;
@@ -107,7 +107,7 @@ ProfileComparison compare_profiles(const Profile& first, const Profile& second) 
       continue;
     }
     ComparedKernel& both = comparison.kernels.emplace_back(kernel);
-    // How many layers run a problem is a property of the model, not of the measurement.
+    // The number of layers of a problem is a property of the model, not of the measurement.
     both.second = other->second.first;
     both.second_algorithm = other->second.first_algorithm;
     comparison.first += both.first;

@@ -10,19 +10,18 @@
 
 namespace ddl {
 
-/// What one pass of one problem took in two profiles, in an iteration. The two backward passes of a layer count as one: many
-/// traces do not tell them apart (profiler/importers).
+/// The time of one pass of one problem in two profiles, in a step. The two backward passes of a layer count as one, because
+/// many traces do not separate them (profiler/importers).
 struct ComparedKernel {
   std::string problem{};    ///< the line of the problem without its pass
   std::string operation{};  ///< its first word, and its kind: `pool max`
   std::string pass{};       ///< `forward`, `backward`, or `update`
-  std::int64_t layers = 0;  ///< that run it in an iteration
+  std::int64_t layers = 0;  ///< layers that run it in a step
   Seconds first{}, second{};
-  std::string first_algorithm{}, second_algorithm{};  ///< in the words of each profile; several with ` + `
+  std::string first_algorithm{}, second_algorithm{};  ///< the library's names in each profile; several joined by ` + `
   [[nodiscard]] Seconds difference() const { return second - first; }
 };
 
-/// All kernels of one operation and pass.
 struct ComparedOperation {
   std::string operation{}, pass{};
   std::int64_t kernels = 0;
@@ -31,14 +30,14 @@ struct ComparedOperation {
 };
 
 struct ProfileComparison {
-  std::vector<ComparedKernel> kernels{};        ///< of both, the largest difference first
-  std::vector<ComparedOperation> operations{};  ///< of both, the largest difference first
+  std::vector<ComparedKernel> kernels{};        ///< in both profiles, the largest difference first
+  std::vector<ComparedOperation> operations{};  ///< in both profiles, the largest difference first
   Seconds first{}, second{};                    ///< sums over `kernels`
-  std::size_t only_first = 0, only_second = 0;  ///< kernels that the other one has no time of
+  std::size_t only_first = 0, only_second = 0;  ///< kernels that have no time in the other profile
 };
 
 /// Compares the times of the kernels that two profiles have in common, each at the full speed of its device. Whole steps and
-/// first touches of memory are no kernels. Throws Error where they have none in common.
+/// first touches of memory are not kernels. Throws Error if they have no kernel in common.
 [[nodiscard]] ProfileComparison compare_profiles(const Profile& first, const Profile& second);
 
 }  // namespace ddl

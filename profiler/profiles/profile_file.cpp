@@ -26,21 +26,21 @@ constexpr std::array<std::string_view, 18> columns{
     "low_s",           "high_s",    "settled",   "trend",     "reference_kernel_s",
     "workspace_bytes", "algorithm", "reason",    "samples_s", "clock_hz",
     "power_w",         "slowed_by", "host_bound"};
-/// What they were called before.
+/// Former names.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> former_columns{
     {{"drifted", "trend"}, {"look_s", "reference_kernel_s"}}};
-/// Those that profiles of before do not have.
+/// Columns that older profiles do not have.
 constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "slowed_by", "host_bound"};
-/// Of a shard alone.
+/// Only in a shard.
 constexpr std::string_view place_column = "place";
 constexpr std::string_view separator = "---\n";
 
-/// A YAML text on one line, whatever it holds.
+/// Any text as YAML on one line.
 std::string yaml_text(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    // The reader refuses control characters, and nobody needs them in a name.
+    // The parser refuses control characters, which no name needs.
     quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return quoted + '"';
@@ -50,14 +50,14 @@ std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   if (text.size() <= CsvTable::max_cell) return text;
-  // Not within a character of UTF-8.
+  // Not within a UTF-8 character.
   std::size_t end = CsvTable::max_cell;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   text.resize(end);
   return text;
 }
 
-/// More bytes of workspace, hertz or watts than this are a slip of the keyboard.
+/// Larger values of bytes, hertz or watts are typos.
 constexpr double largest_amount = 1'000'000'000'000'000'000;
 
 /// Cells of one row.
@@ -73,7 +73,7 @@ class RowReader {
     if (value < 0) fail(name, fmt::format("{} is negative", quote(text(name))));
     return value;
   }
-  /// Of bytes, hertz or watts.
+  /// In bytes, hertz or watts.
   [[nodiscard]] double amount(std::string_view name) const {
     const double value = number(name);
     if (value > largest_amount) fail(name, fmt::format("{} is too large: at most {:g}", quote(text(name)), largest_amount));
@@ -91,7 +91,7 @@ class RowReader {
     if (value != "yes" && value != "no" && !value.empty()) fail(name, "not yes or no");
     return value == "yes";
   }
-  /// With blanks between them.
+  /// Separated by blanks.
   [[nodiscard]] std::vector<double> times(std::string_view name) const {
     const std::string& value = text(name);
     std::vector<double> found;
@@ -122,7 +122,7 @@ class RowReader {
   std::size_t row_;
 };
 
-/// The line as print_problem has it, however its attributes were ordered.
+/// The line in the form of print_problem, whatever the order of its attributes.
 std::string canonical(const RowReader& cells, const std::string& line) {
   try {
     if (is_sequence_problem(line)) return print_problem(parse_sequence_problem(line, "the problem"));
@@ -301,7 +301,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
     root.find("layout").value_or(root).fail(fmt::format("{} is no layout of images", quote(profile.head.layout)),
                                             "channels-last or channels-first");
   }
-  // Blank lines are skipped, and keep the places of errors true.
+  // Blank lines are skipped, but counted for the positions of errors.
   const std::size_t table_start = cut == 0 ? separator.size() : cut + 1 + separator.size();
   std::string table_text(
       static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(table_start), '\n')),

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// Details that are of one device at one moment. All others say what was measured, and by which software.
+/// Details of one device at one moment. All others describe what was measured, and with which software.
 constexpr std::array<std::string_view, 7> passing_details{
     "event floor", "SM clock", "SM clock of applications", "memory clock", "temperature", "power limit", "slowed down by"};
 
@@ -31,7 +31,7 @@ struct Part {
   [[nodiscard]] const ProfileHead& head() const { return profile.head; }
   [[nodiscard]] const ProfileShard& shard() const { return *profile.head.shard; }
   [[nodiscard]] std::string name() const { return fmt::format("shard {}/{}", shard().index, shard().count); }
-  /// An error placed at a key of the head; at the start where the head does not have it.
+  /// An error placed at a key of the head; at the start if the head does not have it.
   [[nodiscard]] Error error(std::string_view key, const std::string& message, const std::string& hint) const {
     std::size_t at = text.find(fmt::format("\n{}:", key));
     if (at == std::string::npos) at = text.find(fmt::format("\n  \"{}\":", key));
@@ -51,7 +51,7 @@ Part load_part(const std::string& path) {
   return part;
 }
 
-/// Throws where two heads do not answer one question.
+/// Throws Error if two heads belong to different measurements.
 void require_same_question(const Part& part, const Part& first) {
   const auto same = [&](std::string_view key, std::string_view what, const std::string& value, const std::string& expected) {
     if (value == expected) return;
@@ -79,7 +79,7 @@ void require_same_question(const Part& part, const Part& first) {
   }
 }
 
-/// Each value once, in the order of the parts.
+/// Each distinct value once, in the order of the parts.
 template <class ValueOf>
 std::string listed(std::span<const Part> parts, const ValueOf& value_of) {
   std::vector<std::string> values;

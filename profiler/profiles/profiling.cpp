@@ -16,9 +16,9 @@
 namespace ddl {
 namespace {
 
-/// Fewer have no interval of 95 % (median_interval).
+/// Fewer have no 95 % interval (median_interval).
 constexpr std::size_t least_steps = 6;
-/// Short steps are taken more often, as long as they fit into this: their sum is compared with that of many more samples.
+/// Short steps are repeated within this time: their sum is compared with that of many more samples.
 constexpr Seconds time_for_steps(3);
 constexpr std::size_t ample_steps = 24;
 
@@ -29,10 +29,10 @@ std::size_t steps_of_a_model(const SequenceSampling* sampling) {
   return std::max(least_steps, static_cast<std::size_t>(fitting));
 }
 
-/// Means add up, as medians do not: what other work on the machine takes of a step, it takes of the parts.
+/// Means add up, medians do not: other load on the machine slows the step and its parts equally.
 Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
 
-/// `work`, which says of a device that it loses at which problem that was.
+/// Runs `work`, and adds the problem to the message if the device is lost.
 template <class Work>
 auto at_problem(const std::string& line, const Work& work) {
   try {
@@ -84,7 +84,7 @@ Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_
   for (const CountedProblem& problem : plan.problems) asked.insert(problem.line);
   for (const std::int64_t samples : plan.sequences) {
     for (const CountedProblem& problem : problems_of(*plan.model, samples, plan.precision, plan.optimizer)) {
-      // An update is the same whatever the number of samples.
+      // An update does not depend on the number of samples.
       if (is_update_problem(problem.line) || !asked.contains(problem.line)) continue;
       samples_of_.emplace(problem.line, samples);
       ++steps_[samples].problems;
@@ -124,7 +124,7 @@ void Profiling::step_between(const std::string& line) {
   const auto of_model = samples_of_.find(line);
   if (of_model == samples_of_.end()) return;
   WholeSteps& steps = steps_.at(of_model->second);
-  // Evenly over the problems.
+  // Distributed evenly over the problems.
   const std::size_t all = steps_of_a_model(steps.sampling.get());
   const std::size_t due = (++steps.passed * all + steps.problems - 1) / steps.problems;
   const auto taken = [&] { return steps.sampling ? static_cast<std::size_t>(steps.sampling->steps()) : 0; };

@@ -26,7 +26,7 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// Bytes that a kernel moves, or would move in the time of its arithmetic. Only the order of these figures counts: today's
+/// Bytes that a kernel moves, or could move in the time of its arithmetic. Only the order of these values matters: current
 /// devices do some ten operations in the time of one byte.
 double expected_cost(const std::string& line) {
   constexpr double operations_per_byte = 10, bytes_per_item = 4;
@@ -42,18 +42,17 @@ double expected_cost(const std::string& line) {
                   (work.activation_items * samples + work.weight_items) * bytes_per_item);
 }
 
-/// What is dealt out as one piece: a problem, or the parts of one whole step.
+/// A unit of distribution: a problem, or the parts of one whole step.
 struct Piece {
   std::size_t first = 0, items = 1;
-  std::pair<bool, double>
-      cost{};  ///< whether it is a step, which is longer than any problem, and what is compared among those
+  std::pair<bool, double> cost{};  ///< whether it is a step, which is longer than any problem, and the sort key among those
 };
 
 std::vector<Piece> pieces_of(const ProfilePlan& plan) {
   std::vector<Piece> pieces;
   std::unordered_set<std::string_view> dealt;
   for (std::size_t item = 0; item < plan.problems.size(); ++item) {
-    // A line that is asked for twice is one row of a profile.
+    // A repeated line is one row of a profile.
     if (dealt.insert(plan.problems[item].line).second)
       pieces.push_back({item, 1, {false, expected_cost(plan.problems[item].line)}});
   }

@@ -22,8 +22,8 @@ import sys
 
 default_models = "resnet18,resnet50,vgg16,densenet121,mobilenet_v2,inception_v3,efficientnet_b0,vit_b_16,swin_t,convnext_tiny,gpt2"
 
-# What PyTorch, cuDNN and cuBLAS say where memory ran out. Only the first is a torch.cuda.OutOfMemoryError; near the limit libraries find
-# no room for their own scratch memory, or no algorithm that does without.
+# Messages of PyTorch, cuDNN and cuBLAS for out of memory. Only the first is a torch.cuda.OutOfMemoryError; near the limit,
+# libraries have no memory for their own scratch, or find no algorithm without it.
 words_of_no_room = ("out of memory", "alloc_failed", "allocation_failed", "unable to find an engine", "unable to find a valid cudnn algorithm")
 
 # Exit codes of the process that runs one step.
@@ -73,7 +73,7 @@ def measured(options, model, batch, precision):
 
 def predicted(options, model, batch, precision):
     """The prediction's memory, and whether it fits."""
-    # The step that runs here: the whole batch at once, with all that backward needs kept.
+    # The same step as here: the whole batch at once, keeping everything that backward needs.
     command = [options.program, "recommend", "--model", model, "--machine", options.machine, "--strategy", "serial", "--gpus", "1",
                "--global-batch", str(batch), "--micro-batches", "1", "--recompute", "none", "--precision", precision,
                "--optimizer", "momentum", "--format", "json"]

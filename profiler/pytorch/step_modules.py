@@ -102,7 +102,7 @@ class Tied(nn.Module):
 
     def __init__(self, owner, features, bias):
         super().__init__()
-        self.owner = [owner]  # in a list: its parameters are counted there
+        self.owner = [owner]  # in a list, so that its parameters are not counted twice
         self.bias = nn.Parameter(torch.zeros(features)) if bias else None
 
     def forward(self, x):
@@ -267,7 +267,7 @@ class Attention(nn.Module):
         self.causal, self.rate, self.fused, self.style = causal, dropout, fused and has_fused_attention, style
         self.dropout = nn.Dropout(dropout) if dropout > 0 else None
         self.owns_bias = isinstance(bias, nn.Module)
-        self.bias = bias  # the module, or the layer that has it in a list
+        self.bias = bias  # the module, or the layer that holds it in a list
         masks = seen > 0 or (causal and style in ("gpt", "images", "llama"))
         self.windowed = seen > 0
         if masks and not (self.fused and not self.windowed):
@@ -331,7 +331,7 @@ class Attention(nn.Module):
         return torch.matmul(weights, v)
 
     def distances(self, q, k):
-        if self.bias is None:  # to another sequence: nothing but a mask
+        if self.bias is None:  # attention to another sequence: only a mask
             return torch.zeros((q.shape[0], 1, 1, k.shape[2]), dtype=q.dtype, device=q.device)
         if self.owns_bias:
             return self.bias(q.shape[2], k.shape[2], q.shape[0])
@@ -379,7 +379,8 @@ class IntoWindows(nn.Module):
     def forward(self, x):
         x = x.movedim(1, -1)
         samples, height, width, channels = x.shape
-        x = F.pad(x, (0, 0, 0, 0, 0, 0))  # by nothing, since windows divide the image; torchvision copies all the same
+        x = F.pad(x, (0, 0, 0, 0, 0, 0))  # a padding of zero, since windows divide the image; torchvision copies in this
+                                          # case, too
         if any(self.shift):
             x = torch.roll(x, shifts=(-self.shift[0], -self.shift[1]), dims=(1, 2))
         (a, b) = self.size
@@ -509,7 +510,7 @@ class Choice:
 
     def tokens_of(self, expert):
         """Their places, and which of its experts this one is of each."""
-        if self.mask is None:  # nothing is computed: all experts see as many
+        if self.mask is None:  # fixed routing without computation: all experts get the same number of tokens
             count = self.weights.numel() // self.experts + (expert < self.weights.numel() % self.experts)
             places = torch.empty(count, dtype=torch.long, device="meta")
             return places, places
@@ -581,7 +582,7 @@ class Loss(nn.Module):
         if x.dim() == 2 and x.shape[1] == 1:
             if not probability:
                 return F.binary_cross_entropy_with_logits(x, target)
-            # It has no form for 16 bits that autocast would let pass.
+            # autocast would reject its 16-bit form
             with torch.autocast(x.device.type if x.device.type in ("cpu", "cuda") else "cpu", enabled=False):
                 return F.binary_cross_entropy(x.float(), target)
         return F.cross_entropy(x.reshape(-1, x.shape[-1]) if x.dim() == 3 and target.dim() == 1 else x, target)

@@ -49,7 +49,7 @@ class Refusal(Exception):
     """What cannot be built or run here, in words."""
 
 
-# ---- attributes of a layer, as its line says them: `kernel=3x3 stride=2` ----
+# ---- attributes of a layer, as in its line: `kernel=3x3 stride=2` ----
 
 
 class Attributes:
@@ -89,7 +89,7 @@ def window(attributes, large, small):
         padding = attributes.sizes("padding", 0)
         return kernel, stride, dilation, padding, padding
     rim = [max(0, (s - 1) * t + d * (k - 1) + 1 - e) for e, s, k, t, d in zip(large, small, kernel, stride, dilation)]
-    before = tuple(r // 2 for r in rim)  # the odd one is behind
+    before = tuple(r // 2 for r in rim)  # the odd one is at the end
     return kernel, stride, dilation, before, tuple(r - b for r, b in zip(rim, before))
 
 
@@ -231,8 +231,8 @@ def norm(place):
     return Over(module) if sequence else module
 
 
-# Those that torchvision writes in place, where our files say nothing: relu6 of MobileNet v2, hardswish and hardsigmoid of v3, silu of
-# EfficientNet.
+# Activations that torchvision runs in place, although our files do not say so: relu6 of MobileNet v2, hardswish and
+# hardsigmoid of v3, silu of EfficientNet.
 in_place_by_custom = ("relu6", "hardswish", "silu", "hardsigmoid")
 
 
@@ -241,7 +241,7 @@ def activation(place):
     network = place.network
     in_place = place.attributes.flag("in_place")
     if kind in in_place_by_custom and network.images:
-        # Behind a norm, whose gradient does not need what it wrote.
+        # After a norm, whose gradient does not need its output.
         in_place = network.operation_of_input(place.index, 0) == "norm"
     in_place = in_place and network.sole_reader(place.index, 0)
     if kind == "gelu":
@@ -270,7 +270,7 @@ def dropout(place):
 
 def add(place):
     network = place.network
-    # torchvision's residual units write `out += identity` where an activation in place follows.
+    # torchvision's residual units use `out += identity` if an in-place activation follows.
     if (
         len(place.inputs) == 2
         and network.images
@@ -477,7 +477,7 @@ makers = {
     "flatten": flatten,
     "fully_connected": fully_connected,
     "identity": lambda place: nn.Identity(),
-    "input": lambda place: nn.Identity(),  # what it makes is of the batch
+    "input": lambda place: nn.Identity(),  # its output belongs to the batch
     "interaction": lambda place: Interaction(len(place.inputs)),
     "loss": loss,
     "lstm": lstm,
@@ -514,13 +514,13 @@ class Network(nn.Module):
         self.operations = {layer["operation"] for layer in layers}
         self.images = len(file["input"]) > 2
         self.style = self.find_style()
-        # Networks that normalize the channels of each position put them last in memory and keep them there.
+        # Networks that normalize the channels of each position keep them innermost in memory.
         self.channels_last_by_itself = self.images and any(
             layer["operation"] == "norm" and "kind=layer" in layer["attributes"] and len(layer["output"]) > 2 for layer in layers
         )
         self.is_sequence = []
         self.flattened = self.concatenated_lists()
-        # In the file: what may work in place. How long a tensor lives, the lists above say.
+        # The readers in the file decide what may work in place; the lists above decide how long a tensor lives.
         self.readers = self.readers_of(self.sources)
         self.layers = nn.ModuleList()
         for i, layer in enumerate(layers):
@@ -652,7 +652,7 @@ class Network(nn.Module):
         channels, *extents = shape
         looked_up = [reader for reader in self.readers.get(source, []) if self.operation(reader) == "embedding"]
         if looked_up:
-            # The smallest table that reads the tokens bounds them.
+            # Token numbers are limited by the smallest table that reads them.
             rows = [Attributes(self.file["layers"][i]["attributes"], 1).integer("vocabulary") for i in looked_up]
             return torch.randint(min(rows), (samples, *extents), device=device)
         if sequence and extents:
@@ -671,7 +671,7 @@ class Network(nn.Module):
                 del made[dead]
             if self.dead_at_once[i]:
                 del made[i]
-            # What nobody reads is a loss: of the model, or of a classifier that helps training.
+            # An output without readers is a loss: of the model, or of an auxiliary classifier.
             if i not in self.readers:
                 total = out if total is None else total + out
         return total

@@ -14,7 +14,7 @@ def profiled(training, path, steps):
     if training.device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
     with profile(activities=activities, record_shapes=True) as profiler:
-        # The first step under the profiler pays for its start and is not marked.
+        # The first step under the profiler includes its start-up and is not marked.
         for number in range(steps + 1):
             with record_function(f"ProfilerStep#{number}" if number > 0 else "warm-up"):
                 training.step()
@@ -43,7 +43,7 @@ def write_operators(events, path, steps):
     begin = min(event.time_range.start for event in events if is_step(event))
     sums = {}
     for event in events:
-        # Device's activities are events of their own beside those that started them, which have their time.
+        # Device activities are separate events, whose time is also in the events that launched them.
         of_processor = getattr(event, "device_type", None) in (None, torch.autograd.DeviceType.CPU)
         if event.time_range.start >= begin and of_processor and not is_step(event):
             total = sums.setdefault((event.name, json.dumps(event.input_shapes)), [0, 0.0, 0.0])

@@ -83,7 +83,7 @@ def make_optimizer(options, network):
     if implementation == "fused":
         arguments["fused"] = True
     if getattr(options, "graph", False) and options.optimizer == "adam":
-        arguments["capturable"] = True  # its count of steps has to be on the device
+        arguments["capturable"] = True  # its step count has to be on the device
     for name in arguments:
         if name not in known:
             raise Refusal(f"{kind.__name__} of PyTorch {torch.__version__} has no '{name}'; leave --optimizer-implementation out")
@@ -99,7 +99,7 @@ class Training:
         self.clock = Clock(device)
         self.precision = options.precision
         self.optimizer = make_optimizer(options, network)
-        # Gradients of fp16 are scaled, as the mixed precision of PyTorch asks for.
+        # Gradients of fp16 are scaled, as in PyTorch's mixed precision.
         self.scaler = self.new_scaler() if options.precision == "fp16" else None
         self.graphs = None
 
@@ -148,7 +148,7 @@ class Training:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            # What libraries choose and allocate at first, autograd's streams, the state of the optimizer.
+            # Initial algorithm choices and allocations of libraries, autograd's streams, the optimizer state.
             for _ in range(max(3, warm_up)):
                 self.step()
         torch.cuda.current_stream().wait_stream(side)
@@ -275,7 +275,7 @@ def parse_arguments():
     if options.graph and options.layers:
         parser.error("--layers shows operators, which a graph has none of: leave --graph or --layers out")
     if options.graph and options.precision == "fp16" and options.optimizer_implementation != "fused":
-        # The scaler of gradients asks the device whether to step; a fused optimizer asks for itself.
+        # The gradient scaler asks the device whether to step; a fused optimizer does this on the device.
         parser.error("--graph with fp16 needs --optimizer-implementation fused")
     if options.sparse_tables and (options.optimizer != "sgd" or options.graph or options.optimizer_implementation != "default"):
         parser.error("--sparse-tables is for --optimizer sgd, by PyTorch's choice of implementation, without --graph")
@@ -334,7 +334,7 @@ def is_out_of_memory(error):
     words = ("out of memory", "not enough memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
     if isinstance(error, kinds) or any(word in str(error) for word in words):
         return True
-    # A convolution for whose workspace no memory is left.
+    # A convolution without enough memory for its workspace.
     if "unable to find an engine" in str(error) and torch.cuda.is_available():
         free, total = torch.cuda.mem_get_info()
         return free < total / 10

@@ -6,7 +6,7 @@ readelf=$1
 shift
 wrong=0
 for file; do
-  # Nothing is known of a file that cannot be read.
+  # A file that cannot be read is an error.
   dynamic=$("$readelf" -W -d "$file")
   folders=$(printf '%s\n' "$dynamic" | sed -n 's/.*(R[A-Z]*PATH).*\[\(.*\)\]$/\1/p')
   [ -n "$folders" ] || continue

@@ -1,4 +1,4 @@
-// docs/limits.md says what the source says: each row's value is that of its constant, and no limit lacks a row.
+// docs/limits.md agrees with the source: each row has the value of its constant, and every limit has a row.
 
 #include <algorithm>
 #include <cctype>
@@ -32,8 +32,8 @@ struct Constant {
   friend auto operator<=>(const Constant&, const Constant&) = default;
 };
 
-/// The initializers of all constants whose name begins as a limit's does; those of namespaces and classes alone, or with
-/// those inside functions.
+/// The initializers of all constants whose name starts like a limit's; in namespaces and classes only, or also inside
+/// functions.
 std::map<Constant, std::string> limits_of_source(bool of_functions) {
   static const std::string prefix = R"(constexpr\s+[\w:]+\s+((?:max|most|largest)_\w+)\s*=\s*([^;]+);)";
   static const std::regex any(prefix);
@@ -165,7 +165,7 @@ TEST_CASE("every limit of what a user hands in is documented") {
   const std::vector<Row> rows = rows_of_table();
   for (const auto& limit : limits_of_source(false)) {
     const Constant& constant = limit.first;
-    // The estimator reads nothing: its limits are about its own tables.
+    // The estimator reads no input: its limits are those of its own tables.
     if (constant.file.starts_with("estimator/")) continue;
     INFO("add a row to docs/limits.md: | ... | ... | `" << constant.name << "` | `" << constant.file << "` |");
     CHECK(std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.constant == constant; }));

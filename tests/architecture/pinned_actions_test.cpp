@@ -1,4 +1,4 @@
-// What the workflows and action.yml run of others is named by commit: a tag may be moved to other code later.
+// The workflows and action.yml refer to actions of others by commit: a tag may be moved to other code later.
 
 #include <filesystem>
 #include <fstream>

@@ -53,7 +53,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// C++ with its comments, and the texts within its quotes, blanked out; line breaks stay.
+/// C++ with its comments, and the texts in quotes, blanked out; line breaks stay.
 std::string code_of(const std::string& text) {
   std::string code = text;
   const auto blank = [&](std::size_t begin, std::size_t end) {
@@ -108,7 +108,7 @@ class Inspection {
     if (!fs::exists(root_ / folder)) return;
     for (auto entry = fs::recursive_directory_iterator(root_ / folder); entry != fs::recursive_directory_iterator();
          ++entry) {
-      // Trees that break the rules on purpose.
+      // Trees that violate the rules on purpose.
       if (entry->is_directory() && entry->path().filename() == "fixtures") {
         entry.disable_recursion_pending();
       } else if (entry->is_regular_file()) {
@@ -123,11 +123,11 @@ class Inspection {
     }
   }
 
-  /// Which of the folders in one folder include which, each with an example.
+  /// The includes between the folders in one folder, each with an example.
   using Edges = std::map<std::pair<std::string, std::string>, std::string>;
 
-  /// Notes which of two folders, inside the innermost folder that holds both, includes the other. A folder's own files and
-  /// its subfolders are one room; the files at the top of a module are a room of their own, `.`.
+  /// Records which of two folders, inside the innermost folder that contains both, includes the other. A folder's own files
+  /// and its subfolders are one room; the files at the top of a module are a separate room, `.`.
   void note_edge(const fs::path& from, std::size_t line, const fs::path& to) {
     const fs::path source = from.parent_path(), target = to.parent_path();
     const auto [left, right] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
@@ -200,7 +200,7 @@ class Inspection {
     for (std::size_t i = 0; i < code.size(); ++i) {
       std::smatch match;
       if (std::regex_search(code[i], match, opens)) scopes.push_back(match[1]);
-      // Clang-format writes which scope ends behind its brace.
+      // Clang-format writes the name of a scope after its closing brace.
       if (std::regex_search(code[i], closes) && lines[i].find("// namespace") != std::string::npos && !scopes.empty()) {
         scopes.pop_back();
       }
@@ -237,7 +237,7 @@ class Inspection {
     }
   }
 
-  /// A file counts as listed where a CMakeLists.txt of its folder or of one above names it, with or without folders.
+  /// A file counts as listed if a CMakeLists.txt of its folder or of one above names it, with or without folders.
   void inspect_listing(const fs::path& path) {
     for (fs::path folder = path.parent_path(); !folder.empty(); folder = folder.parent_path()) {
       for (std::string line : lines_of(content_of(root_ / folder / "CMakeLists.txt"))) {
@@ -246,7 +246,7 @@ class Inspection {
             line, [](char c) { return c == '(' || c == ')' || c == '"'; }, ' ');
         std::istringstream words(line);
         for (std::string word; words >> word;) {
-          if (word.starts_with("${")) word.erase(0, word.find('/') + 1);  // a variable that holds a folder
+          if (word.starts_with("${")) word.erase(0, word.find('/') + 1);  // a variable that contains a folder
           if (("/" + path.generic_string()).ends_with("/" + word)) return;
         }
       }

@@ -52,13 +52,13 @@ def main():
         loop = None
         for _ in range(max(1, options.turns)):
             for name, arguments in wanted:
-                # The loop runs beside each command, as the speed of a machine changes.
+                # The loop is timed next to each command, because the speed of a machine changes.
                 seconds, status = against.user_time(options.loop, [], folder)
                 if status != 0:
                     sys.exit(f"{options.loop} fails with {status}")
                 loop = min(loop or seconds, seconds)
                 spent = 0.0
-                while spent < SECONDS_A_TURN:  # a short command runs more often
+                while spent < SECONDS_A_TURN:  # a short command is repeated more often
                     seconds, status = against.user_time(options.program, arguments, folder)
                     if status > 1:
                         failed = True

@@ -1,6 +1,6 @@
 // A fixed amount of work, for `./dev bench`: user times of commands are divided by that of this program, so that a baseline
-// which was taken on one machine says something on another. It does what the program does most: arithmetic on doubles, small
-// allocations, look-ups in trees, text. A change of it makes every baseline worthless.
+// from one machine is meaningful on another. It does what the program mostly does: arithmetic on doubles, small allocations,
+// look-ups in trees, text. A change of it invalidates every baseline.
 
 #include <cmath>
 #include <cstdint>

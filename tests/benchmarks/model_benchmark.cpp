@@ -1,4 +1,4 @@
-// What every command pays before it can answer, and what one answer costs.
+// The start-up cost of every command, and the cost of one answer.
 
 #include <cstddef>
 #include <string>
@@ -23,7 +23,7 @@ void load_bundled_model(benchmark::State& state, const std::string& name) {
   state.counters["layers"] = static_cast<double>(layers);
 }
 
-/// Model, data set, machine and coefficients read, kernels priced.
+/// Model, data set, machine and coefficients are read, kernel times are predicted.
 void prepare_study(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;
@@ -45,7 +45,7 @@ Plan plan_for(const Study& study) {
   return plan;
 }
 
-/// One plan by itself: nothing is known of any other.
+/// A single plan, without cached results of others.
 void estimate_first(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;
@@ -57,7 +57,7 @@ void estimate_first(benchmark::State& state, const std::string& name) {
   }
 }
 
-/// Another ZeRO stage of a plan that was priced just before, as a search asks for it.
+/// Another ZeRO stage of the previous plan, as in a search.
 void estimate_next(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;

@@ -1,5 +1,5 @@
-// How fast plans are found and priced. The argument of each benchmark is the number of GPUs; the global batch is 32 per GPU,
-// as `recommend` has it. Counters: plans of each fate, and plans per second of processor time.
+// Speed of finding and estimating plans. The argument of each benchmark is the number of GPUs; the global batch is 32 per
+// GPU, the default of `recommend`. Counters: plans by outcome, and plans per second of CPU time.
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ SearchOptions options_for(const Study& study, std::int64_t devices) {
   return options;
 }
 
-/// The study's job on devices with memory for every plan, so that each plan that is priced counts as feasible.
+/// The study's job on devices with memory for every plan, so that each estimated plan counts as feasible.
 Job roomy_job(const Study& study) {
   Machine machine = study.machine();
   machine.device.memory = Bytes(1e30);
@@ -36,7 +36,7 @@ Job roomy_job(const Study& study) {
 }
 
 benchmark::Counter count(std::int64_t number) { return benchmark::Counter(static_cast<double>(number)); }
-/// Per second, of a number that every iteration reaches again.
+/// Per second, for a number that is the same in every iteration.
 benchmark::Counter rate(std::int64_t number) {
   return {static_cast<double>(number), benchmark::Counter::kIsIterationInvariantRate};
 }
@@ -60,7 +60,7 @@ void search_best(benchmark::State& state, const char* machine) {
   state.SetComplexityN(result.considered);
 }
 
-/// What `recommend --all` does: every plan that can be is priced, none is pruned.
+/// What `recommend --all` does: every possible plan is estimated, none is pruned.
 void price_all(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
   const Job roomy = roomy_job(study);
@@ -80,7 +80,7 @@ void price_all(benchmark::State& state, const char* machine) {
 }
 
 // 720 has many divisors: more than ten times the plans of 1,024 GPUs. N of the complexity is the number of plans, not of
-// GPUs: a fit by O(N) says that a plan costs the same however many there are.
+// GPUs: a fit by O(N) means that the cost per plan is constant.
 void all_sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int devices : {64, 256, 720, 1024, 4096}) benchmark->Arg(devices);
   benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);

@@ -34,7 +34,7 @@ class Files {
  public:
   Files(const Sandbox& sandbox, std::string command) : sandbox_(sandbox), command_(std::move(command)) {}
 
-  /// One that the example writes itself is left out.
+  /// Files that the example writes itself are not created.
   void add(const std::string& name, const std::string& text) const {
     if (command_.find(name) != std::string::npos && command_.find("-o " + name) == std::string::npos)
       sandbox_.write({name, text});
@@ -90,13 +90,13 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
         true);
     REQUIRE(made.exit_code == 0);
   }
-  // What the example is to write over.
+  // Files that the example overwrites.
   for (const auto& [option, name] : {std::pair("--force", "ours.yaml"), std::pair("--overwrite", "net.profile")}) {
     if (command.find(option) != std::string::npos) sandbox.write({name, ""});
   }
 }
 
-/// What needs a GPU, a launcher of ranks or a terminal, or serves until it is ended, is read, and not run.
+/// Examples that need a GPU, a launcher of ranks or a terminal, or serve until they are stopped, are parsed, but not run.
 bool runs_here(const std::string& command) {
   for (const char* const other :
        {"ddl-oracle profile resnet50", "ddl-oracle serve", "mpirun ", "srun ", "ddl-oracle man | man"}) {
@@ -128,7 +128,7 @@ TEST_CASE("the examples of every help run") {
       write_files(sandbox, each.command);
       const CommandOutcome outcome = sandbox.run(each.command, true);
       INFO(each.command << "\n" << outcome.output);
-      // A report may say that nothing fits, or that a training may not.
+      // A report may state that nothing fits, or that a training run may not fit.
       CHECK((outcome.exit_code == 0 || outcome.exit_code == 1 || outcome.exit_code == 3));
     }
   });

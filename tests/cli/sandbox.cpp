@@ -95,7 +95,7 @@ CommandOutcome Sandbox::run(const std::string& shell_command, bool one_output) c
   }
   posix_spawn_file_actions_addchdir_np(actions.get(), work.c_str());
 
-  // A process group of its own, so that whatever a command started ends with it.
+  // A separate process group, so that all processes started by a command are killed with it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);

@@ -54,7 +54,7 @@ std::optional<int> exit_code_of(std::string_view line) {
 bool is_error_line(std::string_view line) { return line == "!" || line.starts_with("! "); }
 bool is_comment(std::string_view line) { return line == "#" || line.starts_with("# "); }
 
-/// Whether the line, at this place of an expected output, would be read as something else.
+/// Whether the line, at this position of an expected output, would be parsed as something else.
 bool needs_escape(std::string_view line, TranscriptForm form) {
   if (line.starts_with("$ ") || line.starts_with("> ") || line.starts_with('\\') || line == any_lines) return true;
   if (exit_code_of(line).has_value()) return true;
@@ -99,7 +99,7 @@ std::size_t read_command(Transcript& transcript, std::size_t at, std::size_t end
   TranscriptCommand command;
   command.line = at;
   command.shell = lines[at].substr(2);
-  // For readers of the markdown file, who have the source tree; here the program is built and on the path.
+  // For readers of the markdown file, who have the source tree; in tests the program is on the path.
   constexpr std::string_view from_source_tree = "./dev run ";
   if (transcript.form == TranscriptForm::markdown && command.shell.starts_with(from_source_tree)) {
     command.shell.replace(0, from_source_tree.size(), "ddl-oracle ");
@@ -194,13 +194,13 @@ std::string indented(std::string_view text) {
   return result;
 }
 
-/// A line of an expected output beside one of the actual output, or only one of the two.
+/// A line of an expected output paired with one of the actual output, or only one of the two.
 struct LinePair {
   const LinePattern* expected = nullptr;
   const std::string* actual = nullptr;
 };
 
-/// The line in the two ways to read it without figures.
+/// The line in its two readings without figures.
 struct Readings {
   explicit Readings(std::string_view line)
       : figures(without_figures(line, CommaIn::figures)), columns(without_figures(line, CommaIn::columns)) {}
@@ -208,7 +208,7 @@ struct Readings {
   std::string columns;
 };
 
-/// Pairs the lines so that as few as possible are without a partner. Lines that `...` stands for are left out.
+/// Pairs the lines so that as few as possible are unpaired. Lines matched by `...` are omitted.
 std::vector<LinePair> pair_lines(std::span<const LinePattern> expected, const std::vector<std::string>& lines,
                                  Figures figures) {
   std::vector<Readings> expected_readings;
@@ -279,7 +279,7 @@ std::vector<LinePattern> accepted_patterns(std::span<const LinePattern> expected
   return result;
 }
 
-/// Whether the outcome needs no other text, not even for its figures.
+/// Whether the outcome is exactly as written, including its figures.
 bool as_written(const TranscriptCommand& command, const CommandOutcome& outcome) {
   return outcome.exit_code == command.exit_code &&
          output_difference(command.output, outcome.output, Figures::exact).empty() &&

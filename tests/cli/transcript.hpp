@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-// A transcript is a text that shows commands and what they print, and is run as a test:
+// A transcript is a text with commands and their output, and is run as a test:
 //
 //   # A comment.
 //   < file job.yaml
@@ -22,28 +22,28 @@ namespace ddl {
 //   ! a line of standard error
 //   ? 2
 //
-// `? N` is the exit code, 0 where none is written. A command goes on after a `\` at its end and in lines that start with `>
-// `. An output line that would be taken for something else starts with a `\`, which is dropped; so a lone `\` is an empty
-// line. Other empty lines at the end of an output do not count. ` (no-eol)` ends a last line that lacks its line break.
+// `? N` is the exit code, 0 by default. A command continues after a `\` at its end and in lines that start with `> `. An
+// output line that would be parsed as something else is escaped by a leading `\`; so a single `\` is an empty line. Other
+// empty lines at the end of an output do not count. ` (no-eol)` ends a last line that lacks its line break.
 //
 // A figure of standard output matches any figure, in any alignment (without_figures.hpp), so that a better formula does not
-// change what a transcript says. Behind a line `# figures: exact` every figure counts, up to a line `# figures: any`.
-// Figures always count in standard error, in the whole output of a command with exit code 2, and in a markdown file.
+// change transcripts. After a line `# figures: exact` every figure counts, up to a line `# figures: any`. Figures always
+// count in standard error, in the whole output of a command with exit code 2, and in a markdown file.
 //
-// In a markdown file, each ```console block is a piece of one transcript without comments, `! ` and `< file`: both outputs
-// are expected as one, as a terminal shows them. A block with a name behind its language (```yaml job.yaml) creates that
+// In a markdown file, each ```console block is a part of one transcript without comments, `! ` and `< file`: both outputs
+// are expected as one, as a terminal shows them. A block with a name after its language (```yaml job.yaml) creates that
 // file.
 
-/// One line of an expected output: a text in which `[..]` stands for anything, or any number of lines.
+/// One line of an expected output: a text in which `[..]` matches anything, or any number of lines.
 struct LinePattern {
   std::string text;
   bool any_lines = false;
 };
 
-/// Whether a figure of standard output must be the one that is written, or may be any.
+/// Whether a figure of standard output must match exactly, or may be any.
 enum class Figures : std::uint8_t { any, exact };
 
-/// A command as written, and what must come of it.
+/// A command as written, and its expected outcome.
 struct TranscriptCommand {
   std::string shell;  ///< what `sh -c` runs
   std::vector<LinePattern> output;
@@ -51,7 +51,7 @@ struct TranscriptCommand {
   int exit_code = 0;
   Figures figures = Figures::exact;
   std::size_t line = 0;            ///< index of the first line of the command
-  std::size_t expected_begin = 0;  ///< the lines [expected_begin, expected_end) say what is expected
+  std::size_t expected_begin = 0;  ///< the lines [expected_begin, expected_end) contain the expectation
   std::size_t expected_end = 0;
 };
 
@@ -70,7 +70,7 @@ struct Transcript {
   std::vector<std::variant<TranscriptFile, TranscriptCommand>> steps;
 };
 
-/// What came of a command.
+/// The outcome of a command.
 struct CommandOutcome {
   std::string output;
   std::string errors;
@@ -78,18 +78,18 @@ struct CommandOutcome {
   bool timed_out = false;
 };
 
-/// An Error, placed in the text, for whatever is not understood, and for a text without any command.
+/// An Error, placed in the text, for invalid lines, and for a text without any command.
 [[nodiscard]] Transcript parse_transcript(std::string_view text, std::string origin, TranscriptForm form);
 
-/// The lines of `expected` and `actual` side by side, `-` and `+` before those that differ; empty when none does.
+/// The lines of `expected` and `actual` as a diff, `-` and `+` before those that differ; empty if none does.
 [[nodiscard]] std::string output_difference(std::span<const LinePattern> expected, std::string_view actual, Figures figures);
 
-/// What is wrong with an outcome, with the command and its place; empty when it is as expected.
+/// The differences of an outcome, with the command and its position; empty if it is as expected.
 [[nodiscard]] std::string judge(const Transcript& transcript, const TranscriptCommand& command,
                                 const CommandOutcome& outcome);
 
-/// The text of the transcript with the outcomes, one for each command, in place of what they differ from, figures included.
-/// Lines with `[..]` and `...` stay where they match.
+/// The text of the transcript with differing expectations replaced by the outcomes, one for each command, figures included.
+/// Lines with `[..]` and `...` are kept if they match.
 [[nodiscard]] std::string accept_outcomes(const Transcript& transcript, std::span<const CommandOutcome> outcomes);
 
 }  // namespace ddl

@@ -1,6 +1,6 @@
-// transcript [--markdown] PROGRAM FILE: runs the commands shown in FILE with PROGRAM's folder on PATH, and ends with 0 if
-// all print what FILE says, with 1 if not. With DDL_ACCEPT=1 in the environment, writes into FILE what they print, figures
-// included, and ends with 0.
+// transcript [--markdown] PROGRAM FILE: runs the commands in FILE with PROGRAM's folder on PATH, and exits with 0 if all
+// outputs match, else with 1. With DDL_ACCEPT=1 in the environment, writes their outputs into FILE, figures included, and
+// exits with 0.
 
 #include <cstdlib>
 #include <exception>

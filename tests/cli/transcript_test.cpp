@@ -39,7 +39,7 @@ Result run(std::string_view text, TranscriptForm form = TranscriptForm::plain) {
   return result;
 }
 
-/// What is wrong with a transcript when it is run: empty when nothing is.
+/// The differences when a transcript is run: empty if there are none.
 std::string report_of(std::string_view text) { return run(text).report; }
 std::string markdown_report_of(std::string_view text) { return run(text, TranscriptForm::markdown).report; }
 
@@ -205,7 +205,8 @@ TEST_CASE("commands run in a fresh folder of their own, in which a transcript cr
 
 TEST_CASE("commands have no input, no colours and 100 columns") {
   CHECK(report_of("$ cat\n$ echo $NO_COLOR ${COLUMNS:-unset}\n1 unset\n").empty());
-  CHECK(report_of("$ command -v transcript > /dev/null\n").empty());  // stands for ddl-oracle: beside the given program
+  CHECK(report_of("$ command -v transcript > /dev/null\n").empty());  // represents ddl-oracle: in the folder of the given
+                                                                      // program
 }
 
 TEST_CASE("a command that does not end is killed") {
@@ -285,7 +286,7 @@ TEST_CASE("a markdown file that would not be tested is refused") {
 }
 
 TEST_CASE("the program ends with 0, 1 or 2, and rewrites its file only when told to") {
-  // Transcripts of the transcript runner itself: it lies beside the program whose folder is on PATH.
+  // Transcripts of the transcript runner itself: it is in the folder of the program that is on PATH.
   CHECK(report_of("< file good.transcript\n$ echo one\none\n< end\n"
                   "$ transcript x good.transcript\n"
                   "< file bad.transcript\n$ echo one\n1\n< end\n"

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-constexpr char figure_mark = '\x01';  // no output has it
+constexpr char figure_mark = '\x01';  // occurs in no output
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -20,7 +20,7 @@ std::size_t digits_at(std::string_view text, std::size_t at) {
   return end - at;
 }
 
-/// The length of a number without its sign, 0 where none is.
+/// The length of a number without its sign, 0 if there is none.
 std::size_t number_at(std::string_view text, std::size_t at, CommaIn commas) {
   std::size_t end = at + digits_at(text, at);
   if (end == at) return 0;
@@ -42,7 +42,7 @@ std::string_view word_at(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
-/// A unit without its prefix, empty where the text is none.
+/// A unit without its prefix, empty if the text is not a unit.
 std::string_view base_unit(std::string_view unit) {
   constexpr std::array<std::string_view, 7> times{"ns", "us", "ms", "s", "min", "h", "d"};
   if (std::ranges::find(times, unit) != times.end()) return "s";
@@ -105,7 +105,7 @@ class Reader {
     }
   }
 
-  /// A number and its unit; nothing where the digits belong to a word.
+  /// A number and its unit; empty if the digits belong to a word.
   [[nodiscard]] std::optional<Figure> figure_at(std::size_t at) const {
     if (at >= line_.size()) return std::nullopt;
     const bool sign = at + 1 < line_.size() && (line_[at] == '-' || line_[at] == '+');
@@ -136,7 +136,7 @@ class Reader {
   /// `x32` of `32x32`
   [[nodiscard]] bool extent_at(std::size_t at) const { return line_[at] == 'x' && digits_at(line_, at + 1) > 0; }
 
-  /// A word goes on over what joins names: `dgx-a100`, `stage1.conv1`, `job.yaml:5:24`, `runs/2.csv`.
+  /// A word continues over separators inside names: `dgx-a100`, `stage1.conv1`, `job.yaml:5:24`, `runs/2.csv`.
   [[nodiscard]] std::size_t end_of_word() const {
     if (line_[at_] == 'x' && at_ > 0 && is_digit(line_[at_ - 1]) && extent_at(at_)) return at_ + 1;
     std::size_t end = at_;

@@ -10,7 +10,7 @@ namespace {
 using ddl::CommaIn;
 using ddl::without_figures;
 
-/// Whether the lines differ in figures alone.
+/// Whether the lines only differ in figures.
 bool alike(std::string_view one, std::string_view other, CommaIn commas = CommaIn::figures) {
   return without_figures(one, commas) == without_figures(other, commas);
 }

@@ -1,4 +1,4 @@
-// What can be tried without a GPU.
+// Tests that need no GPU.
 
 #include "profiler/backends/cuda/backend.hpp"
 #include "tests/catch.hpp"

@@ -14,7 +14,7 @@ namespace {
 using Layout = ImageLayout;
 using Algorithm = AlgorithmPreference;
 
-/// The back end, or nothing on a machine without a GPU, which must say so with CUDA's name for it.
+/// The back end, or null on a machine without a GPU, for which it must throw with CUDA's name of the status.
 std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
   try {
     return make_cuda_backend(options);
@@ -28,7 +28,7 @@ std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
   }
 }
 
-/// What the heuristics name first takes no time to choose.
+/// Choosing the first candidate of the heuristics takes no time.
 CudaOptions quick(Layout layout) { return {.device = 0, .layout = layout, .algorithm = Algorithm::first}; }
 
 /// It refuses none of them.
@@ -61,7 +61,7 @@ TEST_CASE("the cuda back end multiplies fp32 in fp32, and tf32 on tensor cores")
   const ProductBits fp32 = product_bits_of(*backend, Precision::fp32);
   CHECK(fp32.ran == 5);
   CHECK(fp32.rounded == 0);
-  // A library may have a small problem done without tensor cores, but not all of them.
+  // A library may use no tensor cores for a small problem, but not for all of them.
   const ProductBits tf32 = product_bits_of(*backend, Precision::tf32);
   if (tf32.ran > 0) CHECK(tf32.rounded > 0);
 }
@@ -69,7 +69,7 @@ TEST_CASE("the cuda back end multiplies fp32 in fp32, and tf32 on tensor cores")
 TEST_CASE("the cuda back end computes in tf32, fp16 and bf16") {
   const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;
-  // Products of numbers with 10, 10 and 7 bits behind the point; what is stored has as many in the last two.
+  // Products of numbers with 10, 10 and 7 bits after the binary point; the last two formats have as many.
   CHECK(check_all(*backend, Precision::tf32, 5e-3) == all_problems());
   CHECK(check_all(*backend, Precision::fp16, 1e-2) == all_problems());
   CHECK(check_all(*backend, Precision::bf16, 4e-2) == all_problems());

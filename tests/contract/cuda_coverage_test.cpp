@@ -11,7 +11,7 @@ using namespace ddl;
 
 namespace {
 
-/// What models of the zoo need and no back end computes: a model with another operation that is not there fails below.
+/// Operations that models of the zoo need and no back end computes: a model with another missing operation fails below.
 const std::set<std::string> not_computed{
     "attention whose values have a size of their own is not in this back end",
     "attention with capped scores is not in this back end",
@@ -28,7 +28,7 @@ const std::set<std::string> not_computed{
 
 }  // namespace
 
-// A model with an operation that is not there fails here, by its name and with the operation's reason.
+// A model with a missing operation fails here, with its name and the reason.
 TEST_CASE("the cuda back end runs every operation of every bundled model but those that it refuses by name") {
   const auto backend = make_cuda_backend({});
   std::set<std::string> met;

@@ -12,9 +12,9 @@
 
 using namespace ddl;
 
-// The back end as it is, over an emulation of CUDA's runtime, of the two libraries and of the grid that its own kernels run
-// on: what is right here is which tensors go where, in which order, format and size, and those kernels. Whether the
-// libraries mean what the emulation thinks they mean shows on a GPU alone.
+// The real back end over an emulation of CUDA's runtime, of the two libraries and of the grid that its own kernels run on:
+// this tests which tensors are passed, in which order, format and size, and our own kernels. Whether the emulation matches
+// the real libraries can only be tested on a GPU.
 
 namespace {
 
@@ -70,10 +70,10 @@ TEST_CASE("over an emulated device fp32 is multiplied in fp32, and tf32 with 10 
   CHECK(product_bits_of(*backend, Precision::tf32).rounded == 5);
 }
 
-// Kernels of our own read several items at once where sizes divide, give long rows to a block, and share large sums out
-// among several: the suite's problems are too small for that.
+// Our own kernels read several items at once if sizes divide, use a block for long rows, and divide large sums: the suite's
+// problems are too small for that.
 TEST_CASE("over an emulated device the cuda back end computes what is wide, long or large") {
-  std::string vectors = "interaction in=1";  // more than one kernel takes
+  std::string vectors = "interaction in=1";  // more than one kernel supports
   for (int i = 1; i < 66; ++i) vectors += ",1";
   const std::vector<std::string> lines{
       "rotary_embedding heads=1 in=48x2t",
@@ -125,7 +125,7 @@ TEST_CASE("over an emulated device the cuda back end steps optimizers") { check_
 TEST_CASE("over an emulated device the library runs what it offers, and kernels of our own the rest") {
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   const auto algorithm = [&](const std::string& line) { return backend->prepare(parse_problem(line, "test"))->algorithm(); };
-  // The emulation has batch norms ready, but for bf16, and engines for even numbers of channels.
+  // The emulation has batch norms, except for bf16, and engines for even numbers of channels.
   CHECK(algorithm("norm kind=batch in=3x3x3 samples=2 precision=fp16 pass=forward") == "cudnn:batch_norm:persistent");
   CHECK(algorithm("norm kind=batch in=4x3x3 samples=2 precision=bf16 pass=forward") == "cudnn:engine0");
   CHECK(algorithm("norm kind=batch in=3x3x3 samples=2 precision=bf16 pass=forward") == "own:batch_norm");
@@ -134,10 +134,10 @@ TEST_CASE("over an emulated device the library runs what it offers, and kernels 
   CHECK(algorithm("activation kind=hardswish in=4 samples=2 precision=bf16 pass=forward") == "own:activation");
   CHECK(algorithm("pool kind=average adaptive=3x3 in=2x7x7 samples=2 precision=bf16 pass=forward") == "own:pool");
   const std::string attention = "attention heads=2 fused=yes in=48x6t samples=2 pass=forward precision=";
-  // The first engine rounds what it reads to fewer bits than its format has.
+  // The first engine rounds its inputs to fewer bits than their format has.
   CHECK(algorithm(attention + "bf16") == "cudnn:engine1");
   CHECK(algorithm(attention + "fp32").starts_with("cublaslt"));
-  // Heads that share keys and values are the library's too, windows are not.
+  // The library supports heads that share keys and values, but not windows.
   const std::string grouped =
       "attention heads=4 kv_heads=2 causal=yes fused=yes in=64x6t samples=2 pass=forward precision=bf16";
   CHECK(algorithm(grouped) == "cudnn:engine1");
@@ -149,7 +149,7 @@ TEST_CASE("over an emulated device the library runs what it offers, and kernels 
   CHECK(algorithm(convolution + "fp32") == "cudnn:engine2");
 }
 
-// Memory that is too small for a trial would be written beyond its end, which ends the emulation.
+// With too little memory, tuning would write out of bounds, which the emulation detects.
 TEST_CASE("over an emulated device engines of packed tensors are tried on memory that is large enough") {
   const auto backend = make_cuda_backend({.algorithm = Algorithm::fastest});
   for (const char* pass : {"forward", "backward-data"}) {

@@ -22,12 +22,12 @@ using namespace ddl;
 using namespace ddl::cuda;
 using emulation::Timeline;
 
-// What is measured, over an emulated device and host with clocks of their own: a kernel takes 10 µs of the device and 5 µs
-// of the host to be started unless a test says otherwise.
+// Measurements over an emulated device and host with simulated clocks: a kernel takes 10 µs of the device and its launch 5
+// µs of the host by default.
 
 namespace {
 
-/// Clocks of their own for the time of a test, and a device that is whole again after it.
+/// Simulated clocks for the duration of a test, after which the device is repaired.
 class Clocks {
  public:
   explicit Clocks(const Timeline& timeline) {
@@ -51,7 +51,7 @@ std::function<void()> kernels(int count) {
   };
 }
 
-/// A chain of layers that a device runs in a kernel each.
+/// A chain of layers with one kernel each.
 Model chain(int layers) {
   std::string text = "  - fully_connected: {features: 2, bias: no}\n";
   for (int i = 0; i < layers; ++i) text += "  - activation: hardswish\n";
@@ -65,7 +65,7 @@ TEST_CASE("the time of a kernel is the device's, whatever the host takes to star
   Stopwatch stopwatch(nullptr, clock_hz);
   TimedWork work(kernels(1));
   CHECK(stopwatch.time(work).value() == Approx(10e-6));
-  // The host takes a millisecond for five kernels of 10 µs: what it took the last time tells how long to hold the device.
+  // The host takes a millisecond for five kernels of 10 µs: its last launch time determines how long to hold the device.
   TimedWork several(kernels(5));
   static_cast<void>(stopwatch.time(several));
   CHECK(stopwatch.time(several).value() == Approx(50e-6));
@@ -98,8 +98,7 @@ TEST_CASE("what two events show with nothing between them is subtracted") {
 }
 
 TEST_CASE("work that the device does not take in at once is known to wait for the host, and is whole in pieces") {
-  // 3000 kernels of 2 µs, which the host needs 5 µs each to start: the device is done with those that it took in long
-  // before.
+  // 3000 kernels of 2 µs, whose launches take the host 5 µs each: the device finishes queued ones long before.
   const Clocks clocks({.kernel_time = 2e-6});
   Stopwatch stopwatch(nullptr, clock_hz);
   TimedWork at_once(kernels(3000));
@@ -119,7 +118,7 @@ TEST_CASE("a whole step is timed without the host, part by part") {
   const Model model = chain(200);
   SequenceSampling sampling(*backend, model, 1, Precision::fp32, Optimizer::sgd);
   REQUIRE_FALSE(sampling.failed());
-  // Looks at the device's speed come between steps, each of one kernel that takes no time to start.
+  // Readings of the device's speed come between steps, each of one kernel whose launch takes no time.
   TimedWork look(kernels(1));
   for (int i = 0; i < 6; ++i) {
     static_cast<void>(backend->time_again(look));
@@ -173,7 +172,7 @@ TEST_CASE("what was recorded is recorded again when the shared workspace has mov
   start();
   start();
   CHECK(recorded == 1);
-  // An algorithm that needs more workspace than any before it.
+  // An algorithm that needs a larger workspace than all before.
   static_cast<void>(backend->prepare(parse_problem("fully_connected features=4 in=4 samples=2", "test")));
   start();
   CHECK(recorded == 2);
@@ -183,7 +182,7 @@ TEST_CASE("a recording that fails says why, and leaves the device usable") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({});
   CHECK_THROWS_WITH(backend->record([] { throw Error("not in a graph"); }), "not in a graph");
-  // An error of CUDA's within, when nothing may wait for the device.
+  // A CUDA error inside, while waiting for the device is not allowed.
   CHECK_THROWS_WITH(backend->record([] { check(cudaErrorInvalidValue, "a kernel"); }), ContainsSubstring("a kernel: "));
   CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
 }
@@ -204,7 +203,7 @@ TEST_CASE("kernels that are too short for the clock are timed several at a time,
   };
   // Six samples of 32 runs, two single runs before, and a hold before each of the eight.
   CHECK(launches(CacheState::warm) == 6 * 33 + 2 * 2);
-  // Cold, a flush goes before each as well; as in a step, the input of each of the 32 runs is touched too.
+  // With cold caches, also a flush before each; with those of a step, the input of each of the 32 runs is touched too.
   const std::int64_t cold = launches(CacheState::cold);
   CHECK(cold >= 6 * 34);
   CHECK(launches(CacheState::step) == cold + 6 * 32 + 2);
@@ -220,7 +219,7 @@ TEST_CASE("short kernels with large tensors are timed in as large a batch as the
     CHECK(measure(*backend, line, rule, CacheState::cold).samples.median.value() == Approx(2e-6));
     return emulation::timeline().launches - before;
   };
-  // 1 MiB of cache: its half holds four copies of two tensors of 64 KiB, and none of two tensors of 256 KiB but one.
+  // 1 MiB of cache: half of it holds four copies of two tensors of 64 KiB, but only one of two tensors of 256 KiB.
   CHECK(launches("activation kind=hardswish in=16384 samples=1") < 6 * (2 + 5) + 20);
   CHECK(launches("activation kind=hardswish in=65536 samples=1") < 6 * 4 + 10);
 }
@@ -233,7 +232,7 @@ TEST_CASE("candidates are ranked by the device's time, not by the host's") {
 }
 
 TEST_CASE("an error that stays ends the process and is no reason of a row") {
-  // Long kernels, so that the device is warm after a few, and small ones, since they are computed.
+  // Long kernels, so that the device is warm after a few, and small ones, because they are computed.
   const Clocks clocks({.kernel_time = 0.3});
   emulation::properties().multiprocessors = 0;
   const auto backend = make_cuda_backend({});
@@ -279,7 +278,7 @@ TEST_CASE("a choice that was made with too little memory is made again") {
   const double with_little = backend->prepare(problem)->workspace().value();
   CHECK(with_little == 0);
   emulation::properties().memory = std::size_t{1} << 30U;
-  // Which is faster is a matter of chance here: both are tried again.
+  // The faster one is random here: both are tried again.
   const std::int64_t before = emulation::timeline().launches;
   static_cast<void>(backend->prepare(problem));
   CHECK(emulation::timeline().launches > before);
@@ -313,9 +312,9 @@ TEST_CASE("all kernels share one workspace, as large as the largest of them asks
   for (int i = 0; i < 5; ++i) kept.push_back(backend->prepare(product));
   CHECK(kept.front()->workspace().value() == 1024);
   start();
-  // Recorded at first, and once more after the first of the five: the others found their workspace there.
+  // Recorded at first, and once more after the first of the five: the others found their workspace unchanged.
   CHECK(moved == 2);
-  // So does what lies between the kernels that an attention is made of.
+  // The same holds for the intermediates between the kernels of an attention.
   const Problem attention = parse_problem("attention heads=2 in=48x6t samples=2", "test");
   for (int i = 0; i < 5; ++i) {
     kept.push_back(backend->prepare(attention));
@@ -336,7 +335,7 @@ TEST_CASE("a device that the program was not compiled for is refused by name, wi
     }
     return std::string();
   };
-  // A V100, with whatever toolkit this test was built: only CUDA 12 and older compile for it.
+  // A V100, with the toolkit that this test was built with: only CUDA 12 and older compile for it.
   if (device_refusal(compiled_architectures(), 7, 0).empty()) {
     CHECK(refusal(7, 0).empty());
   } else {

@@ -18,7 +18,7 @@ namespace {
 using Key = std::pair<TensorRole, int>;
 using Buffers = std::map<Key, std::unique_ptr<DeviceBuffer>>;
 
-/// Buffers of a kernel in its order; those that are not there yet are made.
+/// Buffers of a kernel in its order; missing ones are allocated.
 std::vector<DeviceBuffer*> buffers_of(KernelBackend& backend, const PreparedKernel& kernel, Buffers& buffers) {
   std::vector<DeviceBuffer*> bound;
   for (const KernelTensor& tensor : kernel.tensors()) {
@@ -202,8 +202,8 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
   if (!backend.refusal(problem).empty()) return 0;
 
   std::mt19937_64 random(std::hash<std::string>{}(line));
-  // Multiples of 1/64 up to 2, which bf16 holds exactly, each sign of each once before any comes again: no ties within a
-  // window of a maximum, and none at the kinks of relu.
+  // Multiples of 1/64 up to 2, which bf16 represents exactly, each with each sign once before any is repeated: no ties
+  // within a window of a maximum, and none at the kinks of relu.
   constexpr int distinct = 254;
   std::vector<float> shuffled;
   for (int i = 0; i < distinct; ++i) shuffled.push_back(static_cast<float>(i / 2 + 1) / (i % 2 == 0 ? 64.0F : -64.0F));
@@ -230,7 +230,7 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
   CHECK(backend.time([&] { forward->run(bound); }).value() >= 0);
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const KernelTensor& tensor = forward->tensors()[i];
-    // A mask, which the reference needs to know; what else is kept may be anything.
+    // A mask, which the reference needs to know; other kept tensors may have any content.
     if (tensor.role == TensorRole::kept && (tensor.bytes || precision == Precision::fp32)) {
       tensors[{tensor.role, tensor.index}] = read(*bound[i]);
     }
@@ -253,7 +253,7 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
       output_gradient = read(buffer);
     }
     backward->run(backward_bound);
-    backward->run(backward_bound);  // nothing adds up from one run to the next
+    backward->run(backward_bound);  // nothing accumulates from one run to the next
     for (const KernelTensor& tensor : backward->tensors()) {
       if (!tensor.written) continue;
       INFO(to_string(tensor.role) << " " << tensor.index);
@@ -264,7 +264,7 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
       problem.pass = pass;
     }
   }
-  // Whatever forward reads has a gradient, unless it is words or a choice.
+  // Every input of forward has a gradient, unless it is token numbers or a choice.
   for (const KernelTensor& tensor : forward->tensors()) {
     if (tensor.written || !is_input(tensor.role)) continue;
     if (problem.operation->type() == "embedding" && tensor.role == TensorRole::input) continue;
@@ -279,8 +279,8 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
 }
 
 ProductBits product_bits_of(KernelBackend& backend, Precision precision) {
-  // What a passing test of fp32 says nothing about where its inputs are exact in fewer bits. Backward of the data and of the
-  // weights are products of their own, which may choose other kernels.
+  // Cases that a passing fp32 test does not cover if its inputs are exact in fewer bits. Backward of the data and of the
+  // weights are separate products, which may use other kernels.
   const std::vector<std::string> lines{"convolution filters=8 kernel=3x3 padding=1 bias=no in=8x6x5",
                                        "convolution filters=8 kernel=1x1 bias=no in=16x4x4",
                                        "convolution filters=4 kernel=3x3x3 padding=1 bias=no in=4x4x4x4",
@@ -354,7 +354,7 @@ void check_updates(KernelBackend& backend) {
   for (const Optimizer optimizer : all_optimizers) {
     for (const UpdateImplementation implementation : all_update_implementations) {
       INFO(to_string(optimizer) << " " << to_string(implementation));
-      // Of a list the last tensor is shorter than the others.
+      // The last tensor of a list is shorter than the others.
       const UpdateProblem problem{optimizer, count, Precision::fp32, implementation,
                                   is_of_list(implementation) ? tensors : 1};
       REQUIRE(backend.refusal(problem).empty());
@@ -435,7 +435,7 @@ void check_behaves(KernelBackend& backend) {
         CHECK_THROWS(backend.prepare(problem));
         continue;
       }
-      // Large ones are prepared elsewhere: this is about all of them, not about time.
+      // Large ones are prepared elsewhere: this covers all of them, not time.
       std::int64_t items = problem.output.items() + layer.weights;
       for (const TensorShape& input : problem.inputs) items += input.items();
       if (items > 2'000'000) continue;

@@ -1,4 +1,5 @@
-// The transport over an emulated NCCL: what it calls, in which order, and what it does where nothing comes back.
+// The transport over an emulated NCCL: which functions it calls, in which order, and its behaviour if a call does not
+// return.
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +23,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// Four processes of one node, of which this one is the second; the others say the same as it does.
+/// Four processes of one node, of which this one is the second; the others return the same values.
 class FourProcesses final : public Processes {
  public:
   [[nodiscard]] int rank() const override { return 1; }
@@ -30,7 +31,7 @@ class FourProcesses final : public Processes {
   [[nodiscard]] const std::vector<int>& nodes() const override { return nodes_; }
   [[nodiscard]] const std::vector<std::string>& node_names() const override { return names_; }
   [[nodiscard]] std::vector<std::string> gather(const std::string& text) override {
-    // The first of a group names it, which this process is in none but its own.
+    // The first rank of a group creates its id; this process is only in its own.
     return std::vector<std::string>(4, text.empty() ? "emulated" : text);
   }
   void look() override {
@@ -54,7 +55,8 @@ ExchangeStep step_of(SweepOperation operation, std::int64_t bytes) {
           .groups = of_pair ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0, 1, 2, 3}}};
 }
 
-/// Local numbers are of the launcher's environment, which tests have none of: as one process, whatever the others say.
+/// Local ranks are read from the launcher's environment, which tests do not have: as one process, whatever the others
+/// report.
 std::unique_ptr<Transport> transport(Processes& processes, const TransportOptions& options = {}) {
   emulated::reset();
   return nccl::make_transport(&processes, options);
@@ -156,7 +158,7 @@ TEST_CASE("joining a group that never comes back is given up") {
     emulated::script().joining_hangs = false;
     return emulated::seen().joined;
   };
-  // What was left behind ends before the next test: a minute at most.
+  // Abandoned work ends before the next test: within a minute.
   for (int i = 0; i < 6000 && joined() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(joined() == 1);
 }
@@ -198,7 +200,7 @@ TEST_CASE("work that is left behind owns what it uses") {
     *used = true;
   }));
   *may_end = true;
-  // A minute at most.
+  // Within a minute.
   for (int i = 0; i < 6000 && used.use_count() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(used.use_count() == 1);
   CHECK(*used);

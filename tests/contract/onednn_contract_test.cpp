@@ -34,7 +34,7 @@ TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients
     CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
   }
   for (const std::string pass : {"forward", "backward-data", "backward-weight"}) {
-    // As in PyTorch: 1x1 without stride, of fewer than 16 samples.
+    // As in PyTorch: 1x1 without stride, with fewer than 16 samples.
     for (const std::string line :
          {"fully_connected features=5 in=7 samples=3", "convolution filters=4 kernel=1x1 in=3x5x5 samples=15"}) {
       CHECK(algorithm(line + " pass=" + pass) == "cblas_sgemm");
@@ -117,7 +117,7 @@ TEST_CASE("oneDNN casts between fp32 and bf16 where the processor has it") {
   CHECK(backend->refusal(parse_problem("cast to=fp16 in=7", "test")) == "processors have no fp16");
 }
 
-// Hidden: for a processor without AVX-512, or an environment in which the library takes it for one.
+// Hidden: for a CPU without AVX-512, or an environment in which the library treats the CPU as one.
 TEST_CASE("oneDNN refuses bf16 on a processor with AVX2 alone", "[.][avx2]") {
   const auto backend = make_onednn_backend(1);
   for (const std::string& line : contract_problems()) {

@@ -17,7 +17,7 @@ using Point = std::array<std::int64_t, 3>;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Item of a sample's tensor at a channel and position, images having their channels first and sequences last.
+/// Index in a sample's tensor of a channel and position; channels are first in images and last in sequences.
 std::size_t at(const TensorShape& shape, std::int64_t sample, std::int64_t channel, const Point& position) {
   const std::int64_t place = (position[0] * shape.extent[1] + position[1]) * shape.extent[2] + position[2];
   const std::int64_t inside = shape.sequence ? place * shape.channels + channel : channel * shape.positions() + place;
@@ -32,7 +32,7 @@ void each_position(const std::array<std::int64_t, 3>& extent, const std::functio
   }
 }
 
-/// Where one element of the window lands, or nothing outside.
+/// The input position of one element of the window; false if it is outside.
 bool landing(const Point& place, const Point& step, const WindowGeometry& window, const TensorShape& shape,
              Point& position) {
   for (std::size_t d = 0; d < 3; ++d) {
@@ -96,7 +96,7 @@ Values transposed_convolution(const Call& c) {
                       [&](const Point& place) { output[at(c.out, n, f, place)] = c.get(TensorRole::bias)[index(f)]; });
       }
     }
-    // Every input item is spread over a window of the output. Weights lie as [groups × channels, filters, kernel].
+    // Every input item contributes to a window of the output. The layout of weights is [groups × channels, filters, kernel].
     for (std::int64_t k = 0; k < c.in.channels; ++k) {
       for (std::int64_t f = 0; f < to; ++f) {
         each_position(c.in.extent, [&](const Point& place) {
@@ -120,7 +120,7 @@ Values fully_connected(const Call& c) {
   const std::int64_t experts = c.attributes.integer("experts", 1);
   std::int64_t expert = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
-    // Rows lie grouped by expert, in groups as equal as can be.
+    // Rows are grouped by expert, in groups as equal as possible.
     while (r >= (expert + 1) * rows / experts) ++expert;
     for (std::int64_t f = 0; f < c.out.channels; ++f) {
       double sum = c.attributes.flag("bias", true) ? c.get(TensorRole::bias)[index(expert * c.out.channels + f)] : 0.0;
@@ -205,7 +205,7 @@ Values norm(const Call& c) {
     variance /= static_cast<double>(items.size());
     for (const std::size_t i : items) {
       const std::size_t f = index(channel_of[i]);
-      // The scales of all channels, and behind them the shifts.
+      // The scales of all channels, followed by the shifts.
       const double scale = has_scale ? c.get(TensorRole::bias)[f] : 1.0;
       const double shift = has_shift ? c.get(TensorRole::bias)[index(has_scale ? channels : 0) + f] : 0.0;
       output[i] = (input[i] - mean) / std::sqrt(variance + epsilon) * scale + shift;
@@ -246,12 +246,12 @@ Values softmax_rows(const Values& input, std::int64_t columns) {
   return output;
 }
 
-/// What dropout multiplies an item by. Masks say whether it stays; some have the factor in them.
+/// The factor of an item in dropout. Masks contain whether it is kept, and some also the factor.
 double scale_of(const Call& c, double rate, int mask, std::size_t item) {
   return c.get(TensorRole::kept, mask)[item] != 0 ? 1 / (1 - rate) : 0.0;
 }
 
-/// What is added to the score of a query and a key: a multiple of their distance, or a trained number of its bucket.
+/// The bias added to the score of a query and a key: a multiple of their distance, or the trained bias of its bucket.
 double attention_bias(const Call& c, std::int64_t head, std::int64_t query, std::int64_t key) {
   const std::int64_t heads = c.attributes.integer("heads", 1);
   const bool causal = c.attributes.flag("causal", false);
@@ -261,8 +261,8 @@ double attention_bias(const Call& c, std::int64_t head, std::int64_t query, std:
   }
   const std::int64_t all = c.attributes.integer("buckets", 0);
   if (all == 0) return 0;
-  // Half of them for keys that come later, unless there are none; of each half the first half is for one distance each, the
-  // rest for its logarithm up to 128.
+  // Half of the buckets for later keys, unless there are none; the first half of each has one distance per bucket, the rest
+  // is logarithmic up to 128.
   const std::int64_t buckets = causal ? all : all / 2;
   const std::int64_t exact = buckets / 2;
   std::int64_t bucket = std::abs(query - key);
@@ -287,7 +287,7 @@ Values attention(const Call& c) {
   const auto query = [&](std::int64_t n, std::int64_t t, std::int64_t h, std::int64_t d) {
     return c.get(TensorRole::input)[index((n * queries + t) * c.in.channels + h * size + d)];
   };
-  // Keys, then values, behind the queries or in a tensor of their own.
+  // Keys, then values, after the queries or in a separate tensor.
   const bool crossed = c.problem.inputs.size() == 2;
   const auto other = [&](std::int64_t n, std::int64_t u, std::int64_t part, std::int64_t h, std::int64_t d) {
     const std::int64_t head = (crossed ? 0 : heads) + part * kv_heads + h / (heads / kv_heads);
@@ -330,7 +330,7 @@ Values window_attention(const Call& c) {
     if (window[d] < c.out.extent[d]) shift[d] = c.attributes.integer("shift", 0);
     sides *= window[d];
   }
-  // Where a position lies after the image is rolled, and what of it came around an edge.
+  // The coordinate after the image is rolled, and whether it wrapped around an edge.
   const auto rolled = [&](const Point& p, std::size_t d) { return (p[d] - shift[d] + c.out.extent[d]) % c.out.extent[d]; };
   Values output(index(c.problem.samples * c.out.items()), 0.0);
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -438,7 +438,7 @@ Values lstm(const Call& c) {
       Values cell(index(features), 0.0);
       for (std::int64_t step = 0; step < tokens; ++step) {
         const std::int64_t t = direction == 0 ? step : tokens - 1 - step;
-        // Of all units the input, forget, cell and output gates.
+        // The input, forget, cell and output gates of all units.
         Values gates;
         for (std::int64_t row = direction * 4 * features; row < (direction + 1) * 4 * features; ++row) {
           double sum = c.get(TensorRole::bias)[index(row)];
@@ -544,7 +544,7 @@ Values interaction(const Call& c) {
   return output;
 }
 
-/// Each item of the output from a channel and position of the input.
+/// Each item of the output is copied from a channel and position of the input.
 Values gathered(const Call& c, const std::function<std::pair<std::int64_t, Point>(std::int64_t, const Point&)>& from) {
   Values output(index(c.problem.samples * c.out.items()));
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -571,7 +571,7 @@ Values crop(const Call& c) {
 }
 
 Values channel_shuffle(const Call& c) {
-  // Channels of a group are dealt out to all groups, one after the other.
+  // Channels of a group are distributed over all groups, one after the other.
   const std::int64_t groups = c.attributes.integer("groups", 1);
   const std::int64_t members = c.in.channels / groups;
   return gathered(c, [&](std::int64_t f, const Point& p) { return std::pair{f % groups * members + f / groups, p}; });
@@ -595,7 +595,7 @@ Values resize(const Call& c) {
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
     for (std::int64_t f = 0; f < c.out.channels; ++f) {
       each_position(c.out.extent, [&](const Point& p) {
-        // The middle of the position, on the input: the nearest, or the two around it by distance.
+        // The centre of the position in the input: the nearest, or the two around it weighted by distance.
         Point low{}, high{};
         std::array<double, 3> share{};
         for (std::size_t d = 0; d < 3; ++d) {
@@ -664,7 +664,7 @@ Values loss(const Call& c) {
       total += sum / static_cast<double>(input.size());
       continue;
     }
-    // Rows are samples, tokens or positions; of row i, class i modulo their number should come out.
+    // Rows are samples, tokens or positions; the target of row i is class i modulo their number.
     std::int64_t row = 0;
     for (std::int64_t n = 0; n < c.problem.samples; ++n) {
       each_position(shape.extent, [&](const Point& p) {

@@ -8,12 +8,11 @@
 
 namespace ddl {
 
-/// Tensors by role and index, laid out as KernelTensor says.
+/// Tensors by role and index, in the layout of KernelTensor.
 using ReferenceTensors = std::map<std::pair<TensorRole, int>, std::vector<double>>;
 
-/// What the problem's forward pass should compute, by the definition of the operation and nothing else: plain loops in
-/// double precision over input, weight, bias and, for dropout and attention with dropout, the mask that was drawn. Returns
-/// the output.
+/// The result of the problem's forward pass by the definition of the operation: plain loops in double precision over input,
+/// weight, bias and, for dropout and attention with dropout, the drawn mask. Returns the output.
 [[nodiscard]] std::vector<double> reference_forward(const Problem& problem, const ReferenceTensors& tensors);
 
 /// The gradient of Σ output·output_gradient with respect to one of the tensors, by central differences of the forward pass.

@@ -1,4 +1,4 @@
-// A coefficients file: read it, price kernels by what it says, and write into it what runs teach.
+// A coefficients file: parse it, predict kernel times with it, and write fitted values into it.
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
@@ -33,7 +33,7 @@ void learn(const std::string& text, const Coefficients& coefficients) {
   family.runs = 1;
   family.coefficients.push_back({.what = Coefficient::kernels, .value = 1.5, .low = 1.25, .high = 1.75, .narrowing = 0.25});
   fit.choices.push_back({.key = "halo_route", .before = "direct", .after = "host", .margin = 4});
-  // Not every way of writing YAML can be written into.
+  // Not every YAML style can be extended.
   const auto learned = result_of([&] { return with_learned(text, fit, "runs"); });
   if (!learned) return;
   const Coefficients again = parse_coefficients(*learned, "learned.yaml");

@@ -1,4 +1,4 @@
-// A configuration of another tool: whatever the text is, it is read, is none, or is refused.
+// A configuration of another tool: any text is parsed, not recognized, or refused.
 
 #include "cli/options/configurations/configuration.hpp"
 #include "tests/fuzz/fuzzer.hpp"

@@ -1,4 +1,4 @@
-// Any CSV: cells written anew are read back the same.
+// Any CSV: rewritten cells are parsed to the same values.
 
 #include <cmath>
 

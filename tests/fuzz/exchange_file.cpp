@@ -1,5 +1,5 @@
-// Output of a communication benchmark: what was read of it has times above zero, and facts that do not contradict each
-// other; what is fitted to it is numbers, and is read back as it is written into coefficients.
+// Output of a communication benchmark: times are above zero, and facts do not contradict each other; fitted values are
+// finite, and are parsed back from a coefficients file.
 
 #include "calibration/network/benchmarks/exchange_file.hpp"
 
@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// So many rows are fitted in an instant.
+/// This many rows are fitted instantly.
 constexpr std::size_t few_rows = 24;
 
 bool are_few(const std::vector<ExchangeSeries>& series) {

@@ -25,7 +25,7 @@ bool succeeds(F&& action) {
   }
 }
 
-/// What `action` returns, or nothing where it ends with an Error.
+/// The result of `action`, or empty if it throws an Error.
 template <class F>
 std::optional<std::invoke_result_t<F>> result_of(F&& action) {
   try {
@@ -35,7 +35,7 @@ std::optional<std::invoke_result_t<F>> result_of(F&& action) {
   }
 }
 
-/// Stops the fuzzer where something does not hold for every input.
+/// Stops the fuzzer if a property does not hold for an input.
 inline void require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }

@@ -1,4 +1,4 @@
-// A job: what was read is written and read back the same.
+// A job: after parsing it is written and parsed back to the same.
 
 #include "cli/options/job_file.hpp"
 

@@ -1,4 +1,4 @@
-// Any JSON: what was read is written and read back the same, and every key has a place.
+// Any JSON: after parsing it is written and parsed back to the same, and every key has a position.
 
 #include <memory>
 

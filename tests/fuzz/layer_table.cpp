@@ -1,4 +1,4 @@
-// A table of layer times: what was read of it is a profile that can be read back.
+// A table of layer times: the resulting profile can be parsed back.
 
 #include "profiler/importers/layer_table.hpp"
 

@@ -1,4 +1,4 @@
-// A machine file: read it, price a plan on what it says, and write it as a file that reads back the same.
+// A machine file: parse it, estimate a plan with it, and write it as a file that is parsed to the same.
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"

@@ -1,4 +1,4 @@
-// A model file: read it, look at its graph, and price a few plans of what it says.
+// A model file: parse it, analyse its graph, and estimate a few plans of it.
 
 #include <cmath>
 #include <string_view>
@@ -76,7 +76,7 @@ void price(Model model) {
 }  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Enough for every kind of layer; a price takes longer the more there are.
+  // Enough for every kind of layer; an estimate takes longer the more there are.
 #ifdef DDL_FUZZES
   constexpr std::size_t most_layers = 100;
 #else

@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// Whether a text has "nan", "inf" or "infinite" as a word of its own, signed or not: a figure that is no number. Without a
+/// Whether a text has "nan", "inf" or "infinite" as a separate word, signed or not: a figure that is not finite. Without a
 /// regular expression, which takes most of the time of a fuzzer that runs with sanitizers.
 inline bool has_figure_not_finite(std::string_view text) {
   const auto part_of_word = [](char c) {
@@ -18,7 +18,7 @@ inline bool has_figure_not_finite(std::string_view text) {
       if (!here.starts_with(word)) continue;
       if (word.size() < here.size() && part_of_word(here[word.size()])) continue;
       if (at == 0 || !part_of_word(text[at - 1])) return true;
-      // A minus belongs to the figure where nothing stands before it.
+      // A minus belongs to the figure if no word precedes it.
       if (text[at - 1] == '-' && (at == 1 || !part_of_word(text[at - 2]))) return true;
     }
   }

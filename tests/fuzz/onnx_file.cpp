@@ -1,4 +1,4 @@
-// An ONNX file: import it, with unknown operators refused or kept, and read the model file back.
+// An ONNX file: import it, with unknown operators refused or kept, and parse the resulting model file.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ void import_and_read(const std::string& bytes, bool allow_unknown) {
     });
     require(one_line, "a warning is not one line without control characters");
   }
-  // What an operation refuses is said when the file is read; the file itself must be well-formed.
+  // Errors of operations are reported when the model file is parsed; the file itself must be well-formed.
   const std::string text = imported->model_file;
   static_cast<void>(YamlNode::parse(text, "net.yaml"));
   const auto model = result_of([&] { return parse_model(text, "net.yaml"); });

@@ -17,7 +17,7 @@ void read_degrees(const std::string& text) {
   Plan plan;
   if (!succeeds([&] { parse_degrees(text, plan); })) return;
   require(plan.mesh.devices() >= 1, "a plan without devices");
-  // What is printed separates degrees by blanks, and says nothing of those that are 1.
+  // The printed form separates degrees by blanks, and omits those that are 1.
   std::string printed = degrees_text(plan.mesh);
   if (plan.mesh.family() == 0) return;
   for (char& c : printed) {
@@ -54,7 +54,7 @@ void read_network(const std::string& text) {
   SimulatedNetwork network;
   if (!succeeds([&] { network = parse_simulated_network(text, "fuzzed"); })) return;
   require(network.ranks >= 1 && network.nodes >= 1 && network.ranks % network.nodes == 0, "a network without ranks");
-  // So that every of these is soon timed.
+  // So that each of these is timed quickly.
   if (network.ranks > 16) return;
   const std::unique_ptr<Transport> transport = make_simulated_network(network);
   std::vector<int> all;

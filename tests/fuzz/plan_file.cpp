@@ -1,4 +1,4 @@
-// A plan in JSON, or a report that holds one: what was read is written and read back the same.
+// A plan in JSON, or a report that contains one: after parsing it is written and parsed back to the same.
 
 #include "cli/options/plan_file.hpp"
 

@@ -1,4 +1,4 @@
-// A profile: what was read is read again as it was written, and prices that rest on it are numbers.
+// A profile: after parsing it is written and parsed back, and times based on it are finite.
 
 #include "profiler/profiles/profile_file.hpp"
 

@@ -1,4 +1,4 @@
-// A trace of PyTorch's profiler: what was read of it is a profile that can be read back.
+// A trace of PyTorch's profiler: the resulting profile can be parsed back.
 
 #include "profiler/importers/pytorch_trace.hpp"
 

@@ -1,4 +1,4 @@
-// A quantity with its unit: what was read is printed and read back the same.
+// A quantity with its unit: after parsing it is printed and parsed back to the same.
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Stands for libFuzzer in a build without it: runs the fuzzer's function on every file of a folder.
+// Replaces libFuzzer in a build without it: runs the fuzzer's function on every file of a folder.
 
 #include <algorithm>
 #include <cstddef>

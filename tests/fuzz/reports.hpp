@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// A text as a file, for commands; gone at the end.
+/// A text as a file, for commands; removed at the end.
 class FileOfText {
  public:
   FileOfText(const std::string& text, const std::string& ending)
@@ -31,8 +31,8 @@ class FileOfText {
   std::string path_;
 };
 
-/// Whether reports of this input are looked at: of one in 32 while a fuzzer looks for inputs, since a command with the
-/// sanitizers takes a hundred times as long as a reader, and of each input that is kept. The same for the same input.
+/// Whether reports of this input are checked: for one in 32 while a fuzzer searches for inputs, since a command with
+/// sanitizers takes a hundred times as long as a parser, and for each stored input. Deterministic for an input.
 inline bool is_reported(const std::string& text) {
 #ifdef DDL_FUZZES
   std::uint32_t hash = 2166136261U;  // FNV-1a
@@ -43,8 +43,8 @@ inline bool is_reported(const std::string& text) {
 #endif
 }
 
-/// Runs a command line and looks at what it prints in each of the formats: no figure is missing or not finite, and no byte
-/// is one that a terminal obeys. `prose`: what the input says itself may hold such words, and is not looked for them.
+/// Runs a command line and checks its output in each of the formats: no figure is missing or not finite, and there are no
+/// terminal control characters. `prose`: texts of the input itself may contain such words, and are not checked.
 inline void look_at_reports(const std::vector<std::string>& words, const std::vector<std::string>& formats,
                             const std::string& prose) {
   if (!is_reported(prose)) return;

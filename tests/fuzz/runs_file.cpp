@@ -1,4 +1,4 @@
-// A table of measured runs: what was read is found again by its own cells, and errors relative to it are numbers.
+// A table of measured runs: parsed rows are found by filters on their own cells, and errors relative to them are finite.
 
 #include <cmath>
 

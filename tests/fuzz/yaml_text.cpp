@@ -1,4 +1,4 @@
-// Any YAML: each node is asked for everything that a reader may ask it.
+// Any YAML: all accessors are called on each node.
 
 #include "core/yaml_node.hpp"
 #include "tests/fuzz/fuzzer.hpp"

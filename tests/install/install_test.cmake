@@ -1,5 +1,6 @@
-# An installed tree must be complete, hold nothing else, and work wherever it is moved to, from any folder, in an empty
-# environment: cmake -DSOURCE= -DBUILD= -DCONFIG= -DVERSION= -DBINDIR= -DDOCDIR= -DMODULES= -DNET= -DSCRATCH= -P install_test.cmake
+# An installed tree must be complete, contain nothing else, and work after being moved, from any folder, in an empty
+# environment: cmake -DSOURCE= -DBUILD= -DCONFIG= -DVERSION= -DBINDIR= -DDOCDIR= -DMODULES= -DNET= -DSCRATCH= -P
+# install_test.cmake
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE "${SCRATCH}")

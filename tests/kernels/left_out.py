@@ -75,7 +75,7 @@ class Case:
     def __init__(self, name, table, gpu, chosen, left_out, asked, device=None):
         self.name, self.table, self.gpu = name, table, gpu
         self.chosen, self.left_out, self.asked = chosen, left_out, asked
-        self.device = device  # a file of constants, in place of a fit
+        self.device = device  # a file of constants, instead of a fit
 
 
 def random_case(name, table, gpu, chosen, asked, draws=1):
@@ -117,7 +117,7 @@ def all_cases():
         cases.append(region_case("products, k > 4096", "gemm", gpu, rows, above("k", 4096)))
         cases.append(region_case("products, m > 8192", "gemm", gpu, rows, above("m", 8192)))
         cases.append(region_case("products, n > 8192", "gemm", gpu, rows, above("n", 8192)))
-        # One kernel: on B200 three others were timed beside it.
+        # A single kernel: on B200 three others were timed for comparison.
         causal = both(sglang, has(causal="1", kernel="flash_attention|trtllm_mha"))
         cases.append(random_case("attention, causal", "attention", gpu, causal, lengths))
         twice = both(causal, lambda row: number(row, "seq") <= 6144)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A sweep by MPI on this machine: it ends with fits, reads back what it wrote, and a rank that fails or dies ends the others.
-# `mpi_test.sh PROGRAM SCRATCH`; 77 where MPI is missing.
+# A sweep with MPI on this machine: it ends with fits, parses what it wrote, and a rank that fails or dies ends the others.
+# `mpi_test.sh PROGRAM SCRATCH`; 77 if MPI is missing.
 set -u
 program=$1
 scratch=$2
@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 
-# The program works without its modules, and says which is missing.
+# The program works without its modules, and reports the missing one.
 cp "$program" alone
 for transport in mpi nccl; do
   ./alone calibrate live --$transport >alone.out 2>alone.err
@@ -41,7 +41,7 @@ grep -q '3 ranks on 1 node"' sweep.json || fail "$(grep sweep sweep.json)"
 "$program" calibrate sweep.txt --format json >read.json 2>read.err || fail "$(cat read.err)"
 [ "$(grep -c '"rows"' read.json)" = "$(grep -c '"rows"' sweep.json)" ] || fail "not all tables were read back"
 
-# Whoever asks for something else ends all, with the reason.
+# A process with a different plan ends all, with the reason.
 mpirun -n 1 "$program" calibrate live --mpi --measure latency : -n 1 "$program" calibrate live --mpi --measure bw >other.out 2>other.err
 [ $? -ne 0 ] || fail "ranks that disagree"
 grep -q 'rank 1 was asked for another sweep than rank 0' other.err || fail "$(cat other.err)"
@@ -51,12 +51,12 @@ mpirun -n 2 "$program" calibrate live --mpi --measure latency --largest '1 KiB' 
 [ $? -ne 0 ] || fail "a file that cannot be written"
 grep -q "error: rank 0 of 2 on .*'no/such/folder" write.err || fail "$(cat write.err)"
 
-# A launcher that MPI does not know starts ranks of which each is alone.
+# A launcher that MPI does not support starts ranks that each run alone.
 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$program" calibrate live --mpi >alien.out 2>alien.err
 [ $? -eq 2 ] || fail "ranks that did not join"
 grep -q 'error: Slurm started 2 processes, but 1 joined by MPI' alien.err || fail "$(cat alien.err)"
 
-# Kernels that one rank cannot run: all go on without, and say so.
+# Kernels that one rank cannot run: all continue without, and report it.
 mpirun -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
   -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend simulated-nowhere \
   >kernels.out 2>kernels.err && fail "a back end that is none"
@@ -66,7 +66,7 @@ mpirun -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest 
   >kernels.out 2>kernels.err || fail "$(cat kernels.err)"
 grep -q 'no kernels ran beside an exchange: rank 1: ' kernels.err || fail "$(cat kernels.err)"
 
-# A rank that is killed or interrupted in the middle ends all of them, with its number, long before the sweep would end.
+# A rank that is killed or interrupted in the middle ends all of them, with its number, long before the end of the sweep.
 for signal in KILL INT TERM; do
   rm -f pid.*
   timeout 60 mpirun -n 3 --output-filename pids \
@@ -90,7 +90,7 @@ for signal in KILL INT TERM; do
   done
 done
 
-# A rank that is stopped, or that dies where the launcher lets the others go on, is named; all end.
+# A rank that is stopped, or that dies while the launcher lets the others continue, is named; all end.
 hangs() { # RANK SIGNAL SAYS [OPTION OF THE LAUNCHER]
   rm -f pid.*
   timeout 60 mpirun ${4-} -n 3 sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" calibrate live --mpi --limit 20 --patience 3' \
@@ -106,7 +106,7 @@ hangs() { # RANK SIGNAL SAYS [OPTION OF THE LAUNCHER]
   kill -"$2" "$(cat "pid.$1")"
   wait $launcher
   status=$?
-  # Open MPI itself says 0 of a launch that may recover.
+  # Open MPI itself returns 0 for a launch that may recover.
   [ $status -ne 0 ] || [ -n "${4-}" ] || fail "rank $1 gets SIG$2, and all is well"
   [ $status -ne 124 ] || fail "ranks that wait for rank $1, which got SIG$2: $(cat hung.err)"
   grep -q "error: rank $1 of 3 on .* $3" hung.err || fail "SIG$2: $(cat hung.err)"

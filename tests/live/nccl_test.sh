@@ -1,7 +1,7 @@
 #!/bin/sh
-# A sweep by an emulated NCCL, of several processes that find each other by TCP: by hand, by torchrun and by mpirun. A rank that
-# does not fit, fails or dies ends the others with words. `nccl_test.sh PROGRAM SCRATCH MODULES_FROM_PROGRAM`; 77 where the module is
-# missing.
+# A sweep with an emulated NCCL, in several processes that join by TCP: by hand, by torchrun and by mpirun. A rank that does
+# not match, fails or dies ends the others with a message. `nccl_test.sh PROGRAM SCRATCH MODULES_FROM_PROGRAM`; 77 if the
+# module is missing.
 set -u
 program=$1
 scratch=$2
@@ -19,7 +19,7 @@ for module in "$built"/backend-*.so "$built"/transport-mpi.so; do
   [ ! -e "$module" ] || ln -s "$module" "bin/$folder/"
 done
 
-# Of ours only: whatever launched this test is none of the ranks' business.
+# Ranks must not see the variables of the launcher of this test.
 for name in $(env | sed -n 's/^\(\(OMPI\|PMI\|PMIX\|SLURM\|TORCHELASTIC\|MASTER\|NCCL\)_[A-Za-z_]*\)=.*/\1/p') RANK WORLD_SIZE LOCAL_RANK; do
   unset "$name"
 done
@@ -49,7 +49,7 @@ all_say() { # TEXT RANKS...: exit 2, by these words
   done
 }
 
-# One process, and nothing of a network.
+# One process, without a network.
 "$program" calibrate live --nccl --measure allreduce $quick >one.out 2>one.err || fail "one rank: $(cat one.err)"
 grep -q 'NCCL .*emulated GPU, buffers in place), 1 rank on 1 node' one.out || fail "$(cat one.out)"
 grep -q 'warning: one rank alone copies within its GPU' one.err || fail "$(cat one.err)"
@@ -60,7 +60,7 @@ MV2_COMM_WORLD_SIZE=4 "$program" calibrate live --nccl >one.out 2>one.err
 RANK=0 "$program" calibrate live --nccl >one.out 2>one.err
 [ $? -eq 2 ] && grep -q 'the environment variable RANK is set, but WORLD_SIZE is not' one.err || fail "$(cat one.err)"
 
-# Three by hand, the first of which reports.
+# Three by hand; the first one reports.
 for r in 2 1 0; do rank $r 3 $quick --measure latency,allreduce --buffers separate --osu sweep.txt; done
 wait
 for r in 0 1 2; do [ "$(cat $r.status)" = 0 ] || fail "rank $r: $(cat $r.err)"; done
@@ -68,7 +68,7 @@ grep -q 'buffers separate), 3 ranks on 1 node' 0.out || fail "$(cat 0.out)"
 [ ! -s 1.out ] && [ ! -s 2.out ] || fail "another rank reports, too"
 grep -q '# ddl-oracle: ranks=3 nodes=1' sweep.txt || fail "no table of all ranks"
 
-# Two that are asked for different sweeps, two that count each other differently, and one that no other joins.
+# Two with different sweeps, two with different world sizes, and one that no other joins.
 next_port
 rank 0 2 $quick --measure allreduce
 rank 1 2 $quick --measure bcast
@@ -97,7 +97,7 @@ DDL_EMULATED_NCCL=devices=0 rank 1 2 $quick
 wait
 all_say 'rank 1: there is no GPU for NCCL here' 0 1
 
-# A rank that is killed or interrupted within an exchange ends the others, which name it. A shell lets what runs beside it
+# A rank that is killed or interrupted within an exchange ends the others, which name it. A shell makes background processes
 # ignore interrupts.
 for signal in KILL INT TERM; do
   next_port
@@ -112,7 +112,7 @@ for signal in KILL INT TERM; do
   all_say 'rank 1 of 3 on .* ended without a word' 0 2
 done
 
-# As torchrun's agent has it, which listens at the port that it names; and as srun does.
+# With the variables of torchrun's agent, which itself listens at the port that it names; and with those of srun.
 next_port
 next_port
 for r in 0 1; do

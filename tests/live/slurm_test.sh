@@ -1,6 +1,6 @@
 #!/bin/sh
-# A sweep under Slurm, with a cluster of its own: two nodes that are both this machine. Needs root, slurm-wlm, munge and Open
-# MPI. `slurm_test.sh PROGRAM SCRATCH`; 77 where something of that is missing.
+# A sweep under Slurm, with a temporary cluster: two nodes that are both this machine. Needs root, slurm-wlm, munge and Open
+# MPI. `slurm_test.sh PROGRAM SCRATCH`; 77 if one of them is missing.
 set -u
 program=$1
 scratch=$2
@@ -14,12 +14,12 @@ PATH=$PATH:/usr/sbin
 rm -rf "$scratch"
 mkdir -p "$scratch/state" "$scratch/nodeA" "$scratch/nodeB"
 cd "$scratch" || exit 2
-# Daemons refuse folders that others may write to.
+# Daemons refuse folders that others can write to.
 chmod 755 "$scratch" "$scratch"/*
 started=
 cleanup() {
   wait_for 20 both_idle # a step that is not done outlives its daemon
-  # The last to start is the first to end: what ends tells the others.
+  # The last to start is the first to end: daemons notify others when they end.
   for daemon in $started; do
     kill "$daemon" 2>/dev/null
     wait "$daemon"
@@ -50,7 +50,7 @@ wait_for() {
   done
 }
 
-# Ports that nothing listens on, from one that differs from run to run.
+# Unused ports, from one that differs from run to run.
 port=$((20000 + $$ % 20000))
 key=munge.key
 head -c 128 /dev/urandom >$key
@@ -95,7 +95,7 @@ for node in nodeA nodeB; do
 done
 wait_for 30 both_idle || { sinfo; fail "the nodes do not come up"; }
 
-# Open MPI's own part on each node is started by srun; both nodes are reached by the loop.
+# Open MPI's daemon on each node is started by srun; both nodes are reached by loopback.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_pml=ob1
 export OMPI_MCA_mpi_yield_when_idle=1
@@ -108,7 +108,7 @@ cat sweep.out sweep.err | grep -q 'groups at once' || fail "no groups were timed
 grep -q '^# ddl-oracle: ranks=4 nodes=2' sweep.txt || fail "no table of all ranks"
 "$program" calibrate sweep.txt >read.out 2>read.err || { cat read.err; fail "reading it back"; }
 
-# A rank that cannot go on ends the others, with its reason.
+# A rank that cannot continue ends the others, with its reason.
 salloc -N 2 --ntasks-per-node=1 timeout 120 mpirun -n 1 "$program" calibrate live --mpi --measure latency : \
   -n 1 "$program" calibrate live --mpi --measure bw >abort.out 2>abort.err
 [ $? -ne 0 ] || fail "a rank that fails does not fail the whole"

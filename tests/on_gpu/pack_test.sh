@@ -1,7 +1,7 @@
 #!/bin/sh
-# pack_test.sh CASE ON_GPU SCRATCH [PYTHON]: one case of the scripts of a pack (ON_GPU, their folder), in a pack of stand-ins: programs that
-# write down how they were called, an nvidia-smi, and a clock that only moves when a stand-in says so. Without PYTHON, what needs it is
-# left out.
+# pack_test.sh CASE ON_GPU SCRATCH [PYTHON]: one case of the scripts of a pack (ON_GPU, their folder), in a pack of
+# stand-ins: programs that record their arguments, an nvidia-smi, and a clock that only advances when a stand-in advances it.
+# Without PYTHON, tests that need it are skipped.
 set -u
 case=$1
 on_gpu=$2
@@ -114,7 +114,7 @@ case "\$*" in
     echo rows >>"\$output"
     [ "\${PROFILE-}" != hangs ] || exec sleep 1000
     if [ "\${PROFILE-}" = breaks ]; then
-      # As long as one of two problems is among those that are to be measured.
+      # As long as one of two problems is among those to be measured.
       for each in 'attention heads=2 in=3' 'norm kind=batch in=4'; do
         case "\$*" in *"--leave-out \$each"*) continue ;; esac
         echo "error: running a kernel: the GPU cannot be used any more: cudaErrorIllegalAddress, at: \$each" >&2
@@ -170,7 +170,7 @@ export PATH PYTHONDONTWRITEBYTECODE
 unset LD_LIBRARY_PATH CUDA_HOME DDL_PACK_LIBRARIES BUDGET PART_LIMIT PARTS MODELS PRECISIONS BATCHES OPTIMIZER LIMIT PYTORCH MACHINE RETRY \
   BACKEND PYTHON MOST
 
-# runs CODE VARIABLE=VALUE...: the script, over few models unless told otherwise; it ends with that exit code.
+# runs CODE VARIABLE=VALUE...: runs the script, with few models by default, and checks the exit code.
 runs() {
   wanted=$1
   shift
@@ -180,7 +180,7 @@ runs() {
   is_there "$results/summary.txt"
   is_there "$results.tar.gz"
 }
-# Names of the parts, in the order in which they were begun.
+# Names of the parts, in the order in which they were started.
 begun() { sed -n '2,$s/^\([^,]*\),.*/\1/p' "$results/summary.csv" | tr '\n' ';'; }
 outcome() { sed -n "s/^$1,\([^,]*\),.*/\1/p" "$results/summary.csv" | tail -n 1; }
 
@@ -196,7 +196,7 @@ case $case in
       *'largest batch vgg16;sweep on 1 GPUs;pytorch resnet50 fp32 8;profile resnet50 fp32 8;pytorch gpt2 fp32 8;profile gpt2 fp32 8;pytorch resnet50 bf16 2;'*) ;;
       *) fail "begun: $(begun)" ;;
     esac
-    # Nothing that is there is done again.
+    # Finished parts are not repeated.
     cp "$results/summary.csv" "$scratch/before"
     : >"$calls"
     runs 0 PRECISIONS='bf16 fp32' BATCHES=8,2
@@ -216,12 +216,12 @@ case $case in
   an_unfinished_profile_is_resumed)
     runs 0 PARTS=profile MODELS=resnet50
     is_there "$results/resnet50-bf16-8.profile"
-    # The part before was done; this one is not.
+    # The previous part was done; this one is not.
     runs 0 PROFILE=hangs PART_LIMIT=1 PARTS=profile MODELS='resnet50 gpt2'
     equal "$(outcome 'profile gpt2 bf16 8')" 'time is up'
     is_there "$results/gpt2-bf16-8.profile.begun"
     is_absent "$results/gpt2-bf16-8.profile"
-    # Time is up for all of them: what lies there stays what it is.
+    # The time is up for all of them: existing results are unchanged.
     runs 0 TAKES=100 BUDGET=50 PARTS='profile pytorch' MODELS=gpt2
     equal "$(outcome 'pytorch gpt2 bf16 8')" 'done'
     is_absent "$results/gpt2-bf16-8.profile"
@@ -244,7 +244,7 @@ case $case in
     equal "$(outcome 'contract it hangs')" 'time is up'
     equal "$(outcome 'contract it steps optimizers')" 'done'
     has "$results/summary.txt" '1 ran out of their time'
-    # It is not waited for again, unless that is asked for.
+    # It is not retried, unless requested.
     : >"$calls"
     runs 0 PARTS=contract
     lacks "$calls" 'contract_cuda it hangs'
@@ -260,7 +260,7 @@ case $case in
     ;;
 
   the_contract_leaves_time_for_the_first_model)
-    # Each part takes 200 s: two cases begin within a quarter of 1000 s, the third behind the first model.
+    # Each part takes 200 s: two cases start within a quarter of 1000 s, the third after the first model.
     runs 0 BUDGET=1000 TAKES=200 PARTS='contract profile' MODELS=resnet50
     expected='contract it computes what the definitions say  in [both] layouts;contract it hangs;profile resnet50 bf16 8;'
     equal "$(begun)" "${expected}contract it steps optimizers;"
@@ -282,13 +282,13 @@ case $case in
     SYSTEM='libstdc++.so.6 libgomp.so.1'
     export SYSTEM
     equal "$(chosen)" ''
-    # As RHEL 8 and Ubuntu 20.04 have them; by numbers, not by letters.
+    # As in RHEL 8 and Ubuntu 20.04; compared as numbers, not as letters.
     printf 'GLIBCXX_3.4.9\nGLIBCXX_3.4.25\n' >"$scratch/system/libstdc++.so.6"
     equal "$(chosen)" 'libstdc++.so.6 '
     SYSTEM='libgomp.so.1'
     equal "$(chosen)" 'libstdc++.so.6 '
     equal "$("$pack/bin/launched" a b)" 'launched a b'
-    # A library that is missing is no reason to take another one.
+    # A missing library must not replace another one.
     printf 'GLIBCXX_3.4.30\n' >"$scratch/system/libstdc++.so.6"
     SYSTEM='libstdc++.so.6'
     equal "$(chosen)" 'libgomp.so.1 '
@@ -297,7 +297,7 @@ case $case in
     equal "$(sed -n 1p "$scratch/folders")" "$pack/lib"
     equal "$(sed -n 2p "$scratch/folders")" /users/own
     equal "$(sed -n 4p "$scratch/folders")" "$scratch/toolkit/lib64"
-    # What it needs itself is looked at, too.
+    # Its own dependencies are checked, too.
     SYSTEM='' GLIBC=2.35 "$pack/check.sh" >"$scratch/check"
     has "$scratch/check" "the pack's libstdc++ needs glibc 2.36, and here it is 2.35"
     ;;
@@ -309,7 +309,7 @@ case $case in
     has "$results/check.txt" cudaErrorInsufficientDriver
     has "$results/summary.txt" '- the driver is 550.54.15'
     lacks "$calls" profile
-    # A package of CUDA's lets it run all the same.
+    # A CUDA compatibility package lets it run all the same.
     runs 0 DRIVER=550.54.15 PARTS=kernels
     has "$results/check.txt" 'yet it starts'
     lacks "$results/check.txt" STOP
@@ -323,7 +323,7 @@ case $case in
   an_old_glibc_is_named)
     runs 2 GLIBC=2.31 TORCH=none
     has "$results/check.txt" "STOP  glibc is 2.31, and the pack's programs need 2.34"
-    # PyTorch can still be timed, and the rest is not passed over in silence.
+    # PyTorch can still be timed, and the rest is reported.
     runs 1 GLIBC=2.31 PARTS='profile pytorch' MODELS=resnet50
     equal "$(outcome profile)" 'not run'
     equal "$(outcome 'pytorch resnet50 bf16 8')" 'done'
@@ -335,7 +335,7 @@ case $case in
     sed -i 's/^architectures .*/architectures 60-real 70-real 75-virtual 80-real 90-real/' "$pack/pack.txt"
     runs 0 CAPABILITY=7.0 PARTS=kernels
     runs 2 CAPABILITY=5.2 TORCH=none BACKENDS=no
-    # Code that drivers compile runs on what is newer; machine code only on its own generation.
+    # Code that drivers compile runs on newer devices; machine code only on its own generation.
     runs 0 CAPABILITY=12.0 PARTS=kernels
     has "$results/check.txt" "the driver compiles the pack's kernels when they are first used"
     runs 0 CAPABILITY=8.9 PARTS=kernels
@@ -378,7 +378,7 @@ case $case in
     ;;
 
   the_budget_is_kept)
-    # 400 s are there, less 15 for the end; each profile takes 150 s, and is not begun with less than 60.
+    # 400 s are available, minus 15 for the end; each profile takes 150 s, and is not started with less than 60.
     runs 0 BUDGET=400 TAKES=150 PARTS=profile MODELS='resnet50 vgg16 gpt2 bert-large'
     equal "$(outcome 'profile resnet50 bf16 8') $(outcome 'profile vgg16 bf16 8')" 'done done'
     equal "$(outcome 'profile gpt2 bf16 8') $(outcome 'profile bert-large bf16 8')" 'done not begun'
@@ -389,10 +389,10 @@ case $case in
     ;;
 
   a_part_that_the_budget_cut_goes_on)
-    # One second is left of the 16, and nothing of the contract is worth beginning in it.
+    # One second is left of the 16, in which no part of the contract is started.
     runs 0 BUDGET=16 PARTS=contract CONTRACT=hangs
     equal "$(outcome 'contract it hangs')" 'not begun'
-    # Were it worth that, it would have been cut; the next run begins it again, though its time was up.
+    # If it were started, it would be interrupted; the next run starts it again, although its time was up.
     sed -i 's/ 120 20 / 120 1 /' "$pack/run.sh"
     runs 0 BUDGET=16 PARTS=contract CONTRACT=hangs
     equal "$(outcome 'contract it hangs')" 'cut short'
@@ -408,7 +408,7 @@ case $case in
     has "$results/summary.txt" '- 7 failed'
     [ -z "$real_python" ] || has "$results/summary.txt" 'cudaErrorIllegalAddress'
     [ -z "$real_python" ] || has "$results/summary.txt" 'FAILED: weight[3]'
-    # It is left as it is, and others are begun.
+    # It is left unchanged, and others are started.
     : >"$calls"
     runs 1 PARTS='kernels contract'
     lacks "$calls" problem
@@ -425,7 +425,7 @@ case $case in
       has "$results/summary.txt" "$text"
     done
     has "$scratch/out" 'What to do next'
-    # Files that are broken are named, and the rest is there.
+    # Broken files are named, and the rest is present.
     echo '{' >"$results/resnet50-bf16-8.profile.json"
     echo '[]' >"$results/kernel-memory.json"
     runs 1
@@ -447,7 +447,7 @@ case $case in
     has "$results/clocks.csv" '1980, 2619, 500.00'
     ! kill -0 "$(cat "$scratch/clocks.pid")" 2>/dev/null || fail 'nvidia-smi still runs'
     rm -r "$results" "$scratch/clocks.pid"
-    # Stopped in the middle: everything is put away as at the end.
+    # Interrupted in the middle: everything is archived as at the end.
     CONTRACT=hangs PARTS=contract MODELS=resnet50 "$pack/run.sh" "$results" >"$scratch/out" 2>&1 &
     script=$!
     tries=0

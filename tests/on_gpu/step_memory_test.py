@@ -15,7 +15,7 @@ import unittest
 script = sys.argv[1]
 oracle = sys.argv[2] if len(sys.argv) > 2 else None
 
-# Counts what the allocator is told; a step of it needs 100 bytes a sample, and 1000 more until the cache is emptied.
+# Counts the allocator's requests; a step needs 100 bytes per sample, and 1000 more until the cache is emptied.
 torch_double = """
     class OutOfMemory(RuntimeError):
         pass
@@ -99,7 +99,7 @@ step_time_double = """
                 }[name]
             torch.cuda.peak = max(torch.cuda.peak, torch.cuda.cached + 100 * samples)
 """
-# Predicts 110 bytes a sample and a largest batch of 16; does not know `unpriced` and `absent`.
+# Predicts 110 bytes per sample and a largest batch of 16; `unpriced` and `absent` are unknown to it.
 oracle_double = """\
 #!/bin/sh
 case "$*" in
@@ -205,7 +205,7 @@ class StepMemory(unittest.TestCase):
             self.assertTrue(fits)
             self.assertLess(small["peak_allocated_bytes"], large["peak_allocated_bytes"])
             self.assertLessEqual(large["peak_allocated_bytes"], large["peak_reserved_bytes"])
-        # What does not fit is not cut into smaller batches, nor computed again in backward.
+        # A batch that does not fit is neither divided, nor recomputed in backward.
         self.assertFalse(step_memory.predicted(options, "resnet50", 100000, "fp32")[1])
         self.assertEqual(step_memory.model_file(options, "gpt2")["name"], "gpt2")
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# whole_pack_test.sh SOURCE BUILD SCRATCH: packs what was built, moves it elsewhere, and starts everything in an empty environment, with
-# GPUs hidden where there are any: each program starts, and says in words that there is no GPU.
+# whole_pack_test.sh SOURCE BUILD SCRATCH: packs the build, moves it elsewhere, and starts everything in an empty
+# environment, with GPUs hidden: each program starts, and reports that there is no GPU.
 set -u
 source=$1
 build=$2
@@ -21,7 +21,7 @@ for file in run.sh check.sh step_time.py step_memory.py bin/ddl-oracle bin/contr
   models/resnet50.json models/swin_t.json models/convnext_tiny.json models/gpt2.json models/cosmoflow-128.json licenses/ddl-oracle.txt licenses/libraries.txt; do
   [ -s "$pack/$file" ] || fail "the pack lacks $file"
 done
-# What a library in the pack is licensed under goes with it, where its package says so.
+# The license of a library in the pack is included, if its package has it.
 for library in fmt yaml-cpp stdc++; do
   for text in /usr/share/doc/lib"$library"[0-9]*/copyright /usr/share/doc/lib"$library"-dev/copyright /usr/share/doc/lib"$library"[0-9]-dev/copyright; do
     [ ! -e "$text" ] || cat "$pack"/licenses/lib"$library"*.txt >/dev/null 2>&1 || fail "the pack lacks the licence of lib$library"
@@ -32,7 +32,7 @@ grep -q '^architectures .*90' "$pack/pack.txt" || fail "pack.txt: $(cat "$pack/p
 grep -q '^glibc 2\.[0-9]*$' "$pack/pack.txt" || fail "pack.txt: $(cat "$pack/pack.txt")"
 grep -q '^glibcxx 3\.4\.[0-9]*$' "$pack/pack.txt" || fail "pack.txt: $(cat "$pack/pack.txt")"
 
-# A machine of which nothing is known but where its programs are.
+# A machine of which only the path of its programs is known.
 printf '#!/bin/sh\necho "NVIDIA-SMI has failed because it could not talk to the driver."\nexit 9\n' >"$scratch/stubs/nvidia-smi"
 chmod +x "$scratch/stubs/nvidia-smi"
 alone() { (cd / && env -i PATH="$scratch/stubs:/usr/bin:/bin" CUDA_VISIBLE_DEVICES= PYTHON=no-python "$@"); }
@@ -46,7 +46,7 @@ alone "$pack/bin/contract_cuda" 'the cuda back end steps*' >"$scratch/contract" 
 has "$scratch/contract" 'not run, '
 alone "$pack/bin/contract_cuda" --list-test-names-only >"$scratch/cases" 2>&1
 has "$scratch/cases" 'the cuda back end steps optimizers'
-# Each name that the suite lists is taken for a single case, whatever is in it.
+# Each name that the suite lists is used as a single case, with any characters.
 while read -r case; do
   pattern=$(printf '%s' "$case" | sed 's/[][\\,*"~]/\\&/g')
   [ -z "$case" ] || [ "$(alone "$pack/bin/contract_cuda" --list-test-names-only "$pattern" 2>/dev/null | grep -c .)" -eq 1 ] ||

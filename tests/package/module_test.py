@@ -35,7 +35,7 @@ class Answers(unittest.TestCase):
         row = ddl_oracle.recommend("resnet50", gpus=8).best.row()
         # CSV has the findings and reasons as text, JSON has more of the memory.
         self.assertLessEqual(set(row) - columns, {"workspace_is", "level"})
-        # JSON has the ratios of all plans in a list of their own.
+        # JSON has the ratios of all plans in a separate list.
         ratios = {column for column in columns if column.startswith("ratio_to_first")}
         self.assertLessEqual(columns - set(row), {"findings", "reasons"} | ratios)
 

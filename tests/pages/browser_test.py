@@ -10,7 +10,7 @@ import reports
 
 PROGRAM, CHROMIUM = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 SKIPPED = 77
-# Asked of the page itself, which tells the answer as a console message.
+# Runs in the page itself, which returns the answer as a console message.
 PROBE = """<script>addEventListener("load", () => {
   const root = document.documentElement, zooms = [...document.querySelectorAll("[data-zoom='2']")];
   for (const button of zooms) button.click();

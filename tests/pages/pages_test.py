@@ -17,7 +17,7 @@ import reports
 
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-# Of the elements that a page has: no link, image, frame or form.
+# Elements that a page may contain: no link, image, frame or form.
 KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text"}
 
 

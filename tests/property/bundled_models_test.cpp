@@ -10,7 +10,7 @@
 
 using namespace ddl;
 
-// What holds for every model of the zoo, whatever is in it.
+// Properties of every model of the zoo.
 
 namespace {
 
@@ -31,7 +31,7 @@ std::vector<Plan> plans_of_two(bool has_extents) {
   return plans;
 }
 
-/// Attention with one head of keys and values cannot be cut between heads.
+/// Attention with one head of keys and values cannot be split by heads.
 bool has_one_kv_head(const Model& model) {
   return std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
     return layer.operation->type() == "attention" && layer.operation->attribute_values().integer("kv_heads", 0) == 1;
@@ -99,7 +99,7 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
                                     {"deepcam", {2, 4, 1}}}) {
     StudySpec spec;
     spec.model = name;
-    // A processor: kernels of a GPU lose efficiency with their size, which is not what is asked here.
+    // A CPU: kernels of a GPU lose efficiency with smaller sizes, which is not tested here.
     spec.machine = "cpu-cluster";
     const Study study(spec);
     Plan plan;
@@ -111,7 +111,7 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
     const Estimate tiled = estimator.estimate(plan);
     const Estimate whole = estimator.estimate(serial);
     CHECK(tiled.feasible());
-    // Nothing large is computed, or kept, by several ranks.
+    // Nothing large is replicated, in compute or memory.
     CHECK(tiled.replicated_share < 0.1);
     CHECK(tiled.memory.activations.value() < 1.5 / plan.mesh[Axis::spatial] * whole.memory.activations.value());
   }

@@ -1,4 +1,4 @@
-// Whether a search finds the best of all plans where parts are frozen, experts stay whole, or the host's memory is used.
+// Whether a search finds the best of all plans if parts are frozen, experts stay whole, or host memory is used.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,8 @@ namespace {
 
 using namespace ddl;
 
-/// Four nodes of four devices: 10 TFLOP/s (40 in half precision) and 1 TB/s each, a link of 20 GB/s to a host for each two.
+/// Four nodes of four devices: 10 TFLOP/s (40 in half precision) and 1 TB/s each, a link of 20 GB/s to a host per two
+/// devices.
 Machine small_cluster(double memory) {
   Machine machine;
   machine.name = "small";
@@ -108,7 +109,7 @@ void check(const Case& each) {
   CHECK(found.priced < all.priced);
 }
 
-/// Blocks, each of which may be computed again.
+/// Blocks, each of which can be recomputed.
 Model deep(int layers) {
   return parse_model(fmt::format("format: 1\nmodel: deep\nfamily: llama\nparameters: {{layers: {}, hidden: 64, heads: 4, "
                                  "feed_forward: 128, vocabulary: 64, tokens: 64}}\n",
@@ -116,8 +117,7 @@ Model deep(int layers) {
                      "deep.yaml");
 }
 
-/// The best plan of each family of all that a search looks at, of each with every number of blocks that may be computed
-/// again.
+/// The best plan of each family among all that a search considers, each with every number of recomputed blocks.
 std::map<Family, RankedPlan> best_of_all_blocks(const Estimator& estimator, const SearchOptions& options,
                                                 const std::vector<RankedPlan>& all) {
   std::map<Family, RankedPlan> best;
@@ -162,7 +162,7 @@ TEST_CASE("a search finds the best of all numbers of blocks to compute again") {
         const SearchResult found = search(estimator, options);
         REQUIRE(found.considered == all.considered);
         const std::map<Family, RankedPlan> best = best_of_all_blocks(estimator, options, all.ranked);
-        // The memory of the host is another question.
+        // Host memory is tested separately.
         if (best.empty()) continue;
         REQUIRE(found.best.size() == best.size());
         for (const Estimate& each : found.best) {
@@ -203,7 +203,7 @@ TEST_CASE("more blocks computed again never need more memory, and never take les
       REQUIRE(more.memory.upper_bound() <= before.memory.upper_bound() * (1 + 1e-12));
       before = more;
     }
-    // One more than leaves a block as it is computes all of them again.
+    // If one more does not leave a block unchanged, it recomputes all of them.
     if (plan.recompute_blocks > 1) REQUIRE(before.memory.total().value() == Approx(each.memory.value()));
   }
   CHECK(compared > 1000);
@@ -254,7 +254,7 @@ TEST_CASE("a search that may leave experts whole finds the best of all plans") {
 TEST_CASE("a search finds the best of all plans where All-to-alls of experts run beside another micro-batch") {
   Coefficients coefficients;
   coefficients.software.overlaps_expert_exchanges = true;
-  // Stages are alike but for a small head, so that nothing is left between a bound and the time.
+  // Stages are equal except for a small head, so that the bound equals the time.
   const auto even = [] {
     return parse_model(
         "format: 1\nmodel: even\nfamily: llama\nparameters: {layers: 8, hidden: 128, heads: 8, feed_forward: 256, "
@@ -269,7 +269,7 @@ TEST_CASE("a search finds the best of all plans where All-to-alls of experts run
 }
 
 TEST_CASE("of like degrees, tokens are divided where they divide evenly, and only there") {
-  // Four ranks of tensor divide the tokens of two ranks of context evenly, and not those of four.
+  // Four ranks of tensor divide the tokens of two ranks of context evenly, but not those of four.
   const Model model = parse_model(R"(format: 1
 model: short
 family: llama

@@ -57,7 +57,7 @@ TEST_CASE("hardware computes what the model needs, and more only where a plan co
     REQUIRE(throughput->hardware >= throughput->model);
     if (plan.recompute == Recompute::none) REQUIRE(throughput->hardware == throughput->model);
     if (throughput->hardware > throughput->model) ++again;
-    // No pass runs more than once again.
+    // No pass is recomputed more than once.
     REQUIRE(throughput->hardware <= throughput->model * 2);
     REQUIRE(throughput->tokens.has_value() == owned.model.input.sequence);
     REQUIRE(throughput->model_share.has_value() == throughput->hardware_share.has_value());
@@ -80,7 +80,7 @@ TEST_CASE("on one device every strategy, placement, schedule and ZeRO stage is s
     Plan serial;
     serial.global_batch = 12;
     const Estimate expected = estimator.estimate(serial);
-    // Serial is all kernels at the batch of 12 and the update, nothing else.
+    // Serial consists of all kernels at the batch of 12 and the update.
     REQUIRE(expected.time.iteration() == expected.time.compute());
     for (int i = 0; i < 50; ++i) {
       Plan plan = serial;
@@ -161,8 +161,7 @@ TEST_CASE("what kernels and gradients do to each other lengthens plans, and none
   REQUIRE(lengthened > 100);
 }
 
-// Stages are dealt out by their times on one device, and a faster device may deal them out differently: pipelines are left
-// out.
+// Layers are assigned to stages by their times on one device, which a faster device may change: pipelines are excluded.
 TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or memory bandwidth") {
   for_random_plans(4, 100, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh[Axis::pipeline] > 1) return;
@@ -220,12 +219,12 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
   for_random_plans(5, 200, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;
-    // Shard groups have a communicator of their own.
+    // Shard groups have their own communicator.
     plan.shard_group = 0;
     plan.secondary_shards = 0;
     plan.recompute_blocks = 0;
-    // A rank's shard of a layer's gradients is there beside the whole while that is scattered, and the gradient of a block's
-    // output while the block is computed again.
+    // A rank's shard of a layer's gradients exists in addition to the whole while that is scattered, and the gradient of a
+    // block's output while the block is recomputed.
     double largest_layer = 0, largest_output = 0;
     for (const Layer& layer : owned.model.layers) {
       largest_layer = std::max(largest_layer, static_cast<double>(layer.parameters()));
@@ -266,10 +265,10 @@ TEST_CASE("a second copy of weights takes their memory over its ranks, and the t
     const Estimate all = estimator.estimate(plan);
     REQUIRE(all.time.iteration() == none.time.iteration());
     const double shard = (all.memory.weights - none.memory.weights).value();
-    // Of a pipeline another stage may be the fullest one.
+    // With a pipeline another stage may have the most memory.
     const bool is_one_stage = plan.mesh[Axis::pipeline] == 1;
     REQUIRE((shard > 0 || !is_one_stage));
-    // Neighbours in a node are no slower together than all ranks are.
+    // Neighbours in a node are not slower together than all ranks.
     const bool are_neighbours = placement_text(plan).starts_with("data") && plan.mesh.replicas() == data;
     const int node = owned.machine.devices_per_node();
     for (int ranks = 2; ranks < data; ++ranks) {
@@ -357,7 +356,7 @@ TEST_CASE("the more blocks are computed again, the more time and the less memory
       flops_before = own;
       before = some;
     }
-    // As many as there are, and one more, are all of them.
+    // Their number, and one more, both mean all of them.
     REQUIRE(before.time.iteration().value() == Approx(all.time.iteration().value()).epsilon(1e-9));
     REQUIRE(before.memory.total() == all.memory.total());
     REQUIRE(flops_before == Approx(flops.hardware(plan)));

@@ -1,4 +1,4 @@
-// What an explanation says of the parts of an estimate adds up to the estimate, whatever the model and the plan.
+// The parts of an explanation add up to the estimate, for every model and plan.
 #include "estimator/explain/explanation.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace ddl;
 
-/// Sums of the same parts in another order; stages are differences of running sums, whose error is that of the whole.
+/// Sums of the same parts in a different order; stages are differences of running sums, whose error is that of the whole.
 constexpr double rounding = 1e-9;
 
 struct Setting {
@@ -51,7 +51,7 @@ class Plans {
  public:
   explicit Plans(std::uint64_t seed) : engine_(seed) {}
 
-  /// Any plan of a few devices that the shape of the model might allow.
+  /// Any plan of a few devices that the shape of the model may allow.
   Plan next(const Study& study) {
     Plan plan;
     int devices = pick({1, 2, 4, 8, 12, 16, 32, 64});
@@ -117,7 +117,7 @@ std::string text_of(const Study& study, const Plan& plan) {
                      plan.sequence_parallel ? "sequence parallel" : "whole tokens");
 }
 
-/// Calls `check(study, estimator, plan)` with plans of every bundled model whose shape is possible.
+/// Calls `check(study, estimator, plan)` with possible plans of every bundled model.
 template <class Check>
 int for_plans_of_the_zoo(std::uint64_t seed, int tries, const Check& check) {
   Plans plans(seed);
@@ -272,8 +272,8 @@ TEST_CASE("a price is as far from a measurement as what is known of the model an
     }
     return farthest;
   };
-  // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; of dgx-a100 nobody
-  // published convolutions in fp32.
+  // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; there are no published fp32
+  // convolutions for dgx-a100.
   CHECK(source_of("resnet50", "abci", 1) == Provenance::interpolated);
   CHECK(source_of("resnet50", "abci", 4) == Provenance::curve);
   CHECK(source_of("resnet18", "abci", 1) == Provenance::curve);
@@ -352,7 +352,7 @@ TEST_CASE("swapping two plans turns the sign of every difference and leaves the 
       REQUIRE(sentence.find("inf") == std::string::npos);
       if (!forth.deciding_time) continue;
       ++decided;
-      // The term goes the way of the whole.
+      // The term has the direction of the total.
       Seconds whole{};
       for (const PairedTerm<Seconds>& term : forth.time) whole += term.difference();
       REQUIRE((whole.value() > 0) == (forth.deciding_time->difference().value() > 0));

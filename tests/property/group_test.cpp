@@ -16,7 +16,7 @@ Machine random_machine(Random& random) {
   for (int level = 0; level < levels; ++level) {
     machine.levels.push_back({"level", 1 << random.whole(0, 4), Seconds(1e-6), Bandwidth(1e9), 1});
   }
-  machine.levels.back().units = 1 << 20;  // holds any plan here
+  machine.levels.back().units = 1 << 20;  // large enough for any plan here
   return machine;
 }
 
@@ -52,8 +52,8 @@ TEST_CASE("a group has the ranks of its axes, more of them in every wider unit, 
   }
 }
 
-// Ranks are numbered with the digits of the placement, the first axis fastest. Those of a group share all digits but those
-// of its axes, and neighbours in number share a unit. All sizes are powers of two, so that units hold whole groups or equal
+// Ranks are numbered by the digits of the placement, the first axis fastest. Those of a group share all digits except those
+// of its axes, and consecutive ranks share a unit. All sizes are powers of two, so that units contain whole groups or equal
 // parts.
 TEST_CASE("members and flows are what counting ranks one by one gives") {
   Random random(8);

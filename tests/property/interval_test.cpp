@@ -1,4 +1,4 @@
-// What the time of a step depends on, and its interval.
+// The dependence of a step's time on its inputs, and its interval.
 
 #include <cmath>
 
@@ -30,7 +30,7 @@ TEST_CASE("the interval of any plan holds its prediction, and its sensitivities 
       REQUIRE(each.faster <= 1.000001);
       if (each.source != ErrorSource::rare_splits) slower += each.slower;
     }
-    // Where all is slower by a factor, so is the step; what is hidden is counted twice at most.
+    // If everything is slower by a factor, so is the step; hidden time is counted twice at most.
     REQUIRE(slower > 0.3);
     REQUIRE(slower < 2.5);
     ++plans;

@@ -1,4 +1,4 @@
-// Whether `recommend` answers with the best of all plans that it could answer with: bundled models on bundled machines.
+// Whether `recommend` answers with the best of all plans that it considers: bundled models on bundled machines.
 
 #include <algorithm>
 #include <cstdint>

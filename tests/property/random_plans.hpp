@@ -14,10 +14,10 @@
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 
-/// Small models, machines and plans of them, at random, that the properties of estimates and searches are tried on.
+/// Small random models, machines and plans, for properties of estimates and searches.
 namespace ddl {
 
-/// Times that are sums of the same parts in another order.
+/// Tolerance for sums of the same parts in a different order.
 inline constexpr double rounding = 1 + 1e-12;
 
 class Random {
@@ -136,7 +136,7 @@ layers:
                      "two-readers.yaml");
 }
 
-/// Down and up again with what U-shaped and mobile networks have beside convolutions.
+/// Down and up again, with the other operations of U-shaped and mobile networks.
 inline Model u_shaped() {
   return parse_model(R"(format: 1
 model: u-shaped
@@ -212,7 +212,7 @@ inline Machine three_levels() {
   return machine;
 }
 
-/// One node of eight beside others, a tile of one, and links slow enough to matter.
+/// One node of eight among others, a tile of one, and links slow enough to matter.
 inline Machine slow_links() {
   Machine machine = three_levels();
   machine.name = "slow-links";
@@ -227,7 +227,7 @@ inline Machine slow_links() {
 /// The measured software of ABCI: layer-wise exchanges through the host, fixed algorithms, no overlap.
 inline Coefficients abci_coefficients() { return bundled_coefficients("abci").value(); }
 
-/// Any plan of these devices that the shape of a model might allow.
+/// Any plan of these devices that the shape of a model may allow.
 inline Plan random_plan(Random& random, int devices, bool extents) {
   Plan plan;
   const auto taken = [&] {
@@ -255,10 +255,10 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
   plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * random.whole(1, 4);
   plan.zero_stage = random.whole(0, 3);
   plan.recompute = random.of(std::vector{Recompute::none, Recompute::selective, Recompute::full});
-  // By the samples, so that other plans stay as they are.
+  // Derived from the samples, so that other plans stay unchanged.
   if (plan.recompute == Recompute::full) plan.recompute_blocks = static_cast<int>(plan.global_batch % 3);
   plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
-  // By as many samples as a micro-batch has, so that other plans stay as they are.
+  // Derived from the samples of a micro-batch, so that other plans stay unchanged.
   const std::vector fillers{Schedule::one_forward_one_backward, Schedule::zero_bubble, Schedule::zero_bubble_v,
                             Schedule::dual_pipe};
   const auto samples = static_cast<std::size_t>(plan.global_batch / plan.mesh[Axis::data] / plan.micro_batches);

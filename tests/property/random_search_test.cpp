@@ -1,5 +1,5 @@
-// Random models on random machines: the search against pricing every plan, and plans against what holds of all of them.
-// DDL_RANDOM_SEED and DDL_RANDOM_COUNT choose others and more of them; what fails names the seed that repeats it alone.
+// Random models on random machines: the search against estimating every plan, and plans against their common properties.
+// DDL_RANDOM_SEED and DDL_RANDOM_COUNT select others and more of them; a failure prints the seed that reproduces it.
 
 #include <algorithm>
 #include <cmath>
@@ -63,7 +63,7 @@ Machine random_machine(Random& random) {
   return machine;
 }
 
-/// Calls `check` with a generator of its own for each case, so that any of them can be repeated alone.
+/// Calls `check` with a separate generator for each case, so that any of them can be reproduced alone.
 template <class Check>
 void for_random_cases(std::uint64_t count, const Check& check) {
   const std::uint64_t first = number_from("DDL_RANDOM_SEED", 1);
@@ -158,7 +158,7 @@ TEST_CASE("on random machines the parts of plans add up, and faster links and la
       }
       REQUIRE(price(stronger, plan).time.iteration() <= estimate.time.iteration() * rounding);
     }
-    // Axes of one rank may stand anywhere.
+    // The position of axes with one rank does not matter.
     Plan moved = plan;
     std::stable_partition(moved.placement.begin(), moved.placement.end(), [&](Axis axis) { return plan.mesh[axis] > 1; });
     REQUIRE(price(machine, moved).time.iteration() == estimate.time.iteration());

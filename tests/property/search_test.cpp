@@ -24,7 +24,7 @@ namespace {
 
 using namespace ddl;
 
-/// What a search is run on.
+/// The input of a search.
 struct Setting {
   std::string name;
   Model model;
@@ -39,7 +39,7 @@ struct Setting {
 
 bool tests_are_long() { return std::getenv("DDL_LONG_TESTS") != nullptr; }
 
-/// One in `stride` of all combinations, for every commit; all of them where DDL_LONG_TESTS is set.
+/// One in `stride` of all combinations, for every commit; all of them if DDL_LONG_TESTS is set.
 std::vector<Setting> settings(std::size_t stride) {
   std::vector<Setting> all;
   const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{8, 48}, {12, 36}, {16, 16}, {24, 96}, {36, 72}};
@@ -58,7 +58,7 @@ std::vector<Setting> settings(std::size_t stride) {
   for (const Model& model : some_models()) {
     for (const auto& [devices, batch] : sizes) {
       for (std::size_t machine = 0; machine < 3; ++machine) {
-        // Each size meets two of the assumptions, in turn, on each machine.
+        // Each size is combined with two of the assumptions, in turn, on each machine.
         for (std::size_t k = 0; k < 2; ++k) {
           const auto& [assumption, value] = assumptions[turn++ % assumptions.size()];
           Setting setting{.name = {},
@@ -101,7 +101,7 @@ std::map<Family, Estimate> by_family(const std::vector<Estimate>& estimates) {
   return map;
 }
 
-/// The memory of a device that lets about half of the plans in.
+/// The device memory with which about half of the plans fit.
 Bytes median_memory(const SearchResult& all) {
   std::vector<double> needs;
   for (const RankedPlan& plan : all.ranked) needs.push_back(plan.memory.value());
@@ -126,7 +126,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   }
   REQUIRE(pruned.considered == exhaustive.considered);
   REQUIRE(pruned.behind.empty());
-  // The answer is the first of all plans, whatever they save.
+  // The answer is the first of all plans, with any pruning.
   REQUIRE(exhaustive.ranked.size() == static_cast<std::size_t>(exhaustive.feasible));
   if (!pruned.best.empty()) {
     INFO("of all plans first: " << text_of(exhaustive.ranked.front().plan));
@@ -135,7 +135,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   REQUIRE(pruned.priced + pruned.pruned <= pruned.considered);
   REQUIRE(pruned.feasible <= pruned.priced);
 
-  // A simpler plan may take the place of one that is hardly faster.
+  // A simpler plan may replace one that is hardly faster.
   options.tie = usual_tie;
   const SearchResult tied = search(estimator, options);
   REQUIRE(tied.best.size() == pruned.best.size());
@@ -217,12 +217,12 @@ TEST_CASE("a plan of a family that runs have taught comes before one that cannot
     const std::vector<Estimate> ranked = first_of(unsure);
     if (ranked.size() < 2 || !setting.assumptions.learned) continue;
     const auto family = [](const Estimate& each) { return each.plan.mesh.family(); };
-    // The same one with replicas, or without, is taught as well.
+    // The same one with replicas, or without, is fitted as well.
     const auto other = std::find_if(ranked.begin() + 1, ranked.end(), [&](const Estimate& each) {
       return (family(each) | family_bit(Axis::data)) != (family(ranked.front()) | family_bit(Axis::data));
     });
     if (other == ranked.end() || other->verdict != ranked.front().verdict) continue;
-    // Nothing but that there were runs: no price changes.
+    // Only the existence of runs changes: no time does.
     coefficients.learned = {{family(*other), Learned{}}};
     CHECK(family(first_of(unsure).front()) == family(*other));
     const bool is_slower = other->time.iteration() > ranked.front().time.iteration();
@@ -243,7 +243,7 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
                                                                {"before cutting", estimator.uncut_time(plan)},
                                                                {"of cuts", estimator.cut_time(plan)},
                                                                {"of layers", estimator.layers_time(plan)}}};
-  // A search leaves out micro-batches by the first where it is longer than the second.
+  // A search prunes micro-batches by the first if it is longer than the second.
   if (bounds[0].second > bounds[1].second * rounding) FAIL(text_of(plan) << ": bounds fall where exchanges are added");
   for (const auto& [name, bound] : bounds) {
     if (bound > ranked.iteration * rounding) {
@@ -264,14 +264,14 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
     options.all = true;
     for (const RankedPlan& ranked : search(estimator, options).ranked) {
       check_bounds(estimator, ranked);
-      // The formula with γ counts neither optimizer nor masters; γ may be below one.
+      // The formula with γ includes neither optimizer nor masters; γ may be below one.
       if (setting.assumptions.memory_reuse) continue;
       if (estimator.memory_lower_bound(ranked.plan) > ranked.memory * rounding) FAIL("memory of " << text_of(ranked.plan));
     }
   }
 }
 
-/// Some problems of the model and of its splits, in times that are no device's: parts may be far cheaper than the whole.
+/// Some problems of the model and of its splits, with times unlike any device's: parts may be far faster than the whole.
 MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine, Precision precision, Optimizer optimizer,
                                 std::uint64_t seed, const Assumptions& assumptions = {}) {
   Random random(seed);
@@ -325,7 +325,7 @@ TEST_CASE("prices that rest on measurements are searched as surely, however erra
   }
 }
 
-/// Every plan that can be, each of which takes at least what its bounds say.
+/// Every possible plan, whose time is at least its bounds.
 SearchResult all_above_their_bounds(const OwnedJob& owned, const Setting& setting) {
   const Estimator estimator(owned.job);
   SearchOptions options = options_of(setting, Objective::time);
@@ -362,7 +362,7 @@ TEST_CASE("what autocast runs takes no less than its bounds, measured in both pr
   }
 }
 
-/// Sixteen nodes of four in each kind of network that is no tree.
+/// Sixteen nodes of four in each kind of network that is not a tree.
 Machine networked(std::size_t turn) {
   Machine machine = three_levels();
   machine.levels.resize(2);
@@ -404,7 +404,7 @@ TEST_CASE("a search on a network that is no tree, or with a measured φ, finds t
   }
 }
 
-/// Anything that runs may teach, cheaper and dearer than the sheet, of about half of the families.
+/// Random fitted coefficients, faster and slower than the datasheet, for about half of the families.
 LearnedFamilies anything_learned(std::uint64_t seed) {
   Random random(seed);
   const auto factor = [&] { return std::exp2(random.whole(-30, 30) / 10.0); };
@@ -468,7 +468,7 @@ TEST_CASE(
   }
 }
 
-/// Times of exchanges that were measured at random: larger messages may take less, other counts anything.
+/// Random measured times of exchanges: larger messages may take less time, other counts any.
 MeasuredExchanges anything_measured(const Machine& machine, std::uint64_t seed) {
   Random random(seed);
   std::vector<MeasuredCurve> curves;

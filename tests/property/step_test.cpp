@@ -1,4 +1,4 @@
-// A step and what comes of it at coefficients other than those it was priced with.
+// A step and the results derived from it with coefficients other than those it was computed with.
 
 #include "estimator/step/step.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace ddl;
 
-/// Of those that are zero where nothing is learned, `least` or more in units of their own.
+/// For coefficients that are zero by default, `least` or more in their own units.
 Learned some_coefficients(Random& random, int least = 0) {
   Learned learned;
   for (const CoefficientRow& row : coefficient_table) {
@@ -32,7 +32,7 @@ Learned some_coefficients(Random& random, int least = 0) {
   return learned;
 }
 
-/// The same job where algorithms are given, and its coefficients.
+/// The same job with given algorithms, and its coefficients.
 Job with_given_algorithms(const Job& job, const Plan& plan, const Learned& learned, Seconds start) {
   Assumptions assumptions = job.assumptions;
   assumptions.ring_only = true;
@@ -118,8 +118,8 @@ TEST_CASE("derivatives of a step are those of its time") {
     const Number time = predicted(taught, x);
     REQUIRE(time.value() == predicted(taught, at));
     for (const CoefficientRow& row : coefficient_table) {
-      // Where one stage takes over from another, or something begins to hide, the time has a corner: a short way is
-      // straight.
+      // Where another stage becomes the longest, or something begins to be hidden, the time has a kink: over a short
+      // distance it is linear.
       const double scale = row.is_factor() ? at[row.coefficient] : (row.by_family ? 1e-3 : 1e-6);
       const double way = 1e-7 * scale;
       Learned more = at;

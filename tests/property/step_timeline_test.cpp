@@ -1,4 +1,4 @@
-// The slices of a step are its estimate, stage by stage.
+// The slices of a step add up to its estimate, stage by stage.
 
 #include "estimator/step/step_timeline.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace ddl;
 
-/// The same job, where ranks wait for their hosts and for each other.
+/// The same job with waiting for hosts and for other ranks.
 Job that_waits(const Job& job) {
   Assumptions assumptions = job.assumptions;
   assumptions.host_launch = true;
@@ -26,7 +26,7 @@ Job that_waits(const Job& job) {
   return job.with_assumptions(assumptions).with_coefficients(std::move(coefficients));
 }
 
-/// Each random plan by every schedule that takes it.
+/// Each random plan with every schedule that supports it.
 template <class Check>
 void for_random_schedules(std::uint64_t seed, int plans, const Check& check) {
   for_random_plans(seed, plans, [&](const OwnedJob& owned, const Plan& plan) {
@@ -65,7 +65,7 @@ TEST_CASE("slices of a stage follow each other, and all of them end with the ite
       REQUIRE(slice.end > slice.begin);
       double& own = free[slice.stage];
       REQUIRE(slice.begin.value() >= own - margin);
-      // What is done once, all stages do.
+      // Work that is done once involves all stages.
       if (slice.stage == every_stage) REQUIRE(slice.begin.value() >= last - margin);
       REQUIRE(slice.begin.value() >= free[every_stage] - margin);
       own = slice.end.value();
@@ -85,7 +85,7 @@ TEST_CASE("slices of a stage follow each other, and all of them end with the ite
       return;
     }
     ++alone;
-    // Nothing but the order is new.
+    // Only the order changes.
     REQUIRE(timeline->pace == Approx(1).epsilon(1e-9));
     const Breakdown& time = estimate.time;
     REQUIRE(sums[StepWork::forward] == Approx(time.forward.value()).epsilon(1e-9));
@@ -112,7 +112,7 @@ TEST_CASE("each stage has each pass of each micro-batch once") {
     const bool both_ways = plan.schedule == Schedule::dual_pipe;
     const std::int64_t all = plan.micro_batches * (both_ways ? 1 : timeline->stretches);
     for (int stage = 0; stage < timeline->stages; ++stage) {
-      // A stage that reads the batch alone may have no gradient of its input.
+      // A stage that only reads the batch may have no gradient of its input.
       for (const StepWork work : {StepWork::forward, StepWork::backward, StepWork::weight_gradient}) {
         const std::int64_t count = counts[{stage, work}];
         CHECK((count == 0 || count == all));

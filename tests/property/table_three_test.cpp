@@ -1,12 +1,12 @@
-// The engine goes layer by layer, the literature gives closed forms [ParaDL, Table III]. Under the table's conventions both
-// must say the same, for any network:
+// The estimator computes layer by layer, the literature gives closed forms [ParaDL, Table III]. Under the table's
+// conventions both must agree, for any network:
 //   - a chain of layers with weights and without bias, so that |x_l| = |y_{l−1}|;
 //   - stride 1 and "same" padding, odd K > 1 where a sample is split;
 //   - all degrees and S divide B, F, C, W, H and D; D/B is real;
 //   - one level, ring collectives, φ = 1, all gradients in one message;
-//   - every layer is split, the first in channel too; the last layer's collective is left out;
+//   - every layer is split, the first in channel too; the last layer's collective is omitted;
 //   - the halo is what one direction sends, summed over the split dimensions, in one message per direction;
-//   - a pipeline has p+S−1 slots of the longest stage; stages are given; the last stage sends nothing on;
+//   - a pipeline has p+S−1 slots of the longest stage; stages are given; the last stage sends nothing;
 //   - γ is given, optimizers have no slots.
 // Symbols: D samples, B batch, I = D/B iterations, G layers, p degree, S segments, δ bytes per item, γ memory reuse, α
 // start-up, β time per byte; FW, BW per sample and WU per iteration of a layer; |x|, |y|, |w| its items.
@@ -54,7 +54,7 @@ class Random {
 /// Degrees that divide 24, as all channels and extents here do.
 constexpr std::array<int, 5> some_degrees{2, 3, 4, 6, 12};
 
-/// One layer of the chain as the table sees it.
+/// One layer of the chain in the terms of the table.
 struct Row {
   double x = 0, y = 0, w = 0;     ///< items
   double fw = 0, bw = 0, wu = 0;  ///< seconds
@@ -63,7 +63,7 @@ struct Row {
 
 enum class Shape { any, image, volume };
 
-/// A random network with everything the table asks for.
+/// A random network under the conventions of the table.
 struct Case {
   std::string text;  ///< model file
   std::vector<Row> layers;
@@ -136,7 +136,7 @@ Case random_case(Random& random, Shape shape, int layers) {
   return c;
 }
 
-/// Gives the plan a batch of `per_part` samples for each of its replicas' micro-batches.
+/// Sets a batch of `per_part` samples for each micro-batch of each replica.
 void set_batch(Case& c, int per_part) {
   c.plan.global_batch = static_cast<std::int64_t>(c.plan.mesh[Axis::data]) * c.plan.micro_batches * per_part;
   c.B = static_cast<double>(c.plan.global_batch);
@@ -157,7 +157,7 @@ Machine one_level(double alpha, double beta) {
 
 Approx about(double value) { return Approx(value).epsilon(1e-9).margin(1e-300); }
 
-/// `closed_form` sees the job because the table takes a pipeline's stages as given.
+/// `closed_form` gets the job because the table assumes a pipeline's stages as given.
 void check_against(const Case& c, const std::function<Table(const Job&)>& closed_form) {
   std::vector<LayerTimes> times;
   for (const Row& l : c.layers) times.push_back({Seconds(l.fw), Seconds(l.bw), Seconds(l.wu)});
@@ -182,7 +182,7 @@ void check_against(const Case& c, const std::function<Table(const Job&)>& closed
   REQUIRE(estimate.memory.total().value() == about(table.memory));
 }
 
-/// The row `data`, and what every row that shares out the batch adds: 2(D/B)(p−1)(α + Σ|w|/p·δβ), p replicas of `weights`.
+/// The row `data`, and the term of every row that divides the batch: 2(D/B)(p−1)(α + Σ|w|/p·δβ), p replicas of `weights`.
 double gradient_exchange(const Case& c, double p, double weights) {
   return 2 * c.I() * (p - 1) * (c.alpha + weights / p * c.delta * c.beta);
 }
@@ -382,8 +382,8 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
   }
 }
 
-// Outer degree p1 cuts the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. A rank reads the halos
-// of its own share of the input's channels, or of the output gradient's filters.
+// Outer degree p1 splits the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. A rank reads the
+// halos of its own share of the input's channels, or of the output gradient's filters.
 TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, and gradients of a slice of the weights") {
   for (const Axis axis : {Axis::filter, Axis::channel}) {
     Random random(12);
@@ -404,8 +404,8 @@ TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, 
   }
 }
 
-// Per pair 2(D/B)(p−1)(2α + b(|y_out|+|x_in|)/p·δβ). Between the two layers of a pair a tensor lies in slices: the first
-// keeps |y|/p, the second reads |x|/p.
+// Per pair 2(D/B)(p−1)(2α + b(|y_out|+|x_in|)/p·δβ). Between the two layers of a pair a tensor is sharded: the first keeps
+// |y|/p, the second reads |x|/p.
 TEST_CASE("tensor: one Allreduce forward and one backward for each pair of layers, alone and inside replicas") {
   Random random(13);
   for (int i = 0; i < cases_per_row; ++i) {

@@ -27,14 +27,14 @@ parameters_of_families = {
     "vit": {"size": 32, "patch": 8, "layers": 2, "hidden": 32, "heads": 4},
     None: {},
 }
-# Those with operations that the step of PyTorch does not know yet, or without a small size above. What is skipped is printed.
+# Families with operations that PyTorch's step does not support yet, or without a small size above. Skipped ones are printed.
 families_without_a_step = {"bloom", "deepseek", "falcon", "fpn_detector", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "opt",
                            "phi"}
-# Norms of queries and keys; a head of which 96 channels are turned, more than a small one has.
+# Norms of queries and keys; a head of which 96 channels are rotated, more than a small one has.
 models_without_a_step = ("qwen3-", "phi-4-mini")
 parameters = {"gnmt": {"hidden": 16, "vocabulary": 50, "tokens": 7}, "cosmoflow-512": {"padding": "same"}}
-# Swin's windows of 7 and of 12 divide no smaller image; the auxiliary classifier of inception_v3 has kernels of 5x5, and SSD's last
-# kernel fits nothing smaller than its own input. Mixers mix the positions of images of their own size.
+# Swin's windows of 7 and of 12 divide no smaller image; the auxiliary classifier of inception_v3 has kernels of 5x5, and
+# SSD's last kernel only fits its own input. Mixers mix the positions of images of their own size.
 images = {
     "cosmoflow": "128x128x128",
     "deepcam": "64x96",
@@ -52,7 +52,7 @@ images = {
 }
 
 
-# What a file says in numbers of a size for its own input, and of what is large for nothing else than its parameters.
+# Sizes in a file that depend on its own input, and layers that are only large because of their parameters.
 pieces = {
     "deepcam": ((r"48x72", "4x6"), (r"192x288", "16x24"), (r"768x1152", "64x96")),
     "cosmoflow": ((r"filters: \d+", "filters: 4"),),
@@ -162,7 +162,7 @@ class BundledModels(unittest.TestCase):
     @unittest.skipUnless(hasattr(torch, "set_default_device"), "needs PyTorch 2.0, to build models without their memory")
     def test_each_kind_is_at_its_own_size_what_the_file_says(self):
         meta = torch.device("meta")
-        # Of a family the last one: the others differ in numbers. The one with experts differs in more.
+        # The last one of each family: the others only differ in numbers. The one with experts differs in more.
         kinds = {family_of(name) or name: name for name in self.models}
         for name in {*kinds.values(), "mixtral-8x7b"}:
             with self.subTest(name), meta:

@@ -77,7 +77,7 @@ def main():
             assert 0 < losses[0] < 20 and losses[1] != losses[0], losses
             print(f"{name}: {lines}")
 
-        # The rows are read back, and what is learned from them predicts them.
+        # The rows are parsed, and a fit to them predicts them.
         plan = here / "plan0/launch"
         for _ in range(3):
             run(plan / "run.sh", "measure.py", "--steps", 3, "--warmup", 1, "--output", "runs.csv", cwd=here, env=environment)
@@ -94,7 +94,7 @@ def main():
         run(oracle, "calibrate", "runs", "runs.csv", "--machine", "here.yaml", "--output", "learned.yaml", cwd=here)
         after = errors("--coefficients", "learned.yaml")
         print(f"errors before {before}, after {after}")
-        # A prediction that was right already may only become worse by what repetitions differ.
+        # A prediction that was already right may only become worse by the scatter of repetitions.
         assert len(after) == 3 and sum(after) / 3 < sum(before) / 3 + 0.1, (before, after)
 
 

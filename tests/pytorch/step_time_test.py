@@ -39,7 +39,7 @@ layers:
   - fully_connected: 4
   - loss: mse
 """,
-    # Operations and ways of writing them that the families above lack.
+    # Operations and variants of them that the families above lack.
     "parts": """input: {channels: 4, size: 9x9}
 layers:
   - convolution: {filters: 8, kernel: 3, padding: same, stride: 2, groups: 4, bias: no}
@@ -220,7 +220,7 @@ class StepTime(unittest.TestCase):
                 torch.testing.assert_close(q[0, 0, position, pair + 2], b * angle.cos() + a * angle.sin())
 
     def test_distances_fall_into_buckets_as_t5_has_them(self):
-        # Raffel et al., section 2.1, and the reference: half of the buckets are of one distance each, the others grow to 128.
+        # Raffel et al., section 2.1, and the reference: half of the buckets have one distance each, the others grow to 128.
         back = step_modules.distance_buckets(200, 200, False, 32, torch.device("cpu"))
         self.assertEqual(back[150, :16].unique().tolist(), [31])
         self.assertEqual([back[150, 150 - d].item() for d in (0, 1, 15, 16, 20, 127)], [0, 1, 15, 16, 17, 31])
@@ -240,7 +240,7 @@ class StepTime(unittest.TestCase):
             self.assertEqual(list(out.shape), list(x.shape))
             qkv = linear(x.movedim(1, -1))
 
-            def window_of(place, shift=shift):  # of the rolled image; a rolled edge keeps apart what was not side by side
+            def window_of(place, shift=shift):  # of the rolled image; a rolled edge separates items that were not neighbours
                 rolled = [(p - shift) % side for p in place]
                 wrapped = [p < shift for p in place] if shift else [False, False]
                 return [r // window for r in rolled] + wrapped

@@ -12,7 +12,7 @@ from server import SKIPPED, Server, is_built_in
 
 PROGRAM, CHROMIUM = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 QUESTION = "?model=llama3-8b&machine=dgx-h100&gpus=64&batch=128"
-# A folder for pictures, for people.
+# A folder for screenshots, for manual inspection.
 PICTURES = os.environ.get("DDL_PICTURES")
 SET = "(key, value, event) => {{ const control = document.getElementById('q-' + key); control.value = value; control.dispatchEvent(new Event(event, {{bubbles: true}})); }}"
 

@@ -51,7 +51,7 @@ class Serving(unittest.TestCase):
         words = ["recommend", "--model=resnet50", "--machine=dgx-a100", "--gpus=8"]
         page = run(*words, "--format", "html").stdout.decode()
         main = page.split("<main>\n")[1].split("</main>")[0].replace(" This page loads nothing else.", "")
-        # The command of the report says that it is to be a page; the time of the search is another.
+        # The command in the report requests a page; the time of the search differs.
         self.assertEqual(without_times(text), without_times(main.replace(" --format html", "")))
         self.assertIn(f"<pre>ddl-oracle {' '.join(words)}</pre>", text)
 
@@ -126,7 +126,7 @@ class Serving(unittest.TestCase):
                 self.assertIn("mine on", server.ask(path)[2])
                 self.assertIn(f'<option value="{file}">', server.ask("/")[2])
                 self.assertIn("reads no files", server.ask(path.replace("mine.yaml", "other.yaml"))[2])
-                # What has changed is read again.
+                # Changed files are read again.
                 file.write_text(MODEL.replace("model: mine", "model: changed"))
                 self.assertIn("changed on", server.ask(path)[2])
                 file.unlink()
@@ -230,7 +230,7 @@ class Serving(unittest.TestCase):
         connection.close()
         seconds = time.monotonic() - begin
         print(f"1,000 requests over one connection: {1000 / seconds:.0f}/s")
-        # As on a machine that others use, too: a free one does several times as many.
+        # As on a machine that others use, too: an idle one does several times as many.
         self.assertLess(seconds, 10)
         begin = time.monotonic()
         for _ in range(1000):
@@ -280,7 +280,7 @@ class Slow(unittest.TestCase):
                     held.append(server.raw(timeout=5))
                 except OSError:
                     break
-            # Those that say nothing are cut after a while.
+            # Silent connections are closed after a while.
             self.assertEqual(server.ask("/style.css", timeout=60)[0], 200)
             for each in held:
                 each.close()

@@ -11,10 +11,10 @@
 
 namespace ddl {
 
-/// No number of a benchmark is above: of bytes, elements, microseconds or bandwidth.
+/// Upper limit of numbers of a benchmark: bytes, elements, microseconds or bandwidth.
 inline constexpr double benchmark_number_limit = 1e18;
 
-/// A word of a benchmark's output, and where it starts in the file.
+/// A word of a benchmark's output, and its position in the file.
 struct BenchmarkWord {
   std::string_view text;
   std::size_t offset = 0;
@@ -24,24 +24,24 @@ struct BenchmarkWord {
 struct BenchmarkLine {
   std::string_view text;
   std::size_t offset = 0;
-  std::size_t number = 0;  ///< from 1
-  bool ended = true;       ///< by a line break: the last line of a file need not be
+  std::size_t number = 0;  ///< counted from 1
+  bool ended = true;       ///< terminated by a line break; the last line of a file may not be
 
-  /// Divided at blanks.
+  /// Split at blanks.
   [[nodiscard]] std::vector<BenchmarkWord> words() const;
-  /// The same after the '#' of a comment, if it begins with one.
+  /// The words after the '#' of a comment, if the line starts with one.
   [[nodiscard]] std::vector<BenchmarkWord> words_of_comment() const;
 };
 
-/// What a benchmark printed, in lines.
+/// The output of a benchmark, in lines.
 class BenchmarkText {
  public:
-  /// Most lines of a file.
+  /// Maximum number of lines of a file.
   static constexpr std::size_t most_lines = 1'000'000;
 
-  /// Refuses what is no text (SourceText), and more than `most_lines`.
+  /// Throws Error for invalid text (SourceText), and for more than `most_lines`.
   BenchmarkText(std::string text, std::string origin);
-  // Lines look into the text.
+  // Lines point into the text.
   BenchmarkText(const BenchmarkText&) = delete;
   BenchmarkText& operator=(const BenchmarkText&) = delete;
 
@@ -50,10 +50,10 @@ class BenchmarkText {
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {
     return source_.error(offset, message, std::move(hint));
   }
-  /// A number from zero to `benchmark_number_limit`; an Error placed at the word that calls it a `what` otherwise.
+  /// A number from zero to `benchmark_number_limit`; otherwise an Error placed at the word, which names it by `what`.
   [[nodiscard]] double number(const BenchmarkWord& word, std::string_view what) const;
-  /// Refuses a line that ends with the file and is shorter than the row before it: both tools set their columns to the
-  /// right, so it was cut.
+  /// Throws Error for a last line without a line break that is shorter than the previous row: both tools align their columns
+  /// to the right, so it was truncated.
   void refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const;
 
  private:
@@ -61,9 +61,9 @@ class BenchmarkText {
   std::vector<BenchmarkLine> lines_;
 };
 
-/// Whether a row of figures begins with this word.
+/// Whether this word is a number without sign, as at the start of a row.
 [[nodiscard]] bool is_digits(std::string_view word);
-/// The digits after the point of a number as it is printed: half a unit of the last is how far it may be rounded.
+/// Half a unit of the last printed digit of a number: the maximum rounding error.
 [[nodiscard]] double rounding_of(std::string_view number);
 
 }  // namespace ddl

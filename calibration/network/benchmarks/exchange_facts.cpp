@@ -13,7 +13,7 @@ namespace ddl {
 namespace {
 
 struct OperationName {
-  std::string_view letters;  ///< lower case, without what joins words
+  std::string_view letters;  ///< lower case, without separators
   Collective operation;
 };
 constexpr std::array operation_spellings{
@@ -78,7 +78,7 @@ std::optional<Collective> operation_named_by(std::string_view path) {
       here = parse_operation(joined);
       taken = count;
     }
-    // Of all names only this one is an everyday word.
+    // Of all names only this one is a common English word.
     const bool is_program = at + taken < words.size() && words[at + taken] == "perf";
     if (here == Collective::reduce && !is_program && words.size() > 1) here.reset();
     if (here && found && *here != *found) return std::nullopt;
@@ -109,7 +109,7 @@ std::optional<std::string> library_named_by(std::string_view line) {
   constexpr std::string_view name = "openmpi";
   constexpr std::string_view version = "4.1";
   for (std::size_t at = letters.find(name); at != std::string::npos; at = letters.find(name, at + 1)) {
-    // `)`, `/`, `v` or nothing stand between name and version.
+    // `)`, `/`, `v` or nothing may separate name and version.
     std::size_t next = at + name.size();
     while (next < letters.size() && (letters[next] == ')' || letters[next] == '/' || letters[next] == 'v')) ++next;
     if (letters.compare(next, version.size(), version) != 0) continue;

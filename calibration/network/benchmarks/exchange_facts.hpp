@@ -11,46 +11,47 @@
 
 namespace ddl {
 
-/// What is known of a benchmark's run beside its rows.
+/// Facts about a benchmark run in addition to its rows.
 struct ExchangeFacts {
   std::optional<Collective> operation{};
   std::optional<int> ranks{}, nodes{};
   std::optional<NetworkLevel> level{};
-  std::optional<std::string> library{};  ///< whose decision rules are known
+  std::optional<std::string> library{};  ///< with known decision rules
 };
 
-/// Facts that the user gives: of one file, and of every file that does not say. What the name of a file says comes last.
+/// Facts given by the user: for one file, and for every file that does not contain them. Facts from the file name have the
+/// lowest priority.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
   std::optional<Collective> by_name{};
 };
 
-/// Most ranks, and nodes, of a benchmark's run.
+/// Maximum number of ranks, and nodes, of a benchmark run.
 inline constexpr int most_exchange_ranks = 1 << 24;
 
-/// `allreduce`, and how benchmarks spell it: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
+/// `allreduce`, and the spellings of benchmarks: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
 [[nodiscard]] std::optional<Collective> parse_operation(std::string_view text);
-/// The one operation that the name of a file names: `all_gather_perf_16.txt`. Only the last part of a path counts.
+/// The single operation in the name of a file: `all_gather_perf_16.txt`. Only the last part of a path counts.
 [[nodiscard]] std::optional<Collective> operation_named_by(std::string_view path);
-/// Every operation by its name, for hints.
+/// The names of all operations, for hints.
 [[nodiscard]] std::vector<std::string_view> operation_names();
 [[nodiscard]] std::string_view to_string(NetworkLevel level);
 /// `node` or `between-nodes`.
 [[nodiscard]] std::optional<NetworkLevel> parse_level(std::string_view text);
 
-/// `openmpi-4.1`, if the rules of this library are known; nothing for any other.
+/// `openmpi-4.1`, if the rules of this library are known; empty for any other.
 [[nodiscard]] std::optional<std::string> parse_library(std::string_view text);
-/// What a line says of the library, as mpirun, MPI_Get_library_version and names of modules do: `Open MPI v4.1.4`,
-/// `mpirun (Open MPI) 4.1.4`, `openmpi/4.1.1`. Nothing of another version.
+/// The library version in a line as printed by mpirun, MPI_Get_library_version, and module names: `Open MPI v4.1.4`, `mpirun
+/// (Open MPI) 4.1.4`, `openmpi/4.1.1`. Empty for another version.
 [[nodiscard]] std::optional<std::string> library_named_by(std::string_view line);
 
-/// Makes the error of a place in the file that is read: of a message and a hint.
+/// Creates an error placed in the current file from a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;
 
-/// What the file says, and where it says nothing, what the user gave; the level follows from the nodes. An Error where the
-/// file says otherwise than what the user gave for it, where facts contradict each other, or where the operation is not
-/// known. What stays unknown is warned of.
+/// Combines the facts in the file with those of the user, who supplies what the file lacks; the level follows from the
+/// nodes. An Error if the file contradicts what the user gave for it, if facts contradict each other, or if the operation is
+/// not known. Warns of facts that remain unknown.
 [[nodiscard]] ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const PlacedError& error,
                                    std::vector<std::string>& warnings);
 

@@ -25,7 +25,7 @@ bool is_markdown_row(const BenchmarkLine& line) {
          line.text.find('|', first + 1) != std::string_view::npos;
 }
 
-/// Words of benchmarks' tables that a retyped one keeps.
+/// Words of benchmark tables that remain in a retyped table.
 bool is_retyped(const BenchmarkLine& line) {
   for (const std::string_view word : {"algbw", "busbw", "Latency", "Bandwidth"}) {
     if (line.text.find(word) != std::string_view::npos) return true;
@@ -76,14 +76,13 @@ std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origi
   throw unknown_text(lines);
 }
 
-/// What a file calls its tool or device, as coefficients can hold it: on one line, without what a terminal obeys, and not
-/// long.
+/// The name of a tool or device in a file, in a form for coefficients: on one line, without control characters, and short.
 std::string name_in(const std::string& text) {
   constexpr std::size_t longest = 200;
   std::string name = visible(text);
   if (name.size() <= longest) return name;
   std::size_t end = longest;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // within a letter of several bytes
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // within a multi-byte character
   name.resize(end);
   return name;
 }
@@ -94,7 +93,7 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
                                             std::vector<std::string>& warnings) {
   std::vector<ExchangeSeries> series = parse_any(std::move(text), origin, asked, warnings);
   for (ExchangeSeries& each : series) {
-    // A fit looks at each of them for each of many ranges of sizes.
+    // A fit evaluates each of them for each of many ranges of sizes.
     if (each.rows.size() > most_series_rows)
       throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
                   "benchmarks measure some tens of sizes: keep those that matter");

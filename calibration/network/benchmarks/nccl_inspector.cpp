@@ -23,20 +23,20 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view inspector_hint =
     "the job was ended while NCCL Inspector wrote this: leave what is cut out, as in head -n -1";
-/// Nesting of one record; the trace of its events has four.
+/// Maximum nesting of one record; the trace of its events has four levels.
 constexpr std::size_t most_record_depth = 16;
 
-/// Names of other operations that are warned of.
+/// Maximum number of other operations named in the warning.
 constexpr std::size_t most_others = 4;
 
-/// One record: an exchange as one rank saw it.
+/// One record: an exchange from the point of view of one rank.
 struct InspectorRecord {
   std::string communicator{}, operation{}, timing{};
   double rank = -1, ranks = -1, nodes = -1, number = -1, bytes = -1, microseconds = -1;
   bool is_collective = false, is_message = false;
 };
 
-/// Follows what the parser says of one record and keeps what counts.
+/// Processes the parser's events for one record and keeps the relevant values.
 class RecordReader final : public nlohmann::json_sax<Json> {
  public:
   RecordReader(const SourceText& source, std::size_t begin) : source_(source), begin_(begin) {}
@@ -111,7 +111,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   InspectorRecord record_;
 };
 
-/// Where the object that begins at `begin` ends, behind its bracket; the end of the text where it does not.
+/// The position after the closing bracket of the object that begins at `begin`; the end of the text if it is not closed.
 std::size_t end_of_object(std::string_view text, std::size_t begin) {
   std::size_t open = 0;
   bool quoted = false;
@@ -131,14 +131,14 @@ std::size_t end_of_object(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
-/// What one series is of.
+/// The identity of a series.
 struct CommunicatorKey {
   Collective operation = Collective::allreduce;
-  int ranks = 2, nodes = 0;  ///< 0: not said
+  int ranks = 2, nodes = 0;  ///< 0: unknown
   friend auto operator<=>(const CommunicatorKey&, const CommunicatorKey&) = default;
 };
 
-/// One exchange, whatever rank recorded it.
+/// One exchange, recorded by any of its ranks.
 struct RecordedKey {
   std::string communicator;
   double number = 0;
@@ -188,7 +188,7 @@ class InspectorReader {
       }
     }
     const std::optional<Collective> operation = parse_operation(record.operation);
-    // How much of an all-to-all it counts is not said.
+    // The size convention of an all-to-all is not documented.
     if (!operation || *operation == Collective::all_to_all || *operation == Collective::point_to_point) {
       if (others_.size() < most_others) others_.insert(record.operation);
       return;
@@ -202,10 +202,10 @@ class InspectorReader {
         .microseconds = record.microseconds,
         .offset = at,
         .ranks = {record.rank}};
-    // NCCL counts one rank's part of these.
+    // For these, NCCL counts the part of one rank.
     if (operation == Collective::allgather || operation == Collective::reduce_scatter) exchange.bytes *= record.ranks;
     RecordedKey key{record.communicator, record.number};
-    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // without a number each is its own
+    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // without a number, each is distinct
     const auto [place, is_new] = exchanges_.try_emplace(std::move(key), exchange);
     if (is_new) return;
     RecordedExchange& known = place->second;

@@ -13,12 +13,12 @@ namespace {
 
 using Words = std::vector<BenchmarkWord>;
 
-/// In the order of their numbers.
+/// In NCCL's numbering.
 constexpr std::array<std::string_view, 7> algorithm_names{"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
                                                           "NVLSTree", "PAT"};
 constexpr std::array<std::string_view, 3> protocol_names{"LL", "LL128", "Simple"};
 
-/// `NVLS_TREE`, `NVLSTree` and `nvlstree` are one name.
+/// `NVLS_TREE`, `NVLSTree` and `nvlstree` are the same name.
 std::string plain(std::string_view name) {
   std::string letters;
   for (const char c : name) {
@@ -37,7 +37,7 @@ std::string_view name_in(const std::array<std::string_view, size>& names, std::s
   return found == names.end() ? "" : *found;
 }
 
-/// Where `host:pid:thread` begins in a word that may begin with the last cell of a row.
+/// The start of `host:pid:thread` in a word that may begin with the last cell of a row.
 std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   const std::size_t thread = word.rfind(':');
   const std::size_t process = thread == std::string_view::npos || thread == 0 ? thread : word.rfind(':', thread - 1);
@@ -71,7 +71,7 @@ std::optional<NcclChoice> choice_of(const Words& words) {
   return choice;
 }
 
-/// The one name that `NCCL_ALGO set by environment to Ring` sets; lists and exclusions say less.
+/// The single name set by `NCCL_ALGO set by environment to Ring`; empty for lists and exclusions.
 std::string name_set(const Words& words, std::string_view variable) {
   if (words.size() != 6 || words[0].text != variable || words[1].text != "set" || words[4].text != "to") return {};
   const std::string_view name = words[5].text;

@@ -25,7 +25,7 @@ bool has_parts(Collective operation) {
          operation == Collective::all_to_all;
 }
 
-/// The operation of a program; an Error where it is none that plans use.
+/// The operation of a program; an Error if no plan uses it.
 std::optional<Collective> operation_of(const std::string& program, const PlacedError& error) {
   if (program.empty()) return std::nullopt;
   const auto operation = parse_operation(std::string_view(program).substr(0, program.size() - program_suffix.size()));
@@ -36,7 +36,7 @@ std::optional<Collective> operation_of(const std::string& program, const PlacedE
   return operation;
 }
 
-/// Whole numbers of ranks that something agrees with.
+/// The range of rank counts consistent with the data.
 struct RankRange {
   double least = 1, most = std::numeric_limits<double>::infinity();
   [[nodiscard]] bool holds(int ranks) const { return ranks >= least && ranks <= most; }
@@ -45,7 +45,7 @@ struct RankRange {
   }
 };
 
-/// The bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm's [PERFORMANCE.md]: what n can be, both being rounded.
+/// The bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm's [PERFORMANCE.md]: the possible n, both being rounded.
 RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   double low = 0, high = 2;
   for (const NcclRow& row : rows) {
@@ -57,7 +57,7 @@ RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   }
   constexpr double slack = 1e-6;
   RankRange range;
-  if (low > high || low >= 2) return range;  // not by that formula
+  if (low > high || low >= 2) return range;  // not consistent with that formula
   range.least = std::max(1.0, std::ceil(2 / (2 - low) - slack));
   if (high < 2) range.most = std::floor(2 / (2 - high) + slack);
   return range.most < range.least ? RankRange{} : range;
@@ -78,7 +78,7 @@ std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   return ranks && *ranks > 1 ? std::optional(static_cast<int>(*ranks)) : std::nullopt;
 }
 
-/// Ranks and nodes as the run lists them; nothing where the list has gaps.
+/// Ranks and nodes from the run's list; empty if the list has gaps.
 ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::vector<std::string>& warnings) {
   ExchangeFacts facts;
   facts.ranks = run.rank_count;
@@ -105,8 +105,8 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   return facts;
 }
 
-/// Adds to what is stated the ranks that follow from sizes, or, unless the user says them, from bandwidths; takes
-/// back a list that these show to be short.
+/// Adds the number of ranks that follows from sizes or, unless the user gave it, from bandwidths; discards a list that these
+/// show to be incomplete.
 void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
                  std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
@@ -131,7 +131,7 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// Whether the sizes are of another operation, and then whether a rank hands over all of a size.
+/// Whether the sizes belong to another operation, and if so, whether the send buffer of a rank has the whole size.
 struct OtherSizes {
   bool whole = false;
 };
@@ -153,7 +153,7 @@ void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<
                            : "allgather, reduce-scatter and all-to-all have such sizes");
 }
 
-/// What the bandwidths say against a number of ranks.
+/// Throws Error if the bandwidths contradict a number of ranks.
 void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const PlacedError& error) {
   if (facts.operation != Collective::allreduce || !facts.ranks) return;
   const RankRange range = ranks_by_bandwidth(run.rows);
@@ -163,16 +163,16 @@ void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const Pl
                            : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
 }
 
-/// Why the operation is to be said, and what it can be.
+/// Why the operation has to be given, and the possible ones.
 Error unknown_operation(const NcclRun& run, const PlacedError& error) {
-  // Only an Allreduce has a bus bandwidth above the other one.
+  // Only an Allreduce has a bus bandwidth above its algorithm bandwidth.
   const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
   return error("nothing says which operation was timed",
                fmt::format("say it with --operation, or beside the file's name: FILE,operation=allreduce{}",
                            is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
 }
 
-/// What NCCL ran, by bytes of all parts together.
+/// The algorithms that NCCL used, by total bytes of all parts.
 std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFacts& facts) {
   std::map<double, std::string> algorithms;
   for (const NcclChoice& choice : run.choices) {
@@ -184,14 +184,14 @@ std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFa
   return algorithms;
 }
 
-/// What it ran for this size, which may be rounded to elements of each rank; empty where nothing says it.
+/// The algorithm for this size, which may be rounded to elements of each rank; empty if unknown.
 std::string algorithm_at(const std::map<double, std::string>& algorithms, double size) {
   constexpr double rounding = 0.01;
   const auto found = algorithms.lower_bound(size * (1 - rounding));
   return found != algorithms.end() && found->first <= size * (1 + rounding) ? found->second : "";
 }
 
-/// What the environment made it run. Only an Allreduce has more than a ring in every version.
+/// The algorithm set in the environment. Only an Allreduce has alternatives to a ring in every version.
 std::string set_algorithm(const NcclRun& run, Collective operation) {
   const auto set = print_nccl_algorithm(run.set_algorithm, run.set_protocol);
   return set && (operation == Collective::allreduce || set->starts_with("Ring")) ? *set : "";
@@ -227,7 +227,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   auto operation = stated.operation          ? stated.operation
                    : asked.of_file.operation ? asked.of_file.operation
                                              : asked.otherwise.operation;
-  // A name that the sizes contradict says nothing.
+  // A name that the sizes contradict is ignored.
   if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);
@@ -237,7 +237,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
 
   ExchangeSeries series;
   series.operation = *facts.operation;
-  // Each rank sends to the next one and receives from the one before.
+  // Each rank sends to the next one and receives from the previous one.
   if (series.operation == Collective::point_to_point) series.pattern = ExchangePattern::both_ways;
   series.ranks = facts.ranks;
   series.nodes = facts.nodes;
@@ -251,7 +251,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   for (const NcclRow& row : run.rows) {
     const std::string ran = algorithm_at(algorithms, row.size);
     for (const NcclTime& time : row.times) {
-      // A size below one element for each rank is run as nothing at all.
+      // A size below one element per rank is run as a no-op.
       if (row.size <= 0 || time.microseconds <= 0) {
         ++empty;
       } else if (time.wrong) {

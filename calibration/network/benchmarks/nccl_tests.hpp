@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-// What nccl-tests says of a run, as text or as JSON. Facts: github.com/NVIDIA/nccl-tests, src/common.cu and src/util.cu for
+// The results of nccl-tests, as text or as JSON. Sources: github.com/NVIDIA/nccl-tests, src/common.cu and src/util.cu for
 // the columns, the *GetCollByteCount functions for sizes, doc/PERFORMANCE.md for the bandwidths.
 
 /// One time of a row and the two bandwidths derived from it, as printed.
@@ -19,19 +19,19 @@ struct NcclTime {
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< GB/s
   double algorithm_rounding = 0, bus_rounding = 0;    ///< half a unit of their last digits
   bool in_place = false;
-  bool wrong = false;                 ///< the results were
+  bool wrong = false;                 ///< the results were wrong
   std::optional<double> deviation{};  ///< of the time, in microseconds
 };
 
 struct NcclRow {
-  double size = 0;        ///< bytes of the larger of the two buffers: of all parts
-  double count = 0;       ///< elements that one rank hands over
+  double size = 0;        ///< bytes of the larger of the two buffers: all parts
+  double count = 0;       ///< elements in the send buffer of one rank
   double type_bytes = 0;  ///< of an element; 0: not known
   std::vector<NcclTime> times{};
   std::size_t line = 0;
 };
 
-/// A rank as the run lists it.
+/// A rank in the list of the run.
 struct NcclRank {
   int rank = 0, group = 0;
   std::string host{}, device{};
@@ -39,27 +39,27 @@ struct NcclRank {
 
 /// One table of results.
 struct NcclRun {
-  std::string program{};  ///< `all_reduce_perf`; empty: the file does not say
+  std::string program{};  ///< `all_reduce_perf`; empty if the file does not contain it
   std::string tool = "nccl-tests";
-  // Where something else than the program's name and a list of ranks says them.
+  // Set if they are known from elsewhere than the program's name and a list of ranks.
   std::optional<Collective> operation{};
   std::optional<int> rank_count{};
   std::string device{};
   std::vector<NcclRank> ranks{};
-  int ranks_per_line = 1;  ///< JSON lists one for each process
+  int ranks_per_line = 1;  ///< JSON has one line per process
   std::vector<NcclRow> rows{};
-  // What NCCL's log says beside them: what ran, and what the environment set.
+  // From NCCL's log: the algorithms used, and the settings in the environment.
   std::vector<NcclChoice> choices{};
   std::string set_algorithm{}, set_protocol{};
 };
 
-/// Bytes of an element by the name that nccl-tests gives its type; 0: not known.
+/// Bytes of an element by its type's name in nccl-tests; 0: not known.
 [[nodiscard]] double nccl_type_bytes(std::string_view name);
 /// Whether a word is the name of a program of nccl-tests, with or without its path.
 [[nodiscard]] std::optional<std::string> nccl_program(std::string_view word);
 
-/// The rows that say something: not those of no bytes or no time, nor of wrong results. Ranks that a run does not list
-/// follow from the sizes of a collective with parts, or from the two bandwidths of an Allreduce where only one number
+/// The usable rows: not those with zero bytes or time, nor those with wrong results. If a run does not list its ranks, their
+/// number follows from the sizes of a collective with parts, or from the two bandwidths of an Allreduce if only one number
 /// fits them.
 [[nodiscard]] ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked,
                                        const PlacedError& error, std::vector<std::string>& warnings);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `version` of the files that are known.
+/// Newest supported `version` of the files.
 constexpr int newest_version = 2;
 
 class NcclJsonReader {
@@ -80,7 +80,7 @@ class NcclJsonReader {
     run_.tool = "nccl-tests (JSON)";
     const Json& config = root.at("config");
     if (!config.is_object()) throw broken("config", "expected an object");
-    // One device is listed for each process, whatever it drives.
+    // One device is listed per process, even if it uses several.
     const int per_process =
         std::max(1, whole_in(config, "nthreads", 1)) * std::max(1, std::min(whole_in(config, "ngpus", 1), 1 << 10));
     run_.ranks_per_line = per_process <= most_exchange_ranks && per_process > 0 ? per_process : 1;
@@ -114,7 +114,7 @@ class NcclJsonReader {
       NcclTime time{.microseconds = number(*found, "time", part), .in_place = in_place};
       time.algorithm_bandwidth = number(*found, "alg_bw", part);
       time.bus_bandwidth = number(*found, "bus_bw", part);
-      time.algorithm_rounding = time.bus_rounding = 0.5e-6;  // six digits behind the point
+      time.algorithm_rounding = time.bus_rounding = 0.5e-6;  // six digits after the decimal point
       if (const auto wrong = found->find("nwrong"); wrong != found->end() && wrong->is_number()) {
         time.wrong = wrong->get<double>() > 0;
       }

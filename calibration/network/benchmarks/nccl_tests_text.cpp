@@ -49,7 +49,7 @@ std::optional<NcclRank> rank_of(const BenchmarkLine& line) {
   return has_device && !rank.host.empty() ? std::optional(rank) : std::nullopt;
 }
 
-/// Where a table has what.
+/// The columns of a table.
 struct Columns {
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
   std::size_t size = none, count = none, type = none;
@@ -60,7 +60,7 @@ struct Columns {
   std::size_t cells = 0;
 };
 
-/// The sizes that a run says it goes through.
+/// The sizes announced by a run.
 struct Sweep {
   double largest = 0;
   std::optional<double> step{}, factor{};
@@ -94,7 +94,7 @@ class NcclTextReader {
   }
 
  private:
-  /// What may go on with a row behind a line of NCCL's log.
+  /// Whether a word may continue a row after a line of NCCL's log.
   static bool is_cell(std::string_view word) {
     return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
   }
@@ -137,7 +137,7 @@ class NcclTextReader {
       return;
     }
     if (has_word(comment, "concluded:")) return;
-    // A table of results is over where a line of the tool follows it.
+    // A table of results ends at the next line of the tool.
     for (const BenchmarkWord& word : words) {
       if (auto program = nccl_program(word.text)) {
         start_run();
@@ -146,7 +146,7 @@ class NcclTextReader {
     }
   }
 
-  /// What is said after a table is said of the next one.
+  /// Lines after a table belong to the next one.
   void start_run() {
     if (header_ == nullptr) return;
     end_table();
@@ -186,7 +186,7 @@ class NcclTextReader {
         throw text_.error(words[i].offset, "these are times of the processor, not of the exchange",
                           "run nccl-tests without -C");
       }
-      // It prints a date and a time of day.
+      // It consists of a date and a time of day.
       if (name == "timestamp") ++columns_.cells;
       if (columns_.times.empty()) continue;
       if (name == "algbw") columns_.times.back().algorithm_bandwidth = i;
@@ -249,7 +249,7 @@ class NcclTextReader {
     }
     const double last = run_.rows.back().size;
     const double next = sweep_.factor ? last * *sweep_.factor : last + 2 * sweep_.step.value_or(0);
-    // Sizes are rounded down to whole elements of each rank, so the last is not the largest itself.
+    // Sizes are rounded down to whole elements of each rank, so the last size may be below the largest.
     if (last > 0 && next > last && next <= sweep_.largest) {
       throw text_.error(
           last_row_->offset,
@@ -269,7 +269,7 @@ class NcclTextReader {
   std::vector<std::string>& warnings_;
   NcclRun run_;
   HostNames hosts_;  ///< of all ranks that were listed
-  Words begun_;      ///< a row so far that NCCL's log interrupts
+  Words begun_;      ///< a partial row that is interrupted by NCCL's log
   Sweep sweep_;
   Columns columns_;
   const BenchmarkLine* header_ = nullptr;  ///< of the table that is read

@@ -5,7 +5,7 @@ namespace {
 
 using Messages = std::vector<RankMessages>;
 
-/// Half of the vector, then half of that, and the same way back.
+/// Half of the vector, then a quarter, and the same in reverse.
 Messages rabenseifner(double ranks, double bytes) {
   if (ranks < 4) return {{2, bytes / 2}};
   return {{2, bytes / 2}, {2, bytes / 4}};

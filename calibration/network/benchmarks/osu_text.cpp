@@ -18,7 +18,7 @@ using Words = std::vector<BenchmarkWord>;
 
 /// One benchmark by its title, without "OSU MPI" and "Test".
 struct Benchmark {
-  std::string_view title, figure;  ///< figure: how the name of the column begins
+  std::string_view title, figure;  ///< value: start of the column's name
   Collective operation;
   ExchangePattern pattern;
   bool of_part = false;  ///< the size column is of one rank's part
@@ -36,10 +36,10 @@ constexpr std::array benchmarks{
     Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
 };
 
-/// Begins the line by which print_osu (calibration/network/sweep) says what OSU's format does not.
+/// Starts the line by which print_osu (calibration/network/sweep) adds what OSU's format lacks.
 constexpr std::string_view own_mark = "ddl-oracle:";
 
-/// `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`, taken apart.
+/// The parts of `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`.
 struct Title {
   std::string name, version;
 };
@@ -55,13 +55,13 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
   return title;
 }
 
-/// `# Size          Avg Latency(us)`; a line of nothing but `#` is not one.
+/// `# Size          Avg Latency(us)`; a line with only `#` is not one.
 bool is_header(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
   return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
 }
 
-/// Names of columns have blanks, and two or more between them.
+/// Names of columns contain blanks, and are separated by two or more.
 std::vector<std::string_view> column_names(const BenchmarkLine& line) {
   std::vector<std::string_view> names;
   std::size_t end = 0;
@@ -88,7 +88,7 @@ class OsuTextReader {
       const Words words = line.words();
       if (words.empty()) continue;
       if (!library_) library_ = library_named_by(line.text);
-      // Whoever sets its parameters has rules of his own.
+      // Set parameters override the default rules.
       is_pinned_ = is_pinned_ || line.text.find("coll_tuned") != std::string_view::npos;
       if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
         end_table();
@@ -104,7 +104,7 @@ class OsuTextReader {
       }
     }
     end_table();
-    // Said before the tables or behind them, it is said of all.
+    // Before or after the tables, it applies to all.
     for (ExchangeSeries& each : series_) {
       if (is_pinned_ && !asked_.of_file.library) each.library.clear();
       if (each.library.empty() && library_ && !is_pinned_) each.library = *library_;
@@ -130,7 +130,7 @@ class OsuTextReader {
     stated.library = library_;
     stated.operation = benchmark_->operation;
     const std::optional<double> window = std::exchange(own_window_, std::nullopt);
-    // Its benchmarks of two processes run with two, and with no other number.
+    // Two-process benchmarks run with exactly two.
     if (benchmark_->pattern != collective) stated.ranks = 2;
     const PlacedError error = [&](const std::string& message, const std::string& hint) {
       return text_.error(line.offset, message, hint);
@@ -157,7 +157,7 @@ class OsuTextReader {
     }
   }
 
-  /// `# ddl-oracle: ranks=4 nodes=2 window=64`: what our own sweep says of the table that follows.
+  /// `# ddl-oracle: ranks=4 nodes=2 window=64`: facts that our own sweep adds for the following table.
   void read_own_facts(const Words& words) {
     own_facts_ = {};
     own_window_.reset();
@@ -227,7 +227,7 @@ class OsuTextReader {
     }
     double microseconds = figure;
     if (benchmark_->figure == "Bandwidth") {
-      // MB are 10^6 bytes; of both directions together where there are two.
+      // MB are 10^6 bytes; the sum of both directions if there are two.
       const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
       microseconds = figure > 0 ? bytes / figure : 0;
       if (microseconds > benchmark_number_limit)
@@ -268,7 +268,7 @@ class OsuTextReader {
   ExchangeFacts own_facts_;
   std::optional<double> own_window_;
   std::optional<std::string> library_;  ///< that a line names
-  bool is_pinned_ = false;              ///< to an algorithm that a line chooses
+  bool is_pinned_ = false;              ///< to an algorithm that a line selects
   const Benchmark* benchmark_ = nullptr;
   const BenchmarkLine* title_ = nullptr;  ///< of the table that is read
   const BenchmarkLine* last_row_ = nullptr;

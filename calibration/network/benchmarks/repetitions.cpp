@@ -11,13 +11,13 @@
 namespace ddl {
 namespace {
 
-/// Sizes that are looked at together. A protocol or a link of its own shows in as many: a factor of 16.
+/// Number of sizes that are compared together. A different protocol or link affects at least this many: a factor of 16.
 constexpr std::size_t neighbours = 5;
 
-/// Which of `count` sorted times is the `i`-th that is kept.
+/// The index of the `i`-th kept one of `count` sorted times.
 std::size_t kept(std::size_t i, std::size_t count) { return (2 * i + 1) * count / (2 * most_repetitions); }
 
-/// Of each size, in and out of place.
+/// For each size, in and out of place.
 std::map<std::pair<double, bool>, std::vector<double>> logarithms_of(const ExchangeSeries& series) {
   std::map<std::pair<double, bool>, std::vector<double>> found;
   for (const MeasuredExchange& row : series.rows) {

@@ -18,10 +18,10 @@ namespace {
 using Words = std::vector<BenchmarkWord>;
 
 constexpr std::string_view bench_hint = "take the whole output, as all_reduce_bench.py or torch-dist-bench.py printed it";
-/// A bandwidth says the time if it is known at least this well.
+/// A time is derived from a bandwidth with at most this relative rounding error.
 constexpr double coarsest_rounding = 0.1;
 
-/// The cells of a row of Markdown, without the blanks around them; none where the line is no row.
+/// The trimmed cells of a Markdown row; none if the line is not a row.
 Words cells_of(const BenchmarkLine& line) {
   constexpr std::string_view blanks = " \t";
   Words cells;
@@ -33,7 +33,7 @@ Words cells_of(const BenchmarkLine& line) {
     const std::size_t first = std::min(text.find_first_not_of(blanks, at), end);
     std::size_t last = end;
     while (last > first && blanks.find(text[last - 1]) != std::string_view::npos) --last;
-    // Behind the last bar there is nothing.
+    // Nothing follows the last bar.
     if (end < text.size() || last > first) cells.push_back({text.substr(first, last - first), line.offset + first});
     at = end + 1;
   }
@@ -53,11 +53,11 @@ std::optional<std::size_t> column_named(const Words& header, std::string_view na
   return static_cast<std::size_t>(found - header.begin());
 }
 
-/// What the line above a table says of it.
+/// The line above a table.
 struct TableHeading {
   std::string_view operation;
   int ranks = 0;
-  std::optional<BenchmarkWord> payload;  ///< where all rows are of one: `0.5GiB`
+  std::optional<BenchmarkWord> payload;  ///< if all rows have the same one: `0.5GiB`
 };
 
 /// `The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):`.
@@ -186,7 +186,7 @@ class TorchBenchReader {
     NcclTime time{.in_place = true};
     const BenchmarkWord &algorithm = cells[*column_named(header_, "algbw")], &bus = cells[*column_named(header_, "busbw")];
     constexpr std::string_view unit = "GBps";
-    // torch-dist-bench.py leaves the bandwidths of small messages out.
+    // torch-dist-bench.py omits the bandwidths of small messages.
     if (!algorithm.text.empty() && !bus.text.empty()) {
       time.algorithm_bandwidth = number_before(algorithm, unit, "bandwidth, such as 12.34GBps");
       time.bus_bandwidth = number_before(bus, unit, "bandwidth, such as 12.34GBps");
@@ -231,7 +231,7 @@ class TorchBenchReader {
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
   std::string tool_ = "PyTorch", device_;
-  std::optional<TableHeading> heading_;         ///< that no table has followed yet
+  std::optional<TableHeading> heading_;         ///< without a table so far
   const BenchmarkLine* header_line_ = nullptr;  ///< of the table that is read
   Words header_;
   NcclRun run_;

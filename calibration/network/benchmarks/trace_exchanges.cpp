@@ -28,21 +28,22 @@ constexpr std::string_view kineto_hint =
     "record with torch.profiler, ProfilerActivity.CUDA and PyTorch 2.3 or newer: "
     "profiler.export_chrome_trace(\"trace.json\")";
 constexpr std::size_t most_traced_depth = 64;
-/// Names of other operations that are warned of.
+/// Maximum number of other operations named in the warning.
 constexpr std::size_t most_named = 4;
 
 struct TensorType {
   std::string_view name;
   double bytes;
 };
-/// As PyTorch calls them (c10/core/ScalarType.h).
+/// PyTorch's names (c10/core/ScalarType.h).
 constexpr std::array tensor_types{
     TensorType{"Float", 4}, TensorType{"Half", 2}, TensorType{"BFloat16", 2},    TensorType{"Double", 8},
     TensorType{"Long", 8},  TensorType{"Int", 4},  TensorType{"Short", 2},       TensorType{"Char", 1},
     TensorType{"Byte", 1},  TensorType{"Bool", 1}, TensorType{"Float8_e5m2", 1}, TensorType{"Float8_e4m3fn", 1},
 };
 
-/// `_allgather_base`, `reduce_scatter_tensor_coalesced`, `all_to_allv`: an operation, and how PyTorch was asked for it.
+/// `_allgather_base`, `reduce_scatter_tensor_coalesced`, `all_to_allv`: an operation, with the variant of PyTorch's
+/// function.
 std::optional<Collective> traced_operation(std::string name) {
   for (const std::string_view ending : {"_coalesced", "_tensor", "_into", "_base", "_oop", "v"}) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
@@ -52,7 +53,7 @@ std::optional<Collective> traced_operation(std::string name) {
   return operation == Collective::point_to_point ? std::nullopt : operation;
 }
 
-/// `[0, 1, 2]`; nothing where it is cut (`[0, 1, ...]`) or no list of ranks.
+/// `[0, 1, 2]`; empty if it is abbreviated (`[0, 1, ...]`) or not a list of ranks.
 std::optional<std::vector<int>> listed_ranks(std::string_view text) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
   std::vector<int> ranks;
@@ -69,18 +70,18 @@ std::optional<std::vector<int>> listed_ranks(std::string_view text) {
   return ranks;
 }
 
-/// One event, as far as it says something of an exchange.
+/// The exchange-related values of one event.
 struct ExchangeEvent {
   std::string phase{}, category{}, operation{}, type{}, ranks{}, in_split{}, out_split{};
   double duration = -1, in = -1, out = -1, group = -1;
   std::size_t offset = 0;
 };
 
-/// What one series is of.
+/// The identity of a series.
 struct GroupKey {
   Collective operation = Collective::allreduce;
   int ranks = 2;
-  std::string listed{};  ///< the ranks of the group, as the trace lists them, where the user says the job's nodes
+  std::string listed{};  ///< the list of ranks of the group in the trace, if the user gave the job's nodes
   friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
 };
 
@@ -89,7 +90,7 @@ struct GroupTimes {
   std::map<double, std::vector<double>> by_size{};
 };
 
-/// Follows what the parser says and keeps the exchanges: the whole file as values would take ten times its size.
+/// Processes the parser's events and keeps the exchanges: the whole file as values would take ten times its size.
 class TraceExchangeReader final : public nlohmann::json_sax<Json> {
  public:
   TraceExchangeReader(std::string text, const std::string& origin, const AskedFacts& asked,
@@ -132,7 +133,7 @@ class TraceExchangeReader final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  /// What is being read.
+  /// The element that is being read.
   enum class In { root, events, event, arguments, devices, device, distributed, other };
 
   [[nodiscard]] In in() const { return open_.empty() ? In::other : open_.back(); }
@@ -245,7 +246,7 @@ void TraceExchangeReader::keep() {
   if (!(ranks >= 1 && ranks <= most_exchange_ranks && ranks == std::floor(ranks))) {
     throw broken("this exchange has no whole number 'Group size' of at least 1");
   }
-  // Of operations with parts, one of the two holds all of them.
+  // For operations with parts, one of the two contains all of them.
   const double elements = std::max(event_.in, event_.out);
   if (!(event_.in >= 0 && event_.out >= 0 && elements <= benchmark_number_limit)) {
     throw broken("this exchange has no sizes 'In msg nelems' and 'Out msg nelems' of at least 0");
@@ -269,7 +270,7 @@ void TraceExchangeReader::keep() {
   times.by_size[elements * type->bytes].push_back(event_.duration / 1e6);
 }
 
-/// What the user says, with the nodes of a group in place of those of the job.
+/// The user's facts, with the nodes of a group in place of those of the job.
 AskedFacts TraceExchangeReader::asked_of(const GroupKey& key) const {
   AskedFacts asked = asked_;
   for (ExchangeFacts* facts : {&asked.of_file, &asked.otherwise}) {
@@ -305,7 +306,7 @@ std::vector<ExchangeSeries> TraceExchangeReader::series() {
                         std::string(kineto_hint));
   }
   warnings_.emplace_back("times of a trace hold waiting for other ranks, and the computation beside them");
-  // Groups on as many nodes are of one series.
+  // Groups with the same number of nodes form one series.
   struct Settled {
     ExchangeFacts facts{};
     GroupTimes times{};

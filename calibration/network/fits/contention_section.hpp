@@ -10,12 +10,12 @@
 
 namespace ddl {
 
-/// φ of the level that joins the machine's nodes, as a sweep measured it: its slow-down, as each of its groups has one rank
-/// on a node, and so one flow on one rail. Nothing where nodes are not joined at all.
+/// φ of the level that joins the machine's nodes, from a sweep: its slow-down, because each of its groups has one rank per
+/// node, and therefore one flow on one rail. Empty if nodes are not joined.
 [[nodiscard]] std::vector<MeasuredContention> measured_contention(std::span<const ContentionPoint> points,
                                                                   const Machine& machine, const std::string& source);
 
-/// A coefficients file with these in place of its own of the same level; its others stay.
+/// A coefficients file with these in place of its own of the same level; those of other levels are kept.
 [[nodiscard]] std::string with_contention_section(const std::string& file, std::span<const MeasuredContention> before,
                                                   std::span<const MeasuredContention> measured);
 

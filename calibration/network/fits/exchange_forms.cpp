@@ -58,7 +58,7 @@ std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_
     case Collective::point_to_point:
       return {direct};
     case Collective::allreduce:
-      // Tree and butterfly differ by a factor alone, which α and β take up: the first of them is named.
+      // Tree and butterfly differ by a constant factor, which α and β absorb: the first of them is named.
       found = {ring, rabenseifner, butterfly, tree, pipelined_tree, linear, in_switch};
       if (several_levels) {
         found.insert(found.end(),
@@ -123,7 +123,8 @@ Eigen::Index term_count(ExchangeAlgorithm algorithm) {
 
 namespace {
 
-/// Start-ups of messages that ask before they are sent, start-ups of all, and bytes. Where the rules say nothing, as usual.
+/// Start-ups of messages with a rendezvous, start-ups of all messages, and bytes. If the rules do not cover the case, the
+/// usual algorithm.
 Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double bytes) {
   const auto messages = open_mpi_messages(operation, count.ranks, bytes);
   if (!messages) {
@@ -139,13 +140,13 @@ Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double byt
 
 }  // namespace
 
-// The formulas are those of estimator/inputs/collective.hpp without adding, which is not told apart from β. Of an
+// The formulas are those of estimator/inputs/collective.hpp without reduction, which cannot be distinguished from β. For an
 // Allreduce the ring and all that follows have two halves, a Reduce-scatter and an Allgather. [BH18] §2; pipelined trees:
 // [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
 Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes) {
   const double ranks = count.ranks;
   const double nodes = std::max(count.nodes, 1.0);
-  const double share = bytes * nodes / ranks;  // of the vector, that each rank of a node takes between nodes
+  const double share = bytes * nodes / ranks;  // of the vector, that each rank of a node sends between nodes
   const double halves = operation == Collective::allreduce ? 2 : 1;
   const double rounds = log2_rounds(ranks);
   const double node_rounds = log2_rounds(nodes);

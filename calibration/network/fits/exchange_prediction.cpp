@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// Bytes that pass a rank's link for each byte of the vector (nccl-tests, doc/PERFORMANCE.md).
+/// Bytes on a rank's link per byte of the vector (nccl-tests, doc/PERFORMANCE.md).
 double bus_factor(Collective operation, double ranks) {
   switch (operation) {
     case Collective::allreduce:
@@ -31,7 +31,7 @@ double bus_factor(Collective operation, double ranks) {
   return 1;
 }
 
-/// How far prices by links are off from what was measured on a level, as a factor: the 95th percentile.
+/// The error of predictions by links for the measurements of a level, as a factor: the 95th percentile.
 std::optional<double> miss_of_links(const Machine& machine, const MeasuredExchanges& measured, bool inside) {
   const Coefficients none;
   std::vector<double> misses;
@@ -54,7 +54,7 @@ bool has_curve_on(const MeasuredExchanges& measured, bool inside) {
                      [&](const MeasuredCurve& curve) { return (curve.nodes == 1) == inside; });
 }
 
-/// What the library ran in the measurements that a prediction rests on; empty where they do not say it, or differ.
+/// The library's algorithm in the measurements that a prediction is based on; empty if unknown, or if they differ.
 std::string algorithm_of(const MeasuredExchanges::Prediction& prediction, Bytes message) {
   std::string ran = prediction.curves.front()->algorithm_at(message);
   for (const MeasuredCurve* curve : prediction.curves) {

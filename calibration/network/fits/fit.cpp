@@ -20,12 +20,12 @@
 namespace ddl {
 namespace {
 
-/// Two series of one rank count whose times differ by more than this are not repeats of each other.
+/// Two series of one rank count whose times differ by more than this are not repetitions of each other.
 constexpr double repeat_difference = 0.1;
-/// How far a point's weight may sink before it counts as an outlier.
+/// A point with a lower weight counts as an outlier.
 constexpr double outlier_weight = 0.05;
-/// A range's own noise is averaged with that of all as if the latter came of so many rows (Smyth, "Linear models and
-/// empirical Bayes methods", 2004: with a handful of rows the own one is luck).
+/// A range's own noise is averaged with that of all, with the weight of this many rows for the latter (Smyth, "Linear models
+/// and empirical Bayes methods", 2004: with few rows, the range's own estimate is unreliable).
 constexpr double shared_rows = 3;
 
 RankCount count_of(const ExchangeSeries& series) {
@@ -52,13 +52,13 @@ bool by_size(const ExchangePoint& a, const ExchangePoint& b) {
          std::tie(b.bytes, b.count.ranks, b.count.nodes, b.seconds);
 }
 
-/// Whether times at common sizes are alike.
+/// Whether times at common sizes are similar.
 bool are_repeats(const ExchangeSeries& a, const ExchangeSeries& b) {
   const std::optional<double> factor = difference(a, b);
   return factor && *factor <= 1 + repeat_difference;
 }
 
-/// Positions of series that are fitted together.
+/// Indices of series that are fitted together.
 std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries> series) {
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -84,20 +84,20 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
   return groups;
 }
 
-/// How a range hangs together with the one before it.
+/// The relation of a range to the previous one.
 enum class Joint {
-  jump,        ///< a start-up and a time per byte of its own
-  same_slope,  ///< a start-up of its own: the protocol changes, the wire does not
-  bend,        ///< a larger time per byte, from where the other line crosses it
+  jump,        ///< a separate start-up and time per byte
+  same_slope,  ///< a separate start-up: the protocol changes, the link does not
+  bend,        ///< a larger time per byte, from where the lines cross
 };
 
-/// Coefficients of each range's terms as sums of free parameters.
+/// Coefficients of each range's terms as linear combinations of free parameters.
 using Shares = std::vector<Eigen::MatrixXd>;
 
 struct Design {
   Eigen::MatrixXd terms;
   Shares shares;
-  double parameters = 0;  ///< with the knees
+  double parameters = 0;  ///< including knees
 };
 
 double knee_between(const ExchangePoint& last, const ExchangePoint& first) {
@@ -125,14 +125,14 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
         share.row(0).setZero();
         share(0, next++) = 1;
       } else {
-        // The line behind starts by so much lower and rises by so much more: none of both below zero.
+        // The next line starts lower and is steeper, by amounts that are not negative.
         share(0, next++) = -1;
         share(1, next++) += 1;
       }
     }
     design.shares.push_back(share);
   }
-  // Where a bend is follows from its lines.
+  // The position of a bend follows from its lines.
   const auto bends = std::count(joints.begin(), joints.end(), Joint::bend);
   design.parameters = static_cast<double>(free) + static_cast<double>(ranges.size()) - 1 - static_cast<double>(bends);
   design.terms = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(points.size()), free);
@@ -145,7 +145,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
   return design;
 }
 
-/// Bytes at which the lines of the two ranges on both sides of a cut cross.
+/// Bytes at which the lines of the two ranges next to a cut intersect.
 double crossing(const Design& design, const Eigen::VectorXd& free, const std::vector<SizeRange>& ranges, std::size_t after,
                 Collective operation, RankCount count) {
   const Eigen::VectorXd step = (design.shares[after] - design.shares[after - 1]) * free;
@@ -153,7 +153,7 @@ double crossing(const Design& design, const Eigen::VectorXd& free, const std::ve
   return -step[0] * of_a_byte[0] / (step[1] * of_a_byte[1]);
 }
 
-/// Whether each bend lies between the sizes that it parts.
+/// Whether each bend lies between the sizes of its cut.
 bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design, const Eigen::VectorXd& free,
                      const std::vector<SizeRange>& ranges, const std::vector<Joint>& joints, Collective operation) {
   for (std::size_t i = 0; i < joints.size(); ++i) {
@@ -165,8 +165,8 @@ bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design
   return true;
 }
 
-/// The joints that the information criterion prefers, of all combinations. Where several rank counts were measured, or
-/// algorithms change, ranges only jump.
+/// The joints that the information criterion prefers, of all combinations. If several rank counts were measured, or
+/// algorithms change, ranges only have jumps.
 std::vector<Joint> joints_of(std::span<const ExchangePoint> points, Collective operation,
                              const std::vector<SizeRange>& ranges) {
   const std::size_t knees = ranges.size() - 1;
@@ -204,7 +204,7 @@ std::optional<Estimated<Unit>> estimated(double value, double variance, double r
   return Estimated<Unit>{Unit(value), Unit(value - half), Unit(value + half)};
 }
 
-/// What the fit leaves of each range: noise, its degrees of freedom, and the numbers a report shows.
+/// The residuals of each range: noise, its degrees of freedom, and the statistics in reports.
 void describe_residuals(FitRange& range, std::span<const ExchangePoint> points, const Eigen::VectorXd& residuals,
                         const Eigen::VectorXd& weights) {
   std::vector<double> absolute;
@@ -226,8 +226,8 @@ void describe_residuals(FitRange& range, std::span<const ExchangePoint> points, 
   range.r2 = total > 0 ? std::max(0.0, 1 - unexplained / total) : 1;
 }
 
-/// Variance of rows `begin` to `end` from the influence their residuals have (Street, Carroll & Ruppert, "A note on
-/// computing robust regression estimates via iteratively reweighted least squares", 1988), and its degrees of freedom.
+/// Variance of rows `begin` to `end` from the influence of their residuals (Street, Carroll & Ruppert, "A note on computing
+/// robust regression estimates via iteratively reweighted least squares", 1988), and its degrees of freedom.
 struct Variance {
   double value = 0;
   double freedom = 0;
@@ -304,7 +304,8 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
     double deviation = 0;
     for (Eigen::Index k = begin; k < begin + count; ++k)
       deviation += std::abs(fit.residuals[k]) / static_cast<double>(count);
-    // Outliers too are what a measurement may bring: 1.2533 times the mean deviation is the standard deviation if normal.
+    // Outliers are part of the measurement noise, too: for a normal distribution, 1.2533 times the mean deviation is the
+    // standard deviation.
     range.noise = std::max(std::sqrt(variances[i].value), 1.2533 * deviation);
     const double reach = student_t_95(range.freedom);
     const Eigen::Index last = coefficients.size() - 1;
@@ -316,7 +317,7 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
   }
 }
 
-/// Whether the library says of every row that it ran a ring, and the fit reads it so.
+/// Whether the library reports a ring for every row, and the fit also chose a ring.
 bool is_known_ring(const ExchangeFit& fit, std::span<const ExchangeSeries> series) {
   return fit.ranges.back().algorithm == ExchangeAlgorithm::ring &&
          std::all_of(fit.series.begin(), fit.series.end(), [&](std::size_t i) {
@@ -387,7 +388,7 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   std::set<std::pair<double, double>> counts;
   bool nodes_known = true;
   bool several_levels = false;
-  std::set<double> shapes;  // ranks a node
+  std::set<double> shapes;  // ranks per node
   for (const std::size_t i : group) {
     const std::vector<ExchangePoint> own = points_of(series[i]);
     points.insert(points.end(), own.begin(), own.end());

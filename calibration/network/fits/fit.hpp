@@ -12,23 +12,24 @@
 
 namespace ddl {
 
-/// How an operation's messages travel: what turns a time into α and β. docs/formulas.md, "Fit of α and β", has the formulas.
+/// The communication pattern of an operation, which determines its terms in α and β. docs/formulas.md, "Fit of α and β", has
+/// the formulas.
 enum class ExchangeAlgorithm {
   direct,             ///< one message between two ranks
   linear,             ///< the root's messages, one after the other
   tree,               ///< ⌈log2 P⌉ rounds of the whole vector
-  pipelined_tree,     ///< a tree whose rounds overlap, the vector in pieces
+  pipelined_tree,     ///< a tree whose rounds overlap, with the vector in segments
   butterfly,          ///< recursive doubling
   ring,               ///< steps of one slice to the neighbour
-  chain,              ///< from rank to rank, the vector in pieces
-  pairwise,           ///< every rank trades one slice with each other one
+  chain,              ///< from rank to rank, with the vector in segments
+  pairwise,           ///< every rank exchanges one slice with each other one
   bruck,              ///< ⌈log2 P⌉ rounds of half the vector
   rabenseifner,       ///< recursive halving, then doubling
   scatter_allgather,  ///< slices from the root, then a ring
-  in_switch,          ///< the network adds or copies: time does not depend on P (NVLS, SHARP)
+  in_switch,          ///< reductions or copies in the network switch: time does not depend on P (NVLS, SHARP)
   open_mpi_41,        ///< the messages that Open MPI 4.1 sends for this size and number of ranks
   striped_ring,       ///< a ring on the rails of all ranks of a node
-  // Inside each node first, then between the nodes as the name says, then inside again.
+  // First inside each node, then between the nodes by the named algorithm, then inside again.
   hierarchical_ring,
   hierarchical_tree,
   hierarchical_pipelined_tree,
@@ -45,56 +46,56 @@ struct Estimated {
   Unit high{};
 };
 
-/// α and β of the link over a range of message sizes within which neither protocol nor algorithm changes.
+/// α and β of the link over a range of message sizes with one protocol and algorithm.
 struct FitRange {
-  Bytes min_message{};  ///< smallest and largest measured in it
+  Bytes min_message{};  ///< smallest and largest measured one
   Bytes max_message{};
-  /// Up to where it holds; beyond begins the next range. Infinite in the last.
+  /// Upper end of the range, where the next one starts. Infinite in the last.
   Bytes knee{};
-  /// The next range goes on where this one ends; else the time jumps there.
+  /// The time is continuous at the end of this range; else it jumps there.
   bool continuous = false;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
-  /// Nothing where the rows do not tell it apart from zero. With a window of messages in flight α is hidden.
+  /// Unset if the rows cannot distinguish it from zero. A window of messages in flight hides α.
   std::optional<Estimated<Seconds>> alpha{};
   std::optional<Estimated<SecondsPerByte>> beta{};
   double r2 = 0;               ///< share of the times' variance that the fit explains
   double median_residual = 0;  ///< |measured − fitted| / fitted
   double worst_residual = 0;
   std::size_t points = 0;
-  std::size_t outliers = 0;  ///< of these, rows the fit gives no weight
-  /// Of the algorithm's terms, in seconds and seconds per byte, and their covariance row by row.
+  std::size_t outliers = 0;  ///< of these, rows with zero weight in the fit
+  /// Coefficients of the algorithm's terms, in seconds and seconds per byte, and their covariance row by row.
   std::vector<double> coefficients{};
   std::vector<double> covariance{};
   double noise = 0;    ///< standard deviation of one row, relative to the fitted time
-  double freedom = 1;  ///< degrees of freedom it was found with
+  double freedom = 1;  ///< degrees of freedom of this estimate
 };
 
-/// What the rows of one operation on one level say about the link.
+/// The link parameters fitted to the rows of one operation on one level.
 struct ExchangeFit {
   Collective operation = Collective::allreduce;
   ExchangePattern pattern = ExchangePattern::collective;
   double window = 1;
   std::optional<NetworkLevel> level{};
-  /// Measured; nothing where no series says.
+  /// Measured numbers; unset if no series has them.
   std::optional<int> min_ranks{};
   std::optional<int> max_ranks{};
   std::optional<int> min_nodes{};
   std::optional<int> max_nodes{};
-  std::size_t rank_counts = 0;        ///< how many different ones
-  std::vector<std::size_t> series{};  ///< their positions in what `fit_exchanges` was given
+  std::size_t rank_counts = 0;        ///< number of different ones
+  std::vector<std::size_t> series{};  ///< indices in the input of `fit_exchanges`
   std::vector<FitRange> ranges{};     ///< by size; at least one unless there is a refusal
-  std::vector<std::string> notes{};   ///< what to know before using it, whole sentences
+  std::vector<std::string> notes{};   ///< caveats, in whole sentences
   std::string refusal{};              ///< why there is no fit; empty if there is one
-  std::string what_to_measure{};      ///< a hint that goes with the refusal
+  std::string what_to_measure{};      ///< a hint for the refusal
 };
 
-/// Fits every operation and level by itself, series of several rank counts jointly, so that the result predicts others.
-/// Series of one rank count that contradict each other are fitted one by one. In the order of first appearance.
-/// Throws Error on a time or size that is no positive number.
+/// Fits every operation and level separately, with series of several rank counts jointly, so that the result can be used for
+/// other counts. Series of one rank count that contradict each other are fitted separately. In the order of first
+/// appearance. Throws Error for a time or size that is not positive.
 [[nodiscard]] std::vector<ExchangeFit> fit_exchanges(std::span<const ExchangeSeries> series);
 
 struct ExchangePrediction {
-  Estimated<Seconds> time{};            ///< the interval is of a single measurement
+  Estimated<Seconds> time{};            ///< the interval is that of a single measurement
   std::vector<std::string> warnings{};  ///< why it may be wrong: outside the measured ranks, nodes or bytes
 };
 /// Time of one operation of `ranks` ranks on `nodes` nodes; `message` is of the full vector. The fit must not be refused.

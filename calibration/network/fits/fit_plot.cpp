@@ -65,7 +65,7 @@ PlotFrame frame_of(std::span<const PlotCurve> curves) {
       for (const PlotCurve::Point& point : piece) add(point);
     }
   }
-  // One value alone would leave no axis.
+  // A single value would give an axis without extent.
   if (frame.max_bytes <= frame.min_bytes)
     frame = {frame.min_bytes / 2, frame.max_bytes * 2, frame.min_seconds, frame.max_seconds};
   frame.min_seconds /= 1.2;

@@ -43,7 +43,7 @@ ExchangePrediction predict(const ExchangeFit& fit, int ranks, int nodes, Bytes m
   const auto size = terms.size();
   const Eigen::Map<const Eigen::VectorXd> coefficients(range.coefficients.data(), size);
   const Eigen::Map<const Eigen::MatrixXd> covariance(range.covariance.data(), size, size);
-  // Start-ups of a range that goes on from another may be below zero; a time is not.
+  // The start-up of a range that continues another may be negative; a time may not.
   const double time = std::max(terms.dot(coefficients), 0.0);
   const double variance = std::max(terms.dot(covariance * terms), 0.0) + range.noise * range.noise * time * time;
   const double half = student_t_95(range.freedom) * std::sqrt(variance);

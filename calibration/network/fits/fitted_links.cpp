@@ -16,16 +16,16 @@
 namespace ddl {
 namespace {
 
-/// Links may be as much faster than a data sheet's, which says what like machines attain, and no more.
+/// The maximum factor by which links may exceed a datasheet, which states what such machines attain.
 constexpr double slack = 1.1;
-/// Only messages of at least this size tell a bandwidth, only smaller ones a start-up.
+/// Only messages of at least this size determine a bandwidth, only smaller ones a start-up.
 constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
 
-/// The argument in [low, high], both above zero, at which a function that grows has a value; the nearer end where it has
+/// The argument in [low, high], both above zero, at which an increasing function has a value; the nearer end if there is
 /// none.
 template <class Function>
 double where(double value, double low, double high, Function&& function) {
-  constexpr int halvings = 20;  // of a logarithm, which leaves a part in a thousand
+  constexpr int halvings = 20;  // of a logarithm, for a precision of one in a thousand
   for (int i = 0; i < halvings; ++i) {
     const double middle = std::sqrt(low) * std::sqrt(high);
     (function(middle) < value ? low : high) = middle;
@@ -35,11 +35,11 @@ double where(double value, double low, double high, Function&& function) {
 
 struct FittedLink {
   std::optional<double> alpha, bandwidth;  ///< seconds, bytes/s of one rail
-  double rails = 1;                        ///< that carried it at once
+  double rails = 1;                        ///< rails used at once
   bool capped = false;
 };
 
-/// Of a message between two ranks.
+/// From messages between two ranks.
 FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool inside) {
   FittedLink link;
   if (curve.window == 1 && !curve.both_ways && curve.points.front().message < least_of_bandwidth) {
@@ -56,7 +56,7 @@ FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool
   return link;
 }
 
-/// Of a collective, under the formulas that price it.
+/// From a collective, by inverting the formulas that predict it.
 FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine, std::size_t level) {
   const LinkLevel& sheet = machine.levels[level];
   const Coefficients none;
@@ -107,7 +107,7 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
     const FittedLink link = pair ? link_of_pair(curve, sheet, inside) : link_of_collective(curve, machine, level);
     if (link.alpha) (pair ? pair_alphas : alphas).push_back(*link.alpha);
     if (link.bandwidth && !pair && link.rails > most_rails) {
-      // Fewer ranks of a node reach fewer rails, and do not tell what all carry at once.
+      // Fewer ranks of a node use fewer rails, and do not determine their total bandwidth.
       bandwidths.clear();
       most_rails = link.rails;
     }
@@ -115,7 +115,7 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
       (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
     if (link.capped && capped == nullptr) capped = &curve;
   }
-  // Collectives tell what collectives take; two ranks stand in where there are none.
+  // Collectives determine the times of collectives; two-rank messages are used if there are none.
   if (alphas.empty()) alphas = std::move(pair_alphas);
   if (bandwidths.empty()) bandwidths = std::move(pair_bandwidths);
   if (!alphas.empty()) machine.levels[level].latency = Seconds(median(alphas));
@@ -137,7 +137,7 @@ Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, st
   for (std::size_t level = 0; level < std::min<std::size_t>(2, levels.size()); ++level) {
     fit_level(machine, measured, level, notes);
   }
-  // What is narrow further out stays so, but nothing out there starts sooner than next door.
+  // Outer levels keep their own bandwidth, but their latency is at least that of inner levels.
   for (std::size_t i = 2; i < levels.size(); ++i) levels[i].latency = max(levels[i].latency, levels[1].latency);
   return machine;
 }

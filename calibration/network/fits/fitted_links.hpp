@@ -10,20 +10,20 @@
 
 namespace ddl {
 
-/// The machine with α and β of its levels such that the formulas which price exchanges give the measured times: of the
-/// largest messages β, of the smallest α, the median over what was measured on a level. They price what was not measured
-/// itself. A bandwidth that exceeds what the data sheet's rails carry stays the sheet's, with a note. A message between two
-/// ranks counts for one rail. Collectives that reach most of a node's rails tell what each of these carries.
+/// The machine with α and β of its levels fitted so that the formulas for exchanges reproduce the measured times: β from the
+/// largest messages, α from the smallest, the median over the measurements of a level. They are used for exchanges that were
+/// not measured. A bandwidth above that of the datasheet's rails is replaced by the datasheet's, with a note. A message
+/// between two ranks counts for one rail. Collectives that use most of a node's rails determine the bandwidth of each.
 [[nodiscard]] Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, std::vector<std::string>& notes);
 
-/// What prices between nodes assume where messages of two ranks, or collectives of one rank a node, are all that was
-/// measured there: which algorithm a collective runs, and that the rails of a node carry as much together as one after the
-/// other, unless groups at once were measured (`contention`). A sentence that also says what to measure; empty where
-/// collectives of several ranks a node were measured, or nothing between nodes.
+/// The assumptions of predictions between nodes if only messages of two ranks, or collectives of one rank per node, were
+/// measured there: the algorithm of a collective, and that the rails of a node have the same total bandwidth together as
+/// separately, unless concurrent groups were measured (`contention`). A sentence that also names the missing measurements;
+/// empty if collectives of several ranks per node were measured, or nothing between nodes.
 [[nodiscard]] std::string assumed_between_nodes(const MeasuredExchanges& measured,
                                                 const std::vector<MeasuredContention>& contention, const Machine& machine);
 
-/// What a plan's exchanges ask beyond what was measured, in sentences.
+/// The requirements of a plan's exchanges outside of the measured range, in sentences.
 [[nodiscard]] std::vector<std::string> outside_of_measured(const Coefficients& coefficients, const Machine& machine,
                                                            const Explanation& explanation);
 

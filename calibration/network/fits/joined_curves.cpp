@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// What start-up times decide lies below, what bandwidths decide from here on.
+/// Start-up times dominate below this size, bandwidths above.
 constexpr double mebibyte = 1 << 20;
 
 bool same_exchange(const MeasuredCurve& a, const MeasuredCurve& b) {
@@ -23,8 +23,8 @@ bool same_exchange(const MeasuredCurve& a, const MeasuredCurve& b) {
 
 bool inside(const MeasuredCurve& curve) { return curve.nodes == 1; }
 
-/// By how much new curves of a level differ from what the earlier ones say of them: the larger median of small and large
-/// messages. 1 where the earlier ones say nothing of them.
+/// The difference between new curves of a level and the predictions of the earlier ones: the larger median for small and
+/// large messages. 1 if the earlier ones make no prediction.
 double difference(const MeasuredExchanges& before, const std::vector<MeasuredCurve>& measured, bool in_node) {
   std::array<std::vector<double>, 2> differences;
   for (const MeasuredCurve& curve : measured) {

@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// To five digits: more were never measured, and the file is to be read by people.
+/// To five digits: measurements are not more precise, and the file should be readable.
 double rounded(double value) {
   const double digits = std::strtod(fmt::format("{:.4e}", value).c_str(), nullptr);
   return std::isfinite(digits) && digits > 0 ? digits : value;
@@ -28,7 +28,7 @@ double rounded(double value) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// What one curve is of.
+/// The identity of a curve.
 struct CurveKey {
   Collective operation = Collective::allreduce;
   double window = 1;
@@ -37,7 +37,7 @@ struct CurveKey {
   friend auto operator<=>(const CurveKey&, const CurveKey&) = default;
 };
 
-/// What the series is of, or what is missing to know.
+/// Determines the identity of the series, or returns what is missing.
 std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   key.operation = series.operation;
   key.window = series.window;
@@ -59,7 +59,7 @@ std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   return "";
 }
 
-using Times = std::map<double, std::vector<double>>;  // of each size
+using Times = std::map<double, std::vector<double>>;  // for each size
 
 Times times_of(const ExchangeSeries& series) {
   Times times;
@@ -70,8 +70,8 @@ Times times_of(const ExchangeSeries& series) {
   return times;
 }
 
-/// Runs that are repeats of each other, and others that contradict them: two runs belong together if they differ by less
-/// than a contradiction, or if others lie between them. Without a common size nothing contradicts.
+/// Groups of runs that are repetitions of each other; different groups contradict each other. Two runs belong together if
+/// they differ by less than a contradiction, or if others lie between them. Without a common size there is no contradiction.
 std::vector<std::vector<const ExchangeSeries*>> alike(const std::vector<const ExchangeSeries*>& runs) {
   std::vector<std::vector<const ExchangeSeries*>> sets;
   for (const ExchangeSeries* run : runs) {
@@ -100,7 +100,7 @@ std::string files_of(const std::vector<const ExchangeSeries*>& runs) {
   return fmt::format("{}", fmt::join(files, ", "));
 }
 
-/// Pooled over sizes, of the logarithms of times that were measured twice or more.
+/// Pooled over sizes, from the logarithms of times that were measured twice or more.
 double spread_of(const Times& times) {
   double squares = 0;
   double freedom = 0;

@@ -19,10 +19,10 @@ namespace ddl {
 namespace {
 
 constexpr double most_window = 1 << 20;
-/// Repeats that differ by more than this say nothing.
+/// Repetitions that differ by more than this are useless.
 constexpr double most_spread = 100;
 
-/// All times of five digits in one unit, so that they are compared at a glance; others in full.
+/// All times with five digits in one unit, for easy comparison; others in full.
 std::string microseconds(Seconds time) {
   if (std::strtod(fmt::format("{:.4e}", time.value()).c_str(), nullptr) != time.value()) return print_quantity(time);
   const double value = time.value() * 1e6;

@@ -8,12 +8,11 @@
 
 namespace ddl {
 
-/// How much longer kernels and exchange took beside each other, as a sweep measured it. Neither is faster so: what was
-/// measured below 1 is noise, and 1. Nothing where kernels or exchange took no time alone, or where one rank had nobody to
-/// exchange with.
+/// The slowdown of concurrent kernels and exchanges, as measured by a sweep. Neither can become faster: measured values
+/// below 1 are noise, and set to 1. Empty if kernels or the exchange alone took no time, or if there is only one rank.
 [[nodiscard]] std::optional<OverlapSlowdown> measured_overlap(const Overlap& overlap, const std::string& source);
 
-/// A coefficients file with this in place of its own, or behind its end.
+/// A coefficients file with this in place of its own, or appended.
 [[nodiscard]] std::string with_overlap_section(const std::string& file, const OverlapSlowdown& measured);
 
 }  // namespace ddl

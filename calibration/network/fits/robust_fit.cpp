@@ -12,13 +12,13 @@
 namespace ddl {
 namespace {
 
-/// Residuals below this relative size count alike: benchmarks print three or four digits.
+/// Residuals below this relative size have equal weight: benchmarks print three or four digits.
 constexpr double print_precision = 1e-3;
 /// Tukey's bisquare with 95 % efficiency for normal errors (Maronna, Martin & Yohai, "Robust Statistics", 2006,
 /// section 2.2).
 constexpr double bisquare_reach = 4.685;
 
-/// Solves min Σ w (1 − a·x)² for columns of unit length; nothing if they are dependent.
+/// Solves min Σ w (1 − a·x)² for columns of unit length; returns false if they are dependent.
 bool solve(const Eigen::MatrixXd& rows, const Eigen::VectorXd& weights, Eigen::VectorXd& x) {
   const Eigen::MatrixXd normal = rows.transpose() * weights.asDiagonal() * rows;
   const Eigen::LDLT<Eigen::MatrixXd> factors(normal);
@@ -36,7 +36,7 @@ Eigen::MatrixXd columns_of(const Eigen::MatrixXd& matrix, const std::vector<Eige
 
 double scale_of(std::vector<double> residuals) {
   for (double& residual : residuals) residual = std::abs(residual);
-  return 1.4826 * median(residuals);  // the factor makes it the standard deviation of normal errors
+  return 1.4826 * median(residuals);  // the factor makes it the standard deviation for normal errors
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   result.coefficients = start.coefficients;
   const auto fitted_by = [&](const Eigen::VectorXd& coefficients) {
     Eigen::VectorXd fitted = terms * coefficients;
-    // A range's start-up may be negative where it goes on from another one; a time is not.
+    // A range's start-up may be negative if it continues another one; a time may not.
     for (Eigen::Index i = 0; i < count; ++i) fitted[i] = std::max(fitted[i], 1e-3 * times[i]);
     return fitted;
   };
@@ -134,7 +134,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
     if (factors.info() != Eigen::Success || factors.vectorD().minCoeff() <= 1e-13 * factors.vectorD().maxCoeff()) break;
     const Eigen::VectorXd x =
         factors.solve(rows.transpose() * result.weights.cwiseProduct(times.cwiseQuotient(fitted))).cwiseQuotient(lengths);
-    if (!x.allFinite() || x.minCoeff() <= 0) break;  // stays with what the absolute fit found
+    if (!x.allFinite() || x.minCoeff() <= 0) break;  // keeps the result of the absolute fit
     Eigen::VectorXd next = Eigen::VectorXd::Zero(terms.cols());
     for (std::size_t i = 0; i < active.size(); ++i) next[active[i]] = x[static_cast<Eigen::Index>(i)];
     const double moved = (fitted_by(next) - fitted).cwiseQuotient(fitted).lpNorm<Eigen::Infinity>();
@@ -150,7 +150,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   rows *= lengths.cwiseInverse().asDiagonal();
   Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
   Eigen::FullPivLU<Eigen::MatrixXd> factors(normal);
-  if (!factors.isInvertible()) {  // outliers held it up
+  if (!factors.isInvertible()) {  // outliers were needed for it
     normal = rows.transpose() * rows;
     factors.compute(normal);
   }
@@ -171,8 +171,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
 
 double student_t_95(double freedom) {
   const double n = std::max(freedom, 1.0);
-  // Exact for 1, 2 and 4 degrees of freedom; between and beyond them by Abramowitz & Stegun, 26.7.5, from the
-  // normal's 1.95996.
+  // Exact for 1, 2 and 4 degrees of freedom; otherwise by Abramowitz & Stegun, 26.7.5, from the normal's 1.95996.
   if (n < 2) return 12.7062 + (4.30265 - 12.7062) * (n - 1);
   if (n < 3) return 4.30265 + (3.18245 - 4.30265) * (n - 2);
   const double z = 1.959963985;

@@ -11,15 +11,15 @@
 namespace ddl {
 namespace {
 
-/// Sizes that one range needs: two more than a line has ends.
+/// Minimum sizes per range: two more than the end points of a line.
 constexpr std::size_t sizes_of_range = 3;
-/// What a knee counts for beside the terms behind it: its place is chosen among all sizes, which is worth two parameters
-/// [Zhang and Siegmund, "A modified Bayes information criterion", Biometrics 2007].
+/// The cost of a knee in addition to the terms after it: its position is chosen among all sizes, which counts as two
+/// parameters [Zhang and Siegmund, "A modified Bayes information criterion", Biometrics 2007].
 constexpr double knee_parameters = 2;
-/// Cuts are tried between so many groups of sizes; a sweep by factors of two from a byte to a terabyte has 41.
+/// Maximum number of size groups for cuts; a sweep by factors of two from a byte to a terabyte has 41.
 constexpr std::size_t most_size_groups = 48;
 
-/// Where groups of equal, or for long sweeps of similar, size begin; the last is the number of points.
+/// Starts of groups of equal, or for long sweeps of similar, size; the last is the number of points.
 std::vector<std::size_t> size_groups(std::span<const ExchangePoint> points) {
   std::vector<std::size_t> begins;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -33,13 +33,12 @@ std::vector<std::size_t> size_groups(std::span<const ExchangePoint> points) {
   return merged;
 }
 
-/// Widths of noise that are tried, relative; below the least are the last digits that benchmarks print, no reason for a
-/// knee.
+/// Relative noise widths to try; smaller ones are rounding of printed digits, and no reason for a knee.
 constexpr std::array noises{0.5,  0.35, 0.25, 0.18,  0.12,  0.09,  0.06,  0.045,
                             0.03, 0.02, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001};
 using Costs = std::array<double, noises.size()>;
 
-/// −2 log likelihood for each of the noises, without what is the same for all.
+/// −2 log likelihood for each of the noises, without common terms.
 Costs costs_of(const Eigen::VectorXd& residuals) {
   constexpr double freedom = 4;
   Costs costs{};
@@ -104,7 +103,7 @@ std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collec
     }
   }
 
-  // What a parameter may cost depends on the noise, which is known only afterwards: the best cuts are found for each.
+  // The cost of a parameter depends on the noise, which is only known afterwards: the best cuts are computed for each.
   const double log_count = std::log(static_cast<double>(points.size()));
   std::vector<SizeRange> best_ranges;
   double lowest = std::numeric_limits<double>::infinity();

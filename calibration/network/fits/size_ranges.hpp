@@ -7,28 +7,28 @@
 
 namespace ddl {
 
-/// A row with what it was measured on.
+/// A row with its number of ranks and nodes.
 struct ExchangePoint {
   double bytes = 0;
   double seconds = 0;
   RankCount count{};
 };
 
-/// Consecutive points that one formula explains.
+/// Consecutive points explained by one formula.
 struct SizeRange {
-  std::size_t begin = 0;  ///< of the points
+  std::size_t begin = 0;  ///< index of the first point
   std::size_t end = 0;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
 };
 
-/// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978), of relative residuals that are distributed
-/// as Student's t with four degrees of freedom, of the width that suits them best: outliers hardly count (Lange, Little &
-/// Taylor, "Robust statistical modeling using the t distribution", JASA 1989).
+/// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978), for relative residuals with a Student's t
+/// distribution with four degrees of freedom, with its width fitted: outliers hardly count (Lange, Little & Taylor, "Robust
+/// statistical modeling using the t distribution", JASA 1989).
 [[nodiscard]] double information_criterion(const Eigen::VectorXd& residuals, double parameters);
 
-/// Cuts points, ordered by size, into as many ranges as the information criterion asks for and gives each the algorithm of
-/// `candidates` that it prefers. Each range has at least three sizes; a cut costs a parameter. Empty if no candidate is
-/// determined by any cut.
+/// Divides points, ordered by size, into the number of ranges that minimizes the information criterion, and gives each the
+/// best algorithm of `candidates` by that criterion. Each range has at least three sizes; a cut counts as a parameter. Empty
+/// if no candidate is determined by any division.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collective operation,
                                                  std::span<const ExchangeAlgorithm> candidates);
 

@@ -7,14 +7,14 @@
 
 namespace ddl {
 
-/// What went wrong in one process or several, known to all of them: none waits for another.
+/// A failure in one or several processes, known to all of them, so that none waits for another.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-/// Each process does its own `work`, in which it waits for no other. Where that fails in any, all of them throw the same
-/// AgreedError, which names the first such rank. All processes call it together.
+/// Each process does its own `work`, which must not wait for another process. If it fails in any, all of them throw the same
+/// AgreedError, which names the first such rank. All processes must call it.
 void do_or_agree(Processes& processes, const std::function<void()>& work);
 
 }  // namespace ddl

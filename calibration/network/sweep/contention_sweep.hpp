@@ -7,16 +7,16 @@
 
 namespace ddl {
 
-/// So many groups that leave their nodes at once, beside one alone.
+/// The result for this many concurrent groups across nodes, compared with one group alone.
 struct ContentionPoint {
   int groups = 1;
-  double slowdown = 1;  ///< time of a byte over that of one group alone
-  Interval interval{};  ///< from those of the medians it is made of
+  double slowdown = 1;  ///< time per byte relative to that of one group alone
+  Interval interval{};  ///< derived from the intervals of the underlying medians
 };
 
-/// Allreduces of 1, 2, 4, … groups at once, each with one rank of every node. What a byte takes is what `largest` bytes take
-/// longer than a quarter of them, so that α and all that does not grow with the message cancels out. Empty where no two
-/// groups leave a node.
+/// Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte is computed from the
+/// difference of `largest` bytes and a quarter of them, so that α and everything else that does not grow with the message
+/// cancels out. Empty if no two groups cross nodes.
 [[nodiscard]] std::vector<ContentionPoint> sweep_contention(Transport& transport, std::int64_t largest,
                                                             const TimingRule& rule);
 

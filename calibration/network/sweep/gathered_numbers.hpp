@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// What each process says, by rank: exactly the numbers they gave.
+/// Gathers the numbers of all processes, by rank, without loss of precision.
 [[nodiscard]] std::vector<double> gather_numbers(Processes& processes, double mine);
 
 }  // namespace ddl

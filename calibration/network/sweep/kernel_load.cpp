@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// Taken until somebody stops it, so many at a time.
+/// Sampling without an end, in groups of this many samples.
 constexpr SamplingRule until_stopped{.warm_up = 1, .least = 1, .most = 10'000, .tolerance = 0, .limit = Seconds(1e9)};
 
 class KernelLoad final : public DeviceLoad {
@@ -67,9 +67,9 @@ class KernelLoad final : public DeviceLoad {
  private:
   void run() {
     guarded([&] {
-      // A back end belongs to the thread that opened it: so does the current device of CUDA.
+      // A back end belongs to the thread that opened it, and so does CUDA's current device.
       backend_ = std::make_unique<RowsOfKernels>(open_backend(name_, options_));
-      // Once, so that what is found out about a kernel once is known later.
+      // One initial measurement, so that one-time work for a kernel is done before.
       const Measurement first = measure(*backend_, problem_, {.warm_up = 1, .least = 1, .most = 1}, CacheState::warm);
       if (!first.reason.empty()) throw Error(fmt::format("{} does not run {}: {}", name_, quote(problem_), first.reason));
       backend_->make_rows(first.samples.median);
@@ -98,7 +98,7 @@ class KernelLoad final : public DeviceLoad {
     int asked = 0;
     const Measurement measured = measure(*backend_, problem_, until_stopped, CacheState::warm, [&] {
       const std::lock_guard lock(mutex_);
-      // It is asked before the run that warms up, too.
+      // It is also called before the warm-up run.
       if (++asked == 2 && !std::exchange(is_running_, true)) changed_.notify_all();
       return asked > 2 && !is_wanted_;
     });

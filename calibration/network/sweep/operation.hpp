@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// What a sweep times: OSU's micro-benchmarks of the same names.
+/// The operations of a sweep: those of OSU's micro-benchmarks with the same names.
 enum class SweepOperation {
   latency,
   bandwidth,
@@ -23,14 +23,14 @@ enum class SweepOperation {
 
 struct SweepOperationKind {
   SweepOperation operation;
-  std::string_view name;   ///< `bw`, as OSU calls it
+  std::string_view name;   ///< OSU's name: `bw`
   std::string_view title;  ///< in the title of OSU's table
   Collective collective;
   ExchangePattern pattern;
-  /// Sizes are of the part that one rank gives, of which each other rank gets all or one of P; the full vector has P of
-  /// them.
+  /// Sizes are those of the part that one rank contributes, of which each other rank gets all or 1/P; the full vector has P
+  /// of them.
   bool of_part = false;
-  bool reduces = false;  ///< adds floats, so that no message is shorter than one
+  bool reduces = false;  ///< adds floats, so a message has at least one float
 };
 [[nodiscard]] std::span<const SweepOperationKind> sweep_operations();
 [[nodiscard]] const SweepOperationKind& kind_of(SweepOperation operation);

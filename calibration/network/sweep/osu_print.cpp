@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// Seven significant digits, two decimals at least, and never an exponent.
+/// Seven significant digits, at least two decimals, and no exponent.
 std::string figure(double value) {
   const int digits = value > 0 ? 6 - static_cast<int>(std::floor(std::log10(value))) : 2;
   return fmt::format("{:.{}f}", value, std::clamp(digits, 2, 15));
@@ -19,7 +19,7 @@ std::string figure(double value) {
 
 std::string osu_version() { return fmt::format("{}-ddl-oracle", version()); }
 
-/// In MB/s, of both directions where there are two.
+/// In MB/s, the sum of both directions if there are two.
 double bandwidth_of(const SweepRow& row, ExchangePattern pattern) {
   const double bytes = static_cast<double>(row.bytes) * (pattern == ExchangePattern::both_ways ? 2 : 1);
   return bytes / row.timing.time().value() / 1e6;
@@ -41,7 +41,7 @@ std::string print_osu(std::span<const SweepTable> tables, std::string_view libra
                          table.operation == SweepOperation::latency ? "Latency (us)" : "Bandwidth (MB/s)");
     }
     for (const SweepRow& row : table.rows) {
-      if (row.timing.time() <= Seconds(0)) continue;  // quicker than the clock
+      if (row.timing.time() <= Seconds(0)) continue;  // below the clock's resolution
       const StepTiming& timing = row.timing;
       const auto microseconds = [](Seconds time) { return figure(time.value() * 1e6); };
       if (kind.pattern == ExchangePattern::collective) {

@@ -9,12 +9,12 @@
 
 namespace ddl {
 
-/// The tables as OSU's micro-benchmarks print theirs, with -f. Before each is a line that OSU's do not have,
-/// `# ddl-oracle: ranks=4 nodes=2 window=64`, by which read_osu_text knows what their format does not say. `library` is the
-/// one word after OSU: MPI or NCCL.
+/// Prints the tables in the format of OSU's micro-benchmarks with -f. Each is preceded by an additional line, `# ddl-oracle:
+/// ranks=4 nodes=2 window=64`, which tells read_osu_text what OSU's format lacks. `library` is the one word after OSU: MPI
+/// or NCCL.
 [[nodiscard]] std::string print_osu(std::span<const SweepTable> tables, std::string_view library);
 
-/// The tables as read_osu_text reads them from that text, of a file called `name`.
+/// The tables as read_osu_text reads them from that text, for a file named `name`.
 [[nodiscard]] std::vector<ExchangeSeries> series_of(std::span<const SweepTable> tables, const std::string& name);
 
 }  // namespace ddl

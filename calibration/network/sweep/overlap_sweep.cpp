@@ -11,10 +11,10 @@
 namespace ddl {
 namespace {
 
-/// Kernels run alone for so long.
+/// Duration of kernels alone.
 constexpr std::chrono::milliseconds alone_for(200);
 
-/// Ends the kernels of every process.
+/// Stops the kernels of every process.
 Seconds time_of_kernels(Transport& transport, DeviceLoad& load) {
   Seconds mine;
   do_or_agree(transport.processes(), [&] { mine = load.stop(); });

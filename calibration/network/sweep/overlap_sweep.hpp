@@ -10,24 +10,24 @@
 
 namespace ddl {
 
-/// Kernels and an exchange, each alone and beside the other. Means over the ranks.
+/// Kernels and an exchange, each alone and concurrently. Means over the ranks.
 struct Overlap {
   std::string kernel{};
-  std::int64_t bytes = 0;  ///< of the Allreduce
+  std::int64_t bytes = 0;  ///< bytes of the Allreduce
   int ranks = 1;
   Seconds kernel_alone{}, kernel_beside{};
   Seconds exchange_alone{}, exchange_beside{};
 };
 
-/// Makes what keeps this process's device busy, and says what it is.
+/// The load of this process's device, with its name.
 struct NamedLoad {
   std::unique_ptr<DeviceLoad> load;
   std::string name;
 };
 using LoadMaker = std::function<NamedLoad()>;
 
-/// An Allreduce of all ranks while each runs kernels over and over. An AgreedError where the kernels
-/// of a process cannot be made, or fail.
+/// An Allreduce of all ranks while each runs kernels repeatedly. An AgreedError if the kernels of a process cannot be
+/// prepared, or fail.
 [[nodiscard]] Overlap sweep_overlap(Transport& transport, std::int64_t bytes, const TimingRule& rule, const LoadMaker& make);
 
 }  // namespace ddl

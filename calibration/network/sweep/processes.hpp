@@ -7,13 +7,13 @@
 
 namespace ddl {
 
-/// Another process ended, or had all of them end: in its words, which all of them have.
+/// Another process ended, or requested that all of them end: with its message, which all of them have.
 class EndedElsewhere : public Error {
  public:
   using Error::Error;
 };
 
-/// The processes of one launch, and how they agree: every one of them calls the same functions in the same order.
+/// The processes of one launch, and how they agree: all of them must call the same functions in the same order.
 class Processes {
  public:
   Processes() = default;
@@ -23,22 +23,22 @@ class Processes {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int count() const = 0;
-  /// Of each process, a number that is the same for those of one node: from 0, in the order of their first ranks.
+  /// For each process, the index of its node: from 0, in the order of the nodes' first ranks.
   [[nodiscard]] virtual const std::vector<int>& nodes() const = 0;
-  /// Names of these nodes.
   [[nodiscard]] virtual const std::vector<std::string>& node_names() const = 0;
-  /// What each process says, by rank.
+  /// Gathers a text from each process, by rank.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// An EndedElsewhere where it can be seen at once, without waiting, that another has ended. For who waits for something
-  /// else.
+  /// Throws EndedElsewhere if it is known, without waiting, that another process has ended. For callers that wait for
+  /// something else.
   virtual void look() {}
-  /// Has all the others end with these words. False where they can only be ended without: by abort_all.
+  /// Makes all other processes end with this message. Returns false if they can only be ended without a message: by
+  /// abort_all.
   virtual bool end_others(const std::string& /*what*/, const std::string& /*hint*/) noexcept { return false; }
-  /// Ends all of them at once, wherever they are; the launcher's exit status is not zero. May not come back.
+  /// Ends all of them at once, wherever they are; the launcher's exit status is not zero. May not return.
   virtual void abort_all() noexcept = 0;
 };
 
-/// A process that nobody launched beside others.
+/// A process without a launcher.
 class SoleProcess final : public Processes {
  public:
   [[nodiscard]] int rank() const override { return 0; }

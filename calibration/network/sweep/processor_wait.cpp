@@ -16,7 +16,7 @@ namespace {
 
 Seconds now() { return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()); }
 
-/// Share of the time below which nobody waits.
+/// Waiting below this share of the time is ignored.
 constexpr double least_share = 0.05;
 
 std::optional<ProcessorTurns> turns_until_now() {

@@ -8,24 +8,25 @@
 
 namespace ddl {
 
-/// Waiting of a process for processors since it started.
+/// The time that a process has waited for CPUs since it started.
 struct ProcessorTurns {
-  Seconds waited{};  ///< ready to run, in all
-  double turns = 0;  ///< that it had on a processor
+  Seconds waited{};  ///< total time in the state ready to run
+  double turns = 0;  ///< number of time slices on a CPU
 };
 
-/// Of Linux's /proc/self/schedstat (sched-stats in the kernel's documentation): nanoseconds on a processor, nanoseconds that
-/// the process was ready and waited for one, and turns. Nothing for any other text.
+/// Parses Linux's /proc/self/schedstat (sched-stats in the kernel's documentation): nanoseconds on a CPU, nanoseconds ready
+/// and waiting for one, and time slices. Empty for any other text.
 [[nodiscard]] std::optional<ProcessorTurns> parse_processor_turns(std::string_view schedstat);
 
-/// How long ranks wait for a processor while they measure. Messages wait with them, and by so regular turns that the times
-/// do not differ.
+/// How long ranks wait for a CPU while they measure. Messages are delayed with them, at such regular intervals that the
+/// times do not scatter.
 class ProcessorWait {
  public:
-  /// From now on.
+  /// Starts the measurement.
   ProcessorWait();
-  /// Of the processes, the longest mean wait for a turn of those that waited more than a twentieth of the time until now;
-  /// each of them calls it. Ranks that yield to each other wait often, but only for moments. 0 where a kernel does not say.
+  /// The longest mean wait for a time slice among the processes that have waited for more than a twentieth of the time so
+  /// far; all of them must call it. Ranks that yield to each other wait often, but only briefly. 0 if the operating system
+  /// does not report it.
   [[nodiscard]] Seconds longest(Processes& processes) const;
 
  private:

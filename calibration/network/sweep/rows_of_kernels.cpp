@@ -6,11 +6,11 @@
 namespace ddl {
 namespace {
 
-/// Kernels that are timed take so long together: beside it a back end's own start and end of a timing are short.
+/// Total duration of the timed kernels: the overhead of a back end's timing is small in comparison.
 constexpr Seconds timed_for(100e-6);
-/// A row takes so long: beside it the wait for its end is short.
+/// Duration of a row: the wait for its end is small in comparison.
 constexpr Seconds row_for(5e-3);
-/// Devices queue about a thousand kernels, then their host waits.
+/// Devices queue about a thousand kernels, then the host blocks.
 constexpr int queue_length = 500;
 
 int how_many(Seconds time, Seconds each) {

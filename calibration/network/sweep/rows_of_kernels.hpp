@@ -7,14 +7,14 @@
 
 namespace ddl {
 
-/// A back end that times a kernel within a row of the same, so that a device has the next at hand while it runs one, as in
-/// training. Alone, each would be waited for before the next is started, and the device idle in between: so the load would
-/// be milder than it is, the more so the shorter the kernel.
+/// A back end that times a kernel within a row of equal kernels, so that the device always has the next one queued, as in
+/// training. Otherwise the host would wait for each kernel before launching the next, and the device would be idle in
+/// between: the load would be too light, especially for short kernels.
 class RowsOfKernels final : public KernelBackend {
  public:
   explicit RowsOfKernels(std::unique_ptr<KernelBackend> backend) : backend_(std::move(backend)) {}
 
-  /// From now on in rows, of a kernel that takes so long alone.
+  /// From now on runs rows of a kernel that takes this long alone.
   void make_rows(Seconds alone);
   [[nodiscard]] int before() const { return before_; }
   [[nodiscard]] int timed() const { return timed_; }

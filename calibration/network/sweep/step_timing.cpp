@@ -30,18 +30,17 @@ OneSample sample_of(Transport& transport, const ExchangeStep& step, int repetiti
 }  // namespace
 
 StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule) {
-  // The first exchanges of a size connect ranks and load code, which takes as long as thousands of them: they decide
-  // nothing.
+  // Warm-up exchanges: the first ones of a size connect ranks and load code, which takes as long as thousands of exchanges.
   constexpr int uncounted = 2;
   for (int i = 0; i < uncounted; ++i) static_cast<void>(sample_of(transport, step, 1));
-  // What decides here is what all processes have been told alike, so that all decide alike.
+  // The decision uses values that all processes have, so that all decide the same.
   const double messages = kind_of(step.operation).pattern == ExchangePattern::collective ? 1.0 : step.window;
   const double once = sample_of(transport, step, 1).mean * messages;
   StepTiming timing;
   timing.repetitions = static_cast<int>(
       std::clamp(std::ceil(rule.sample.value() / std::max(once, 1e-9)), 1.0, static_cast<double>(rule.most_repetitions)));
   std::vector<double> least, most;
-  // take_samples counts its limit in what a sample says, which is the time of one exchange.
+  // take_samples compares its limit with the sample values, which are times of one exchange.
   SamplingRule sampling = rule.sampling;
   sampling.limit = rule.sampling.limit / (timing.repetitions * messages);
   timing.samples = take_samples(sampling, [&] {
@@ -50,7 +49,7 @@ StepTiming time_step(Transport& transport, const ExchangeStep& step, const Timin
     most.push_back(sample.most);
     return Seconds(sample.mean);
   });
-  // Without the runs that warm up.
+  // Without the warm-up runs.
   const std::size_t first = least.size() - static_cast<std::size_t>(timing.samples.count);
   timing.least = Seconds(median(std::span(least).subspan(first)));
   timing.most = Seconds(median(std::span(most).subspan(first)));

@@ -7,23 +7,23 @@
 
 namespace ddl {
 
-/// When the timing of one exchange is trusted, and what makes one sample of it.
+/// When the timing of one exchange is complete, and what one sample consists of.
 struct TimingRule {
   SamplingRule sampling{.warm_up = 1, .limit = Seconds(0.1)};
-  Seconds sample = Seconds(1e-3);  ///< exchanges that take less are repeated until they take so long
-  int most_repetitions = 1000;     ///< for one sample
+  Seconds sample = Seconds(1e-3);  ///< shorter exchanges are repeated until a sample takes this long
+  int most_repetitions = 1000;     ///< maximum in one sample
 };
 
-/// One exchange, timed. Every process has the same.
+/// The timing of one exchange, equal in every process.
 struct StepTiming {
-  Samples samples{};        ///< of the mean over the ranks; over the groups, too, where there are several
-  Seconds least{}, most{};  ///< medians of the quickest and of the slowest rank
+  Samples samples{};        ///< of the mean over the ranks, and over the groups if there are several
+  Seconds least{}, most{};  ///< medians of the fastest and of the slowest rank
   int repetitions = 1;      ///< in one sample
   [[nodiscard]] Seconds time() const { return samples.median; }
 };
 
-/// Two exchanges come before those that are timed: libraries connect ranks, and load code, when a group first exchanges, and
-/// again where the algorithm changes with the size. Of a pair the first rank's time counts, as in OSU's tests.
+/// Two warm-up exchanges precede the timed ones: libraries connect ranks and load code when a group first communicates, and
+/// again when the algorithm changes with the size. For a pair, the first rank's time is used, as in OSU's tests.
 [[nodiscard]] StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule);
 
 }  // namespace ddl

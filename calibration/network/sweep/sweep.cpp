@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// Everything that the processes must agree on.
+/// The settings that all processes must agree on.
 std::string text_of(const SweepPlan& plan) {
   std::string text = fmt::format("{} {} {} {} {} {} {}", plan.contention, plan.overlap, plan.smallest, plan.largest,
                                  plan.window, plan.rule.sampling.limit.value(), plan.rule.sampling.tolerance);
@@ -51,9 +51,9 @@ std::string title_of(const SweepTable& table) {
                      table.nodes == 1 ? "" : "s");
 }
 
-/// A time whose median is known no better than this was measured while something else ran.
+/// A time whose median has a larger relative interval was disturbed by other work.
 constexpr double unsteady = 0.1;
-/// Of one size in so many it is chance.
+/// One such size out of this many is expected by chance.
 constexpr std::size_t sizes_for_one_unsteady = 10;
 
 double doubt_of(const SweepRow& row) {
@@ -61,7 +61,7 @@ double doubt_of(const SweepRow& row) {
   return samples.settled || !(samples.median > Seconds(0)) ? 0 : (samples.high - samples.low) / 2.0 / samples.median;
 }
 
-/// What to know of a table before it is believed; empty where all is well.
+/// A warning about the quality of a table; empty if there is none.
 std::string unsteady_warning(const SweepTable& table) {
   double worst = 0;
   std::size_t count = 0;
@@ -100,7 +100,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   const auto show = [&](std::size_t done, const std::string& next) {
     if (watch) watch(done, all, next);
   };
-  // Where an exchange takes too long, groups at once or kernels beside it would be no quicker.
+  // If a single exchange takes too long, concurrent groups or concurrent kernels would not be faster.
   std::int64_t largest = plan.largest;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     SweepTable& table = tables[i];
@@ -134,7 +134,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     try {
       result.overlap = sweep_overlap(transport, largest, plan.rule, load);
     } catch (const AgreedError& error) {
-      // Nothing else: where one process leaves, the others would wait for it.
+      // No AgreedError here: if one process left, the others would wait for it.
       result.warnings.push_back(fmt::format("no kernels ran beside an exchange: {}", error.what()));
     }
   }

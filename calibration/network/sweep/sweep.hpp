@@ -14,20 +14,20 @@
 
 namespace ddl {
 
-/// What a sweep measures.
+/// The measurements of a sweep.
 struct SweepPlan {
   std::vector<SweepOperation> operations{};
   bool contention = true;
   bool overlap = true;
   std::int64_t smallest = 4, largest = std::int64_t{4} << 20;  ///< bytes of the full vector
-  int window = 64;                                             ///< messages under way at once in bandwidth tests; OSU's
+  int window = 64;                                             ///< messages in flight in bandwidth tests; OSU's default
   TimingRule rule{};
-  /// A size is left out, and those above it, where six samples of it would take longer.
+  /// A size, and all above it, are skipped if six samples of it would take longer.
   Seconds longest_row = Seconds(10);
 };
 
 struct SweepRow {
-  std::int64_t bytes = 0;  ///< as ExchangeStep has them
+  std::int64_t bytes = 0;  ///< as in ExchangeStep
   StepTiming timing{};
 };
 
@@ -46,15 +46,16 @@ struct SweepResult {
   std::vector<std::string> warnings{};
 };
 
-/// Before each table: how many are done, of how many, and what comes next.
+/// Called before each table with the number of finished tables, of all tables, and the next one.
 using SweepWatch = std::function<void(std::size_t done, std::size_t all, const std::string& next)>;
 
-/// Runs the plan. All processes have the same result. An Error where processes were asked for different plans, and whatever
-/// a transport throws. `load` makes the kernels that run beside an exchange; where they fail it becomes a warning.
+/// Runs the plan. All processes get the same result. Throws Error if processes have different plans, and whatever a
+/// transport throws. `load` creates the kernels that run concurrently with an exchange; if they fail, this becomes a
+/// warning.
 [[nodiscard]] SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMaker& load,
                                     const SweepWatch& watch = {});
 
-/// Sizes of one table, doubling: of an operation that reduces, floats that the ranks share evenly.
+/// The sizes of one table, doubling: for a reducing operation, multiples of floats that divide evenly among the ranks.
 [[nodiscard]] std::vector<std::int64_t> sweep_sizes(const SweepPlan& plan, SweepOperation operation, int ranks);
 
 }  // namespace ddl

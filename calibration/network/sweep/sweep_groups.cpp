@@ -40,7 +40,7 @@ std::vector<int> of_each(const Members& members, std::size_t nodes, std::size_t 
   return ranks;
 }
 
-/// A node with the most ranks.
+/// The node with the most ranks.
 const std::vector<int>& fullest(const Members& members) {
   return *std::max_element(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
 }

@@ -7,19 +7,18 @@
 
 namespace ddl {
 
-/// How a transport is wanted.
+/// Options of a transport.
 struct TransportOptions {
-  /// Results come to where what is given lies, as far as the operation can. Of NCCL.
+  /// Results overwrite the input, if the operation allows it. For NCCL.
   bool in_place = true;
-  /// An exchange of which nothing is seen for so long does not end.
+  /// Timeout: an exchange without progress for this long is considered hung.
   Seconds patience = Seconds(120);
 };
 
 /// What a transport exports as `ddl_transport_NAME` from its loadable module.
 struct TransportModule {
-  /// `beside`: the processes that take part, where they have found each other already; nullptr where they have not. They
-  /// outlive the transport, and opening it waits for none of them. An Error where the library cannot be used, with its word
-  /// for why.
+  /// `beside`: the participating processes, if they have already joined; else nullptr. They outlive the transport, and
+  /// opening it waits for none of them. An Error if the library cannot be used, with its reason.
   std::unique_ptr<Transport> (*open)(Processes* beside, const TransportOptions& options);
 };
 

@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// NCCL with what its processes found each other by, which must outlive it.
+/// NCCL with the object by which its processes joined, which must outlive it.
 template <class By>
 class JoinedBy final : public Transport {
  public:
@@ -63,7 +63,7 @@ bool is_by_mpi(const LaunchedRank& rank, const std::string& rendezvous) {
   return (rank.launcher == "Open MPI" || rank.launcher == "PMI") && has_mpi();
 }
 
-/// Launchers whose processes say how many they are, in words that this program does not take a rank from.
+/// Launchers whose processes set a world size in variables from which this program does not read a rank.
 void require_known_launcher(const Environment& environment) {
   constexpr std::string_view hint =
       "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT for each";
@@ -75,7 +75,7 @@ void require_known_launcher(const Environment& environment) {
                             name, quote(value)),
                 std::string(hint));
   }
-  // Of the first rank it says nothing: any process may have it.
+  // Rank 0 is inconclusive: a single process may have it, too.
   if (const char* const rank = environment("PMIX_RANK"); rank != nullptr && std::string_view(rank) != "0") {
     throw Error(
         fmt::format("the environment variable PMIX_RANK is {}, but nothing says how many ranks there are: each would "
@@ -89,7 +89,8 @@ void require_known_launcher(const Environment& environment) {
 
 std::unique_ptr<Transport> open_mpi() {
   std::unique_ptr<Transport> mpi = mpi_module().open(nullptr, {});
-  // A launcher that does not know this MPI starts processes each of which is alone in it, and would measure by itself.
+  // A launcher that does not support this MPI starts processes that each run as a separate MPI job, and would each measure
+  // alone.
   const LaunchedRank launched = this_rank();
   if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
     throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
@@ -99,7 +100,7 @@ std::unique_ptr<Transport> open_mpi() {
 }
 
 std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const TransportOptions& options) {
-  // Loaded first: where it is missing nothing is joined.
+  // Loaded first: if it is missing, no processes join.
   const auto& nccl = load_module<TransportModule>("transport-nccl", "ddl_transport_nccl", "CUDA and NCCL with its header");
   const LaunchedRank rank = this_rank();
   if (rank.launcher.empty()) {

@@ -9,21 +9,21 @@
 
 namespace ddl {
 
-/// How processes that a launcher started find each other for a library that cannot do it itself.
+/// How the processes of a launch join for a library that cannot do it itself.
 struct JoiningOptions {
-  /// `mpi`, `HOST:PORT` where rank 0 listens, or empty: by MPI where its launcher started them and this program has it, else
-  /// by TCP at the place that the environment says (meeting_place).
+  /// `mpi`, `HOST:PORT` on which rank 0 listens, or empty: by MPI if its launcher started them and this program supports it,
+  /// else by TCP at the address defined by the environment (meeting_place).
   std::string rendezvous{};
 };
 
-/// MPI, among the processes that its launcher started. An Error where the module or the library is missing.
+/// MPI, among the processes that its launcher started. An Error if the module or the library is missing.
 [[nodiscard]] std::unique_ptr<Transport> open_mpi();
-/// NCCL, one rank for each GPU. An Error, the same in all processes, where one of them cannot take part; and where this
-/// process is one of several by the environment of a launcher that is not known, so that each would measure the first GPU.
+/// NCCL, one rank per GPU. An Error, the same in all processes, if one of them cannot take part; and if the environment
+/// shows that this process is one of several of an unknown launcher, in which case each would measure the first GPU.
 [[nodiscard]] std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining = {}, const TransportOptions& options = {});
-/// What to know of a process that measures alone: empty, or that it is in an allocation of several.
+/// A warning for a process that measures alone although it is in an allocation of several; else empty.
 [[nodiscard]] std::string warning_of_being_alone(const Environment& environment = process_environment());
-/// A network of known figures that does not exist (parse_simulated_network), all of whose ranks this process plays.
+/// A simulated network with known parameters (parse_simulated_network); this process plays all of its ranks.
 [[nodiscard]] std::unique_ptr<Transport> open_simulated_network(const std::string& figures, const std::string& origin);
 
 }  // namespace ddl

@@ -17,17 +17,17 @@
 
 namespace ddl {
 
-/// What the server answers to each path: the page, answers alone, files of them, style and script. Threads may share it.
+/// The server's answers for each path: the page, partial answers, answers as files, style and script. Thread-safe.
 class Answers {
  public:
-  /// `seconds`: what a search may take; then it answers with the best so far.
+  /// `seconds`: the time limit of a search; it then answers with the best plans so far.
   Answers(OfferedFiles files, KnownHosts hosts, double seconds);
 
-  /// What needs no search: refusals, style, script, what cannot be understood, and what was answered a moment ago.
+  /// Answers that need no search: refusals, style, script, invalid questions, and cached answers.
   [[nodiscard]] std::optional<HttpAnswer> at_once(const HttpRequest& request);
-  /// The rest.
+  /// All other answers.
   [[nodiscard]] HttpAnswer later(const HttpRequest& request, const std::atomic<bool>& given_up);
-  /// How many questions were answered, those from memory included.
+  /// The number of answered questions, including those from the cache.
   [[nodiscard]] std::size_t answered() const { return answered_; }
 
  private:
@@ -47,8 +47,8 @@ class Answers {
   KnownHosts hosts_;
   double seconds_;
   std::atomic<std::size_t> answered_ = 0;
-  std::mutex mutex_;      ///< of what follows
-  std::list<Kept> kept_;  ///< the last used first
+  std::mutex mutex_;      ///< protects the following members
+  std::list<Kept> kept_;  ///< the most recently used first
   std::size_t kept_bytes_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view plain = "text/plain; charset=utf-8";
 
-/// `localhost` of `LocalHost:8080`, `::1` of `[::1]:8080`.
+/// `localhost` for `LocalHost:8080`, `::1` for `[::1]:8080`.
 std::string name_in(std::string_view host) {
   if (host.starts_with('[')) return lower_case(host.substr(1, host.find(']') - 1));
   return lower_case(host.substr(0, host.rfind(':')));
@@ -50,7 +50,7 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
   const bool known = std::find(hosts.names.begin(), hosts.names.end(), name) != hosts.names.end();
   if (!known && !(hosts.any_address && is_address(name)))
     return refusal(421, "this server goes by another name: ask for the address that 'ddl-oracle serve' printed");
-  // Browsers say which page a request comes from; other programs say nothing.
+  // Browsers send the origin of a request; other programs do not.
   const std::string_view origin = request.header("Origin");
   const bool own_origin =
       origin.empty() || origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);

@@ -14,7 +14,7 @@ bool same_name(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [](char one, char other) { return lower(one) == lower(other); });
 }
 
-/// -1 where it is no hexadecimal digit.
+/// -1 if it is not a hexadecimal digit.
 int digit_of(char letter) {
   if (letter >= '0' && letter <= '9') return letter - '0';
   const char small = lower(letter);
@@ -60,7 +60,7 @@ std::string encoded_query_value(std::string_view value) {
   std::string out;
   for (const char letter : value) {
     const auto byte = static_cast<unsigned char>(letter);
-    // What RFC 3986 reserves nothing of, and what reads better as it is.
+    // Unreserved characters of RFC 3986, and some that are more readable unescaped.
     if (std::isalnum(byte) != 0 || std::string_view("-._~,@/:").find(letter) != std::string_view::npos) {
       out += letter;
     } else {

@@ -7,14 +7,14 @@
 
 namespace ddl {
 
-/// A request as it was sent: nothing of it is decoded or trusted.
+/// A request as it was sent: nothing in it is decoded or trusted.
 struct HttpRequest {
   std::string method;   ///< `GET`
   std::string path;     ///< `/answer`
-  std::string query{};  ///< what stands behind the first `?`, without it
+  std::string query{};  ///< everything after the first `?`
   std::vector<std::pair<std::string, std::string>> headers{};
 
-  /// The value of the first header of that name, whatever its case; empty where there is none.
+  /// The value of the first header of that name, ignoring case; empty if there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
@@ -22,12 +22,12 @@ struct HttpAnswer {
   int status = 200;
   std::string type{};  ///< `text/html; charset=utf-8`
   std::string body{};
-  std::vector<std::pair<std::string, std::string>> headers{};  ///< beside type and length
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< in addition to type and length
 };
 
-/// The keys and values of a query in their order, with `+` and percent escapes decoded; what is no escape stays as it is.
+/// The keys and values of a query in their order, with `+` and percent escapes decoded; invalid escapes are kept.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> decoded_query(std::string_view query);
-/// Of a value: what decoded_query() reads back.
+/// Encodes a value: the inverse of decoded_query().
 [[nodiscard]] std::string encoded_query_value(std::string_view value);
 
 }  // namespace ddl

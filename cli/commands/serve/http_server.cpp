@@ -58,19 +58,18 @@ constexpr timeval sweep_interval{0, 250'000};
 
 /// A connection whose client may be slow.
 struct Connection {
-  bufferevent* of = nullptr;  ///< held: it is no other's before it is let go
-  Clock::time_point since;    ///< its last answer was handed out, or it began
-  bool is_asking = false;     ///< an answer is being found: the client waits for us
+  bufferevent* of = nullptr;  ///< holds a reference, so that the pointer is not reused
+  Clock::time_point since;    ///< time of its last answer, or of its start
+  bool is_asking = false;     ///< an answer is being computed: the client waits for us
 };
 
-/// What a worker is to find out, and what it found. The request outlives its connection: evhttp frees it when it is
-/// answered.
+/// A worker's request, and its answer. The request outlives its connection: evhttp frees it when it is answered.
 struct Job {
   evhttp_request* from = nullptr;
   evhttp_connection* connection = nullptr;
   HttpRequest request;
   HttpAnswer answer;
-  std::atomic<bool> given_up = false;  ///< the client has gone
+  std::atomic<bool> given_up = false;  ///< the client has disconnected
 };
 
 std::string method_of(evhttp_request* request) {
@@ -102,7 +101,7 @@ HttpRequest request_of(evhttp_request* from) {
   return request;
 }
 
-/// An address in figures. Nothing where it is none.
+/// A numeric address. Empty if the text is not one.
 std::optional<std::pair<sockaddr_storage, socklen_t>> address_of(const std::string& host, int port) {
   sockaddr_storage address{};
   auto* const v4 = reinterpret_cast<sockaddr_in*>(&address);
@@ -119,7 +118,7 @@ std::optional<std::pair<sockaddr_storage, socklen_t>> address_of(const std::stri
   return std::pair{address, socklen_t{sizeof *v6}};
 }
 
-/// A socket that listens. Throws Error that says why there is none.
+/// A listening socket. Throws Error with the reason for failure.
 int listening_socket(const std::string& host, int port) {
   const auto address = address_of(host, port);
   if (!address)
@@ -167,7 +166,7 @@ class HttpServer::State {
     evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(limits_.header_bytes));
     evhttp_set_max_body_size(http_.get(), static_cast<ev_ssize_t>(limits_.body_bytes));
     evhttp_set_timeout(http_.get(), static_cast<int>(limits_.request_seconds));
-    // All of them, for an answer that says which are known.
+    // Allows all methods, so that the answer can list the supported ones.
     evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
                                                 EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
                                                 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH);
@@ -198,16 +197,16 @@ class HttpServer::State {
   [[nodiscard]] int port() const { return port_; }
 
   void run() {
-    // A client that has gone is no reason to end.
+    // A disconnected client must not end the program.
     std::signal(SIGPIPE, SIG_IGN);
-    // Workers leave signals to this thread.
+    // Workers block signals, so that this thread receives them.
     sigset_t all{}, before{};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (std::size_t i = 0; i < limits_.workers; ++i) workers_.emplace_back([this] { work(); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     event_base_dispatch(base_.get());
-    events_.clear();  // from now on, signals are the program's again
+    events_.clear();  // restores the program's signal handling
     stop_workers();
   }
 
@@ -236,11 +235,11 @@ class HttpServer::State {
     return found == connections_.end() ? nullptr : &*found;
   }
 
-  /// Forgets connections that have ended, and ends those whose client is too slow.
+  /// Removes closed connections, and closes those whose client is too slow.
   void sweep() {
     const auto now = Clock::now();
     for (auto each = connections_.begin(); each != connections_.end();) {
-      // What evhttp frees calls nobody any more.
+      // Connections freed by evhttp must not call back.
       bufferevent_event_cb call = nullptr;
       void* argument = nullptr;
       bufferevent_getcb(each->of, nullptr, nullptr, &call, &argument);
@@ -289,7 +288,7 @@ class HttpServer::State {
         {503, "text/plain; charset=utf-8", "too many questions at a time: ask again in a second\n", {{"Retry-After", "1"}}});
   }
 
-  /// The client of these questions has gone.
+  /// The client of these questions has disconnected.
   void give_up(evhttp_connection* gone) {
     for (Job* const job : asked_) {
       if (job->connection != gone) continue;
@@ -315,7 +314,7 @@ class HttpServer::State {
     evhttp_send_reply(to, answer.status, nullptr, body.get());
   }
 
-  /// What workers have found out since.
+  /// Sends the answers that workers have finished.
   void send_found() {
     std::uint64_t count = 0;
     static_cast<void>(!read(wakeup_, &count, sizeof count));
@@ -375,9 +374,9 @@ class HttpServer::State {
   std::vector<Event> events_;
   Event sweep_;
   std::list<Connection> connections_;
-  std::vector<Job*> asked_;  ///< whose answer is awaited; of this thread alone
+  std::vector<Job*> asked_;  ///< whose answer is pending; only used by this thread
   std::vector<std::thread> workers_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< protects the following members
   std::condition_variable wake_workers_;
   std::deque<std::unique_ptr<Job>> waiting_;
   std::vector<std::unique_ptr<Job>> found_;

@@ -11,36 +11,36 @@
 
 namespace ddl {
 
-/// What a server holds back of clients that are slow, many or endless.
+/// The limits of a server for slow, numerous or endless clients.
 struct HttpLimits {
-  double request_seconds = 10;       ///< for the whole of a request, however slowly it comes, and for the whole of an answer
+  double request_seconds = 10;       ///< for the complete request, and for the complete answer
   std::size_t header_bytes = 16384;  ///< of the first line and all headers
-  std::size_t body_bytes = 1024;     ///< nothing here has a body
+  std::size_t body_bytes = 1024;     ///< no request needs a body
   std::size_t connections = 256;     ///< at a time; further ones wait
-  std::size_t waiting = 32;          ///< questions that no worker has begun; further ones are refused
+  std::size_t waiting = 32;          ///< questions that no worker has started; further ones are refused
   std::size_t workers = 2;           ///< threads
 };
 
-/// Listens on one address and answers there. One thread speaks to all clients, so that slow ones cost a connection and no
-/// thread; others find out what takes longer.
+/// Listens on one address and answers requests. A single thread handles all clients, so that slow ones occupy a connection
+/// but no thread; worker threads compute answers that take longer.
 class HttpServer {
  public:
   struct Handlers {
-    /// On the thread that speaks to the clients: what is known at once, or nothing.
+    /// Called on the clients' thread: an answer that is available at once, or empty.
     std::function<std::optional<HttpAnswer>(const HttpRequest&)> at_once;
-    /// On one of several threads. The second is set when the client has gone, and may be then.
+    /// Called on a worker thread. The flag is set when the client has disconnected, and may already be set.
     std::function<HttpAnswer(const HttpRequest&, const std::atomic<bool>&)> later;
   };
 
-  /// Begins to listen. `port` 0 takes one that is free. Throws Error where the address is not there, or is taken, or where
-  /// the program was built without a server.
+  /// Starts to listen. `port` 0 selects a free one. Throws Error if the address does not exist or is in use, or if the
+  /// program was built without a server.
   HttpServer(const std::string& host, int port, Handlers handlers, const HttpLimits& limits = {});
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();
 
   [[nodiscard]] int port() const;
-  /// Answers until Ctrl-C or SIGTERM, then asks what is under way to end (Interrupt), and waits for that.
+  /// Serves until Ctrl-C or SIGTERM, then asks running work to end (Interrupt), and waits for it.
   void run();
 
  private:

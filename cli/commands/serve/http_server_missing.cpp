@@ -3,7 +3,7 @@
 
 namespace ddl {
 
-// Of a build that found no libevent.
+// Used if the build found no libevent.
 
 class HttpServer::State {};
 

@@ -8,21 +8,21 @@
 
 namespace ddl {
 
-/// What the page shows below its controls.
+/// The content of the page below its controls.
 struct PageAnswer {
   std::string title;  ///< of the page, as plain text
   std::string main;   ///< HTML
 };
 
-/// What cannot be answered, and what to do about it.
+/// The answer to a question that failed, with a hint.
 [[nodiscard]] PageAnswer problem_of(std::string_view what, std::string_view hint);
-/// Puts notes above an answer, each a sentence in plain text.
+/// Adds notes above an answer, each a sentence in plain text.
 [[nodiscard]] PageAnswer with_notes(PageAnswer answer, const std::vector<std::string>& notes);
 
 /// The page with its controls set to a question, and the answer to it.
 [[nodiscard]] std::string page_text(const PageQuestion& question, const PageAnswer& answer, const OfferedFiles& files);
 
-extern const std::string_view page_style;   ///< beside html_style
-extern const std::string_view page_script;  ///< behind html_script
+extern const std::string_view page_style;   ///< in addition to html_style
+extern const std::string_view page_script;  ///< after html_script
 
 }  // namespace ddl

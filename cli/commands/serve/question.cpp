@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t max_link_value = 256;
 
-/// Names of the bundled, and of files those that are offered.
+/// Accepts bundled names, and only those files that are offered.
 void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
-  // A file may have a comma in its name.
+  // A file name may contain a comma.
   if (std::find(offered.begin(), offered.end(), value) != offered.end()) return;
   for (const std::string& each : comma_separated(value)) {
     const std::string name = each.substr(0, each.find('@'));
@@ -118,7 +118,7 @@ AskedWords words_of(const PageQuestion& question) {
     const std::string value = question.value_of(each.key);
     if (value.empty()) continue;
     if (each.key == "seq") {
-      // The length of another model's sequences stays in the page when an image model is chosen.
+      // A sequence length of another model stays in the page when an image model is chosen.
       const std::string model = question.value_of("model");
       try {
         if (!model.empty() && model.find(',') == std::string::npos && load_model(model).sequence_length == 0) {
@@ -126,10 +126,10 @@ AskedWords words_of(const PageQuestion& question) {
           continue;
         }
       } catch (const Error&) {
-        // The command says what is wrong with the model.
+        // The command reports the problem with the model.
       }
     }
-    // In one word, so that a value that begins with a dash is no option.
+    // In one word, so that a value that begins with a dash is not parsed as an option.
     asked.words.push_back(fmt::format("{}={}", each.option, value));
   }
   return asked;

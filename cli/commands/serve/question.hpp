@@ -8,39 +8,39 @@
 
 namespace ddl {
 
-/// Files that the page may name, as they were given on the command line: it names no others.
+/// Files that the page may use: those given on the command line, and no others.
 struct OfferedFiles {
   std::vector<std::string> models, machines;
 };
 
-/// Something that the page asks for.
+/// An input of the page.
 struct Control {
-  std::string_view key;     ///< of it in a link
-  std::string_view option;  ///< of `recommend`
+  std::string_view key;     ///< its key in a link
+  std::string_view option;  ///< the corresponding option of `recommend`
   std::string_view label;
-  std::string_view initial;  ///< where a link says nothing at all
-  std::string_view hint;     ///< what stands in it while it is empty
+  std::string_view initial;  ///< if a link sets nothing at all
+  std::string_view hint;     ///< placeholder while it is empty
   enum class Kind { name, choice, figures } kind = Kind::figures;
 };
-/// All of them, in the order in which they stand on the page.
+/// All of them, in the order of the page.
 [[nodiscard]] const std::vector<Control>& controls();
-/// What a control offers; of a figure nothing.
+/// The choices of a control; empty for a number.
 [[nodiscard]] std::vector<std::string> offers_of(const Control& control, const OfferedFiles& files);
 
-/// A question of the page: values of controls, in their order. Those that are empty are not there.
+/// A question of the page: values of controls, in their order, without empty ones.
 struct PageQuestion {
   std::vector<std::pair<std::string, std::string>> values;
 
   [[nodiscard]] std::string value_of(std::string_view key) const;
-  /// What a link to it has behind the `?`.
+  /// The query of a link to it, after the `?`.
   [[nodiscard]] std::string query() const;
 };
 
-/// Reads a link. Throws Error on a key that is none, on one that stands there twice, on a value that is too long, and on a
-/// name that means a file which is not offered.
+/// Parses a link. Throws Error for an unknown key, a repeated one, a value that is too long, and a name that refers to a
+/// file which is not offered.
 [[nodiscard]] PageQuestion question_of(std::string_view query, const OfferedFiles& files);
 
-/// The same as arguments of the program, and what of it was left out since the model has no such thing.
+/// The same as arguments of the program, and the parts that were dropped because they do not apply to the model.
 struct AskedWords {
   std::vector<std::string> words;
   std::vector<std::string> notes;

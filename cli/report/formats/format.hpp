@@ -9,19 +9,19 @@
 
 namespace ddl {
 
-/// A way of writing a report.
+/// An output format of a report.
 struct Format {
-  std::string_view name;  ///< as --format takes it
-  Content writes;         ///< what a report must hold for it
+  std::string_view name;  ///< value of --format
+  Content writes;         ///< content that a report must have for it
   std::string (*write)(const Report&, const Style&);
 };
 
-/// All of them, in the order in which they are offered. Each has a file of its own.
+/// All formats, in the order of help. Each is defined in its own file.
 [[nodiscard]] std::span<const Format> formats();
-/// Throws Error on a name that is none.
+/// Throws Error for an unknown name.
 [[nodiscard]] const Format& format_named(std::string_view name);
 
-/// What a report could not answer, for formats that are read apart from stderr; empty where it answered all.
+/// The parts of a report that could not be answered, for formats that are read apart from stderr; empty if there are none.
 [[nodiscard]] Document errors_document(const Report& report);
 
 std::string text_format(const Report& report, const Style& style);

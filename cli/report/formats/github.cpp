@@ -10,7 +10,7 @@
 namespace ddl {
 namespace {
 
-/// A command is one line. In what stands before its `::`, colons and commas have a meaning, too.
+/// A command is one line. Before its `::`, colons and commas are special, too.
 std::string escaped(std::string_view text, bool is_property) {
   std::string out;
   for (const char c : text) {

@@ -17,9 +17,9 @@
 namespace ddl {
 namespace {
 
-/// More slices than these are drawn as one path for each kind and lane, without texts.
+/// With more slices, there is one path per kind and lane, without texts.
 constexpr std::size_t slices_with_texts = 4000;
-/// Units across a drawing that is stretched to the width of the page.
+/// Units across a drawing, which is scaled to the width of the page.
 constexpr double across = 100'000;
 constexpr double lane_height = 22;
 
@@ -39,13 +39,13 @@ std::string legend_of(const std::vector<Kind>& kinds) {
   return out + "</ul>\n";
 }
 
-/// Begins a drawing with an accessible name.
+/// Starts a drawing with an accessible name.
 std::string begin_drawing(std::string_view id, std::string_view attributes, std::string_view title) {
   return fmt::format("<svg role=\"img\" aria-labelledby=\"{0}\" {1}><title id=\"{0}\">{2}</title>\n", id, attributes,
                      html_text(title));
 }
 
-/// A number of a coordinate, without digits that nobody sees.
+/// A coordinate without invisible digits.
 std::string short_coordinate(double value) {
   std::string text = fmt::format("{:.2f}", value);
   while (text.ends_with('0')) text.pop_back();
@@ -86,7 +86,7 @@ class ChartWriter {
         from += value;
       }
       if (bars.limit > 0) {
-        // A line of that width would be stretched.
+        // The line's width would be scaled, too.
         const double at = std::min(bars.limit / most * across, across - 400);
         out += fmt::format("<rect class=\"limit\" x=\"{}\" width=\"400\" height=\"20\"><title>{}</title></rect>\n",
                            short_coordinate(at), html_text(bars.limit_name));
@@ -133,7 +133,7 @@ class ChartWriter {
                           short_coordinate(lane_height - 4), short_coordinate(width));
           continue;
         }
-        // A border would hide what is narrow.
+        // A border would hide narrow slices.
         const bool is_narrow = width < 0.004 * across;
         out += fmt::format(
             "<rect class=\"{}{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-begin=\"{}\" "
@@ -142,7 +142,7 @@ class ChartWriter {
             short_coordinate(width), short_coordinate(lane_height - 4), slice.begin, slice.end, html_text(slice.text));
         if (!slice.label.empty()) {
           const double share = x_of(slice.end - slice.begin);
-          // Without a script, those stay that have room on a page of 700 pixels.
+          // Without a script, labels that fit on a page of 700 pixels stay.
           const bool fits = share * 700 > 7.0 * static_cast<double>(slice.label.size()) + 3;
           labels += fmt::format("<text class=\"{} o{}\" x=\"{}%\" y=\"{}\" data-share=\"{:.6f}\">{}</text>\n",
                                 fits ? "in" : "in off", static_cast<int>(lanes.kinds[slice.kind].tone),
@@ -196,7 +196,7 @@ class ChartWriter {
       const double x = x_of(tick.at), half = plot.x.logarithmic ? 3.5 * static_cast<double>(display_width(tick.text)) : 0;
       out += fmt::format("<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>", short_coordinate(x), top,
                          height - bottom);
-      // Names that would overlap are left out.
+      // Names that would overlap are omitted.
       if (x - half >= free && x + 7.0 * static_cast<double>(display_width(tick.text)) - half <= width) {
         out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", short_coordinate(x), height - bottom + 16,
                            plot.x.logarithmic ? "middle" : "start", html_text(tick.text));

@@ -7,10 +7,10 @@
 
 namespace ddl {
 
-/// A text of an HTML page: it is never markup, and what cannot be shown stands as an escape.
+/// A text for an HTML page: never interpreted as markup; unprintable characters are escaped.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-/// A chart as a `figure` of drawings with titles. `id` is the page's own, and that of no other chart.
+/// A chart as a `figure` of drawings with titles. `id` must be unique in the page.
 [[nodiscard]] std::string html_chart(const Chart& chart, std::string_view id);
 
 }  // namespace ddl

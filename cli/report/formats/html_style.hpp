@@ -4,9 +4,9 @@
 
 namespace ddl {
 
-/// The style sheet of pages: light and dark as the reader has it, narrow screens and paper.
+/// The style sheet of pages: light and dark by the reader's preference, for narrow screens and paper.
 extern const std::string_view html_style;
-/// The script of pages, which zooms timelines. Without it they are whole.
+/// The script of pages, which zooms timelines. Without it they are shown completely.
 extern const std::string_view html_script;
 
 }  // namespace ddl

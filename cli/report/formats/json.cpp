@@ -5,7 +5,7 @@
 namespace ddl {
 
 std::string json_format(const Report& report, const Style& /*style*/) {
-  // A path given on the command line need not be UTF-8, which JSON is.
+  // A path from the command line may be invalid UTF-8, but JSON must be UTF-8.
   return report.json().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

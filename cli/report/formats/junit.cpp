@@ -11,13 +11,13 @@
 namespace ddl {
 namespace {
 
-/// A path need not be UTF-8, which the document is.
+/// A path may be invalid UTF-8, but the document must be UTF-8.
 std::string as_utf8(const std::string& text) {
   using Json = nlohmann::ordered_json;
   return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
-/// For an attribute or an element alike. XML 1.0 has no control characters, not even escaped, and an attribute's line breaks
+/// For an attribute or an element. XML 1.0 has no control characters, not even escaped, and line breaks in an attribute
 /// would become blanks.
 std::string xml(const std::string& text) {
   constexpr std::string_view special = "&<>\"\n\t";

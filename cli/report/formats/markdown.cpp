@@ -14,9 +14,8 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// Text that stands as it is, on one line. An underscore inside a word is no emphasis
-/// [GitHub Flavored Markdown, section 6.4]; what begins a list, a heading or a quotation does so only at the begin of a
-/// line.
+/// Escapes plain text on one line. An underscore inside a word is not emphasis [GitHub Flavored Markdown, section 6.4];
+/// characters that start a list, a heading or a quotation are only special at the start of a line.
 std::string markdown_text(std::string_view raw, bool begins_line) {
   constexpr std::string_view special = "\\`*[]<>|~&$";
   const std::string text = visible(raw);
@@ -60,7 +59,7 @@ class MarkdownWriter {
     out_ += "## " + markdown_text(section.heading + section.aside, true) + '\n';
   }
 
-  /// A line with an indent is an item of a list.
+  /// An indented line is an item of a list.
   void operator()(const Line& line) {
     const bool is_item = line.indent > 0;
     if (!is_item || !in_list_) begin_block();
@@ -122,7 +121,7 @@ class MarkdownWriter {
 
 }  // namespace
 
-/// GitHub Flavored Markdown. Headings are of the second level, so that a report can be a part of a page.
+/// GitHub Flavored Markdown. Headings have the second level, so that a report can be embedded in a page.
 std::string markdown_format(const Report& report, const Style& /*style*/) {
   MarkdownWriter writer;
   for (const Block& block : report.document.blocks) std::visit(writer, block);

@@ -15,19 +15,19 @@
 namespace ddl {
 namespace {
 
-/// The pieces of a bar, in turn.
+/// The characters of a bar's pieces, in turn.
 constexpr std::array<std::string_view, 3> bar_signs{"▇", "▒", "░"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A number and what it counts stand in one line: whether `word` is a number, and what follows the blank behind it is none.
+/// Keeps a number and its unit in one line: whether `word` is a number, and the next word is not.
 bool belongs_to_next(std::string_view word, std::string_view rest) {
   return !word.empty() && is_digit(word.front()) && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
          !rest.empty() && rest.front() != ' ' && !is_digit(rest.front());
 }
 
-/// Where the word that begins at `at` ends: at one of the signs `breaks`, or at the end of the text. A number and what it
-/// counts are one word, and so is a short interval: `(3.4 to 5.2 s)`.
+/// The end of the word that starts at `at`: at one of the characters `breaks`, or at the end of the text. A number and its
+/// unit are one word, and so is a short interval: `(3.4 to 5.2 s)`.
 std::size_t end_of_word(std::string_view text, std::size_t at, std::string_view breaks) {
   constexpr std::size_t longest_interval = 32;
   const auto next = [&](std::size_t from) { return std::min(text.find_first_of(breaks, from), text.size()); };
@@ -75,7 +75,7 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   return lines;
 }
 
-/// Whole columns for shares of `width`, which are as many together as the shares are.
+/// Whole columns for shares of `width`, with the same sum as the shares.
 std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width) {
   std::vector<std::size_t> lengths;
   double sum = 0;
@@ -141,7 +141,7 @@ class TextWriter {
  private:
   [[nodiscard]] std::string shown(std::string text) const { return page_.ascii ? ascii_of(text) : text; }
 
-  /// One line of a row, whose cells of prose may have more.
+  /// One line of a row, whose prose cells may have more.
   void add_row(const Table& table, const TableLayout& layout, const std::vector<std::vector<std::string>>& cells,
                std::size_t line) {
     std::string built(std::min(table.indent, page_.width - 1), ' ');
@@ -182,7 +182,7 @@ class TextWriter {
     std::string text;
     if (!layout.left_out.empty()) {
       std::vector<std::string> names;
-      // The parts of a sum say so in their headings.
+      // The headings of parts say that they are parts of a sum.
       for (const std::string& heading : layout.left_out) {
         const bool is_part = heading.starts_with("= ") || heading.starts_with("+ ");
         names.push_back(heading.empty() ? "a column without a heading" : is_part ? heading.substr(2) : heading);
@@ -203,11 +203,11 @@ class TextWriter {
     out_ += style_.faint(note) + '\n';
   }
 
-  /// Words of several spans, broken where a line is full.
+  /// Words of several spans, with line breaks.
   void add_spans(const std::vector<Span>& spans, std::size_t indent, std::size_t hanging) {
     std::vector<Span> line;
     std::size_t column = indent;
-    bool begins = true;  // nothing stands in this line yet
+    bool begins = true;  // this line is still empty
     const auto flush = [&] {
       for (const Span& each : line) out_ += each.strong ? style_.bold(each.text) : each.text;
       line.clear();
@@ -219,7 +219,7 @@ class TextWriter {
       column += display_width(text);
     };
     out_.append(indent, ' ');
-    // A word may have pieces of several spans; the blank before it belongs to the span that it stands in.
+    // A word may consist of pieces of several spans; the blank before it belongs to its span.
     std::vector<Span> word;
     bool blank = false, blank_is_strong = false;
     const auto end_word = [&] {

@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// Emphasis for terminals; plain text everywhere else. And the page that the text is for.
+/// Emphasis for terminals; plain text elsewhere. Also contains the page that the text is for.
 class Style {
  public:
   explicit Style(bool colored, const Page& page = {}) : colored_(colored), page_(page) {}
@@ -27,12 +27,12 @@ class Style {
   Page page_;
 };
 
-/// A document as lines for a terminal, none wider than its page but what is verbatim and the tables of a wide page. A blank
-/// line stands before each section; columns are as wide as their widest cell.
+/// A document as lines for a terminal, none wider than its page except verbatim lines and the tables of a wide page. A blank
+/// line precedes each section; columns are as wide as their widest cell.
 [[nodiscard]] std::string text_of(const Document& document, const Style& style);
 
 /// Breaks text into lines of at most `width` columns between words; lines after the first begin with `indent`. A word that
-/// is longer than a line stands alone, whole.
+/// is longer than a line stays whole on a line of its own.
 [[nodiscard]] std::string wrap_text(std::string_view text, std::size_t width, std::string_view indent);
 
 }  // namespace ddl

@@ -19,10 +19,10 @@ std::string json_text(std::string_view text) { return nlohmann::json(visible(tex
 
 std::int64_t nanoseconds(Seconds time) { return std::llround(time.value() * 1e9); }
 
-/// The format counts microseconds, and takes fractions.
+/// The format uses microseconds, with fractions.
 std::string microseconds(std::int64_t time) { return fmt::format("{}.{:03}", time / 1000, time % 1000); }
 
-/// Appends events, one a line.
+/// Appends events, one per line.
 class TraceWriter {
  public:
   void add(const NamedStep& step) {
@@ -62,7 +62,7 @@ class TraceWriter {
   }
 
   void add(const StepSlice& slice, const StepTimeline& timeline) {
-    // What ends where the next one begins does so after rounding, too.
+    // Slices that are adjacent stay adjacent after rounding.
     const std::int64_t begin = nanoseconds(slice.begin), end = nanoseconds(slice.end);
     const std::string_view work = to_string(slice.work);
     const bool once = slice.stage == every_stage;

@@ -3,7 +3,8 @@
 
 namespace ddl {
 
-// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: every round, all ranks exchange and add the whole vector with a partner twice as far.
+// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: in every round, all ranks exchange and add the whole vector with a partner at twice the
+// distance.
 Seconds butterfly_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return log2_rounds(ranks) * (link.alpha + message * link.beta + message * link.add);

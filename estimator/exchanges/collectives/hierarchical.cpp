@@ -8,8 +8,8 @@ Link shared_by(const Link& link, double phi) { return {link.alpha, phi * link.be
 
 }  // namespace
 
-// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(gn)·φβe), and m·ci(g−1)/g + (m/g)·ce(n−1)/n for adding. [BH18] §2, [ParaDL]:
-// Reduce-scatter inside, then g ring Allreduces of one slice each between the nodes at the same time, then Allgather inside.
+// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(gn)·φβe), and m·ci(g−1)/g + (m/g)·ce(n−1)/n for the reduction. [BH18] §2, [ParaDL]:
+// Reduce-scatter inside, then g concurrent ring Allreduces of one slice each between the nodes, then Allgather inside.
 Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                     const Link& between, double phi) {
   const Bytes slice = ranks_per_node > 1 ? message / ranks_per_node : message;
@@ -17,16 +17,17 @@ Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double
          ring_allreduce_time(slice, nodes, shared_by(between, phi)) + ring_allgather_time(message, ranks_per_node, inside);
 }
 
-// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/n·φβe), and the rings' adding. [ParaDL]: reduce inside to a leader, ring Allreduce of
-// the leaders' whole vectors, broadcast inside. Reduce and broadcast are charged as the two halves of a ring, as its authors
-// do.
+// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/n·φβe), and the reduction of the rings. [ParaDL]: reduce inside to a leader, ring
+// Allreduce of the leaders' whole vectors, broadcast inside. Reduce and broadcast are modelled as the two halves of a ring,
+// as by its authors.
 Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside, const Link& between,
                               double phi) {
   return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message, nodes, shared_by(between, phi));
 }
 
-// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(kn)·βe), and the rings' adding: k leaders a node, each with its own part of the
-// vector [Bayatpour et al., SC'17; Nguyen et al., CANDARW 2018]. βe is that of the links which the leaders of a node share.
+// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(kn)·βe), and the reduction of the rings: k leaders per node, each with its own part
+// of the vector [Bayatpour et al., SC'17; Nguyen et al., CANDARW 2018]. βe is that of the links shared by the leaders of a
+// node.
 Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders, const Link& inside,
                                     const Link& between) {
   return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message / leaders, nodes, between);

@@ -14,13 +14,13 @@ Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGro
 
 Seconds call_of(const LibraryGroup& group, const LibraryHabits& habits) { return group.alpha_factor * habits.call; }
 
-/// How often the vector leaves a node. In two trees each node is a leaf of one and has two children in the other. Among two
-/// nodes, one is the root of each tree and the other its only child.
+/// The number of times that the vector leaves a node. In two trees each node is a leaf of one and has two children in the
+/// other. With two nodes, one is the root of each tree and the other its only child.
 double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 
 }  // namespace
 
-// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: of P hops round the ring n lead to another node.
+// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: of P hops round the ring n cross nodes.
 Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double turns = rounds * (group.ranks - 1) / group.ranks;
   const Seconds startups = turns * (group.nodes * group.between + (group.ranks - group.nodes) * group.inside);
@@ -38,7 +38,7 @@ Seconds library_tree_time(Bytes message, const LibraryGroup& group, const Librar
   return call_of(group, habits) + pipelined(startups, bytes, habits.tree_fill, group) + message * group.add;
 }
 
-// (P−g)·m′α + (m/P)(P−g)β/s: what stays in a node moves meanwhile.
+// (P−g)·m′α + (m/P)(P−g)β/s: traffic inside a node overlaps.
 Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double others = group.ranks - group.ranks / group.nodes;
   return call_of(group, habits) + others * habits.message * group.between +

@@ -5,16 +5,18 @@
 
 namespace ddl {
 
-/// A group of ranks, equally many on each of several nodes, and the links that it has while all groups exchange.
+/// A group of ranks, with the same number on each of several nodes, and the links each rank gets while all groups
+/// communicate.
 struct LibraryGroup {
   double ranks = 2, nodes = 2;
   Seconds between{}, inside{};   ///< α of a step
   SecondsPerByte ring{};         ///< β of a ring through all ranks
   SecondsPerByte out_of_node{};  ///< β of one flow out of each node
   SecondsPerByte in_node{};      ///< β inside a node
-  SecondsPerByte exchanged{};    ///< β of a flow of each rank to another node
+  SecondsPerByte exchanged{};    ///< β of a flow from each rank to another node
   SecondsPerByte add{};          ///< time to add a byte into a partial sum
-  /// Factors that α and β hold already: start-ups of a call have α's, what fills a pipeline counts as bytes and has β's.
+  /// Factors already included in α and β: the launch costs of a call scale with α; the bytes that fill a pipeline scale with
+  /// β.
   double alpha_factor = 1, beta_factor = 1;
 };
 
@@ -22,12 +24,12 @@ struct LibraryGroup {
 /// full vector.
 [[nodiscard]] Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group,
                                         const LibraryHabits& habits);
-/// Allreduce up and down two binary trees of nodes at once, each of which takes one half of the vector [SST09]. Inside a
-/// node ranks are a chain.
+/// Allreduce up and down two binary trees of nodes at once, each of which carries half of the vector [SST09]. Inside a node
+/// the ranks form a chain.
 [[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
-/// A message to each rank of each other node.
+/// All-to-all between nodes: one message to each rank of each other node.
 [[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
-/// No ring takes less, and no tree less than twice that.
+/// Lower bound: no ring is faster, and no tree is faster than twice this.
 [[nodiscard]] Seconds library_least_time(Bytes message, const LibraryGroup& group);
 
 }  // namespace ddl

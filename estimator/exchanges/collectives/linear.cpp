@@ -2,13 +2,13 @@
 
 namespace ddl {
 
-// (P−1)(α + mβ + mc). [BH18] §2: the root takes the P−1 messages one after the other; c is our own term.
+// (P−1)(α + mβ + mc). [BH18] §2: the root receives the P−1 messages one after the other; c is our own term.
 Seconds linear_reduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return (ranks - 1) * (link.alpha + message * link.beta + message * link.add);
 }
 
-// 2(P−1)(α + mβ) + (P−1)mc: the reduce above, then a broadcast of the same shape in which nothing is added. [BH18] §2.
+// 2(P−1)(α + mβ) + (P−1)mc: the reduce above, then a broadcast of the same form without additions. [BH18] §2.
 Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   const Seconds broadcast = (ranks - 1) * (link.alpha + message * link.beta);

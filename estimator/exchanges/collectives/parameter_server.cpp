@@ -5,8 +5,9 @@
 
 namespace ddl {
 
-// 2mβ·max(1, P/s) + 2α: push and pull. Each server holds m/s and carries it P times each way; each worker's own link carries
-// m each way. [BH18] §2 prints 2P·mβ/s + 2α, which is faster than the worker's wire when s > P: hence the maximum.
+// 2mβ·max(1, P/s) + 2α: push and pull. Each server holds m/s and transfers it P times in each direction; each worker's own
+// link transfers m in each direction. [BH18] §2 prints 2P·mβ/s + 2α, which is faster than the worker's link if s > P: hence
+// the maximum.
 Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link) {
   assert(servers > 0);
   if (ranks <= 1) return {};

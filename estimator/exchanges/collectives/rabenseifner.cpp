@@ -8,7 +8,7 @@ namespace ddl {
 // 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P. [BH18] §2: Reduce-scatter by halving, then Allgather by doubling.
 Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
-  const double moved = (ranks - 1) / ranks;  // of the vector, in each of the two phases
+  const double moved = (ranks - 1) / ranks;  // share of the vector, in each of the two phases
   return 2.0 * log2_rounds(ranks) * link.alpha + 2.0 * moved * (message * link.beta) + moved * (message * link.add);
 }
 
@@ -19,7 +19,7 @@ std::vector<HalvingRound> halving_rounds(double ranks) {
   double left = (ranks - 1) / ranks;
   double step = 1;
   for (double round = 0; round < count; ++round) {
-    // Where ranks are no power of two, the last round has what is left.
+    // If the number of ranks is no power of two, the last round sends the rest.
     const double own = round + 1 < count ? std::min(part, left) : left;
     rounds.push_back({step, own});
     left -= own;

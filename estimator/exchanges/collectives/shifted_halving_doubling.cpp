@@ -5,9 +5,9 @@
 namespace ddl {
 
 // Every rank sends to the one s places on and receives from the one s places back, s = ⌈p/2⌉, ⌈⌈p/2⌉/2⌉, …, 1: of the blocks
-// it still holds those that belong beyond. As all ranks are alike, a ring with links s places on carries each round without
-// two messages on one link: halving-doubling shifted along a distributed loop network [Nguyen and Wahib, CCGrid 2021]; for
-// numbers of ranks that are no power of two [Träff, arXiv 2410.14234].
+// it still holds, those that belong to ranks from there on. As all ranks behave the same, a ring with links s places on
+// carries each round without two messages on one link: halving-doubling shifted along a distributed loop network [Nguyen and
+// Wahib, CCGrid 2021]; for numbers of ranks that are no power of two [Träff, arXiv 2410.14234].
 std::vector<HalvingRound> shifted_halving_rounds(double ranks) {
   std::vector<HalvingRound> rounds;
   for (double held = ranks; held > 1;) {

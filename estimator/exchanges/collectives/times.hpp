@@ -17,8 +17,7 @@ namespace ddl {
 [[nodiscard]] Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link);
 /// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉.
 [[nodiscard]] Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link);
-/// Up and down two binary trees at once, each of which takes one half of the vector, slice by slice: 2α⌈log2 P⌉ + 2mβ + mc
-/// [SST09].
+/// Double binary tree, each tree carrying half of the vector in slices: 2α⌈log2 P⌉ + 2mβ + mc [SST09].
 [[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Recursive doubling: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds butterfly_allreduce_time(Bytes message, double ranks, const Link& link);
@@ -26,17 +25,18 @@ namespace ddl {
 [[nodiscard]] Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Reduce-scatter and gather: 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P.
 [[nodiscard]] Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link);
-/// One round of halving, and of the doubling that undoes it: who is how far away, and what part of the vector goes there.
+/// One round of recursive halving and of the matching doubling: the distance of the partner and the share of the vector
+/// sent.
 struct HalvingRound {
   double step = 1, part = 0;
 };
-/// The rounds of Rabenseifner's Reduce-scatter: half of the vector with the neighbour, a quarter with who is two places
-/// away.
+/// The rounds of Rabenseifner's Reduce-scatter: half of the vector to the neighbour, a quarter to the rank two places away,
+/// and so on.
 [[nodiscard]] std::vector<HalvingRound> halving_rounds(double ranks);
-/// The rounds of a Reduce-scatter in which every rank sends the same number of places on, ⌈p/2⌉ and so on down to 1; any p
-/// [Träff, 2024, circulant graphs].
+/// The rounds of a Reduce-scatter in which every rank sends to the rank ⌈p/2⌉ places on, then ⌈p/4⌉ and so on down to 1; any
+/// p [Träff, 2024, circulant graphs].
 [[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);
-/// Shifted halving-doubling where all distances have the same link: as Rabenseifner's, for any P.
+/// Shifted halving-doubling where all distances share the same link: the time of Rabenseifner's algorithm, for any P.
 [[nodiscard]] Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link);
 /// α⌈log2 P⌉ + 2mβ(P−1)/P: no Allreduce is faster.
 [[nodiscard]] Seconds allreduce_lower_bound(Bytes message, double ranks, const Link& link);
@@ -46,19 +46,18 @@ struct HalvingRound {
 [[nodiscard]] Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link);
 /// Pairwise exchange: (P−1)(α + (m/P)β).
 [[nodiscard]] Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link);
-/// The same among n nodes of g ranks, P in all, where what stays in a node and what leaves it move at the same time:
-/// (P−1)αe + (m/P)·max((P−g)βe, (g−1)βi).
+/// The same between n nodes of g ranks, P in all. Traffic inside a node overlaps with traffic between nodes: (P−1)αe +
+/// (m/P)·max((P−g)βe, (g−1)βi).
 [[nodiscard]] Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                    const Link& between);
-/// Copies of a token that are sent if each of n units gets one at most, over the k that its k experts ask for: experts are
-/// equally popular, so that n(1−(1−1/n)^k) units are meant on average.
+/// Token copies sent if each of n units receives at most one, relative to the k copies that the k experts of a token
+/// require. Experts are assumed equally popular, so a token reaches n(1−(1−1/n)^k) units on average.
 [[nodiscard]] double share_of_copies(double units, double copies);
 /// Tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
 /// Tree: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_reduce_time(Bytes message, double ranks, const Link& link);
-/// A chain to one rank and another one back, both in pieces that follow each other: 2(P−1)α + 2mβ + mc [NCCL, Reduce and
-/// Broadcast as rings].
+/// A chain to one rank and a chain back, both pipelined in pieces: 2(P−1)α + 2mβ + mc [NCCL, Reduce and Broadcast as rings].
 [[nodiscard]] Seconds reduce_broadcast_time(Bytes message, double ranks, const Link& link);
 /// s servers share the vector and serve P workers: 2mβ·max(1, P/s) + 2α.
 [[nodiscard]] Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link);
@@ -74,7 +73,7 @@ struct HalvingRound {
 /// rings.
 [[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                             const Link& between, double phi);
-/// The same with k leaders in each node, each of which has a k-th of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
+/// The same with k leaders in each node, each of which carries 1/k of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
 /// m/(kn)·βe).
 [[nodiscard]] Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders,
                                                   const Link& inside, const Link& between);

@@ -9,7 +9,7 @@ Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link) {
   return log2_rounds(ranks) * (link.alpha + message * link.beta);
 }
 
-// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: the broadcast backwards, adding the whole vector each round.
+// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: the reverse of a broadcast, adding the whole vector in each round.
 Seconds tree_reduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return tree_broadcast_time(message, ranks, link) + log2_rounds(ranks) * (message * link.add);
@@ -20,8 +20,8 @@ Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link) {
   return tree_reduce_time(message, ranks, link) + tree_broadcast_time(message, ranks, link);
 }
 
-// 2α⌈log2 P⌉ + 2mβ + mc. [SST09]: in slices that follow each other through two trees, in which each rank is a leaf of one
-// and has two children in the other.
+// 2α⌈log2 P⌉ + 2mβ + mc. [SST09]: pipelined in slices through two trees, in which each rank is a leaf of one and has two
+// children in the other.
 Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return 2 * log2_rounds(ranks) * link.alpha + 2.0 * (message * link.beta) + message * link.add;

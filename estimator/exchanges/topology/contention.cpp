@@ -9,25 +9,25 @@ namespace {
 
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
-/// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group it holds a part of.
+/// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group with ranks in it.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
   return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
 }
 
-/// A link that is slower than those before it holds the flow back.
+/// A link that is slower than those before it limits the flow.
 void narrow(SharedLink& shared, SecondsPerByte beta, const Bottleneck& bottleneck) {
   if (beta <= shared.link.beta) return;
   shared.link.beta = beta;
   shared.bottleneck = bottleneck;
 }
 
-/// Ranks of a group that one unit of level `l−1` holds.
+/// Ranks of a group in one unit of level `l−1`.
 double members_below(const Group& group, std::size_t level) {
   return level == 0 ? 1.0 : std::max(1.0, group.members[level - 1]);
 }
 
-/// φ as measured of so many flows, each of one rank. A striped flow is as many as its group has ranks there, `members`, each
-/// of which carries as small a part of the bytes.
+/// Measured φ for this many flows, each of one rank. A striped flow counts as as many flows as its group has ranks there,
+/// `members`, each of which carries its part of the bytes.
 std::optional<double> known_phi(const std::vector<MeasuredContention>& measured, std::string_view level, double flows,
                                 bool striped, double members) {
   if (measured.empty()) return std::nullopt;
@@ -36,23 +36,23 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
   return phi ? std::optional(*phi / members) : std::nullopt;
 }
 
-/// β and φ of a level's links under so many flows.
+/// β and φ of a level's links with this many flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
-  // A striped flow opens channels on every link, so a link carries flows/links of them: below one where a single flow has
-  // several.
+  // A striped flow opens channels on every link, so a link carries flows/links of them: less than one if a single flow has
+  // several links.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// The same of a network that is no tree: outside the node its links stand for those of all levels.
+/// The same for a network that is not a tree: outside the node its links represent those of all levels.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];
   const NetworkShare share = machine.network->share(group, flows);
-  if (share.rate <= 0) {  // nothing leaves its node
+  if (share.rate <= 0) {  // no flow leaves its node
     shared.link.alpha = machine.levels[0].latency;
     return;
   }
@@ -110,8 +110,8 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
   const HostPath& host = *machine.host;
   SharedLink shared;
   shared.link.alpha = machine.levels[group.outermost].latency;
-  // A transfer crosses the device's link to the host and the host's way back to a NIC or device: twice the same PCIe link
-  // where NIC and device share it. One message takes one rail; it is not striped.
+  // A transfer crosses the device's link to the host and the host's link to a NIC or device: the same PCIe link twice if NIC
+  // and device share it. One message takes one rail; it is not striped.
   const SecondsPerByte down_and_up = per_byte(host.bandwidth) * 2.0;
   if (group.outermost == 0) {
     const double sharers = host.devices_per_link;

@@ -13,57 +13,57 @@
 
 namespace ddl {
 
-/// The link that holds the flows of a phase back, and what is on it.
+/// The link that limits the flows of a phase, and its load.
 struct Bottleneck {
-  std::string_view level;  ///< name of the machine's level whose link it is, or `host link`
-  double flows = 1;        ///< on it at once, of all groups; a mean where units are not all alike
-  double links = 1;        ///< in parallel there
-  double phi = 1;          ///< φ ≥ 1: time per byte over that of one such link with one flow
-  bool measured = false;   ///< φ is a coefficient
+  std::string_view level;  ///< name of the machine's level that the link belongs to, or `host link`
+  double flows = 1;        ///< flows of all groups on it at once; a mean if units differ
+  double links = 1;        ///< parallel links there
+  double phi = 1;          ///< φ ≥ 1: time per byte relative to a single flow on one such link
+  bool measured = false;   ///< φ is a measured coefficient
 };
 
-/// α and β that a flow sees while all groups exchange, and where it is held back.
+/// α and β of a flow while all groups communicate, and the link that limits it.
 struct SharedLink {
   Link link;
   Bottleneck bottleneck;
 };
 
-/// Flows that go at the same time, in every group alike.
+/// Flows that run at the same time, in the same way in every group.
 enum class Pattern {
   ring,        ///< each rank to the next of its group
-  slices,      ///< each rank to the one of its place in the next node
+  slices,      ///< each rank to the one at the same position in the next node
   leaders,     ///< `per_group` ranks of each node to the next node
-  neighbours,  ///< each rank at an edge of its node to its neighbour beyond, on one link
-  shift,       ///< each rank to the one `step` places on, round the group
-  exchange     ///< each two ranks whose places differ in the bit `step`
+  neighbours,  ///< each rank at an edge of its node to its neighbour in the next node, on one link
+  shift,       ///< each rank to the one `step` places on, wrapping around in the group
+  exchange     ///< each pair of ranks whose positions differ in the bit `step`
 };
 
-/// How a phase's flows lie on the machine's links.
+/// How the flows of a phase are laid over the machine's links.
 struct Flows {
   Pattern pattern = Pattern::ring;
-  /// That one group sends out of a unit at once.
+  /// Flows that one group sends out of a unit at once.
   double per_group = 1;
-  /// Whether a flow takes all parallel links, as NCCL's channels do, or one.
+  /// Whether a flow is striped over all parallel links, as NCCL's channels are, or uses one.
   bool striped = true;
-  /// The innermost and the outermost level whose links count; none beyond the one where the group meets.
+  /// The innermost and the outermost level whose links count; none above the one at which the group meets.
   std::size_t from = 0, to = Group::max_levels;
-  /// Of neighbours, shift and exchange: how many places on; and of how many such steps a row of neighbours is.
+  /// For neighbours, shift and exchange: the distance in places. For neighbours also the number of such steps in a row.
   double step = 1, extent = 0;
 };
 
-/// What one flow of each group gets of the levels' links up to the one where the group meets. All units of a level are
-/// alike, so that flows are alike too, and their max-min fair share is the least of capacity over flows (`max_min_shares`
-/// says the same of the links one by one: tests/unit/estimator/topology). Where groups do not fill units evenly, flows are a
-/// mean. Without `contention`, each flow has one link of each level to itself.
+/// The share that one flow of each group gets of the links of all levels up to the one at which the group meets. All units
+/// of a level are equal, so all flows are equal, and their max-min fair share is the minimum of capacity over flows
+/// (`max_min_shares` computes the same link by link: tests/unit/estimator/topology). If groups do not fill units evenly, the
+/// number of flows is a mean. Without `contention`, each flow has one link of each level to itself.
 [[nodiscard]] SharedLink share_of_levels(const Machine& machine, const Group& group, const Flows& flows, bool contention,
                                          const std::vector<MeasuredContention>& measured);
 
-/// The same through the host: every flow crosses a PCIe link, which it shares, twice, and takes one link of each level.
+/// The same through the host: every flow crosses a shared PCIe link twice, and uses one link of each level.
 [[nodiscard]] SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
                                             const std::vector<MeasuredContention>& measured);
 
-/// φ of so many flows on links of a level, as measured: between two measured counts linear, beyond them as the model
-/// (flows over links) grows; nothing where nothing was measured there.
+/// The measured φ of this number of flows on the links of a level: linear between two measured counts; outside of them it
+/// grows as the model does (flows over links). Empty if nothing was measured there.
 [[nodiscard]] std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level,
                                                  double flows);
 

@@ -22,7 +22,7 @@ class DistributedLoop final : public Network {
 
   void route(int from, int to, int, std::vector<Crossing>& path) const override {
     path.push_back({2 * static_cast<std::size_t>(from), 1});
-    // Each step halves the way or takes a whole jump off it, so that this ends: a step of one is always nearer.
+    // Each step halves the distance or takes a whole jump, so the loop terminates: a step of one is always nearer.
     for (int at = from; at != to;) {
       std::size_t best = 0;
       bool best_forward = true;

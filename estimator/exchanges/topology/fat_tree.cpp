@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Of every unit, a bundle up to the next level and one down.
+/// For every unit, one bundle up to the next level and one down.
 class FatTree final : public Network {
  public:
   explicit FatTree(const Machine& machine) : Network(nodes_of(machine), machine.devices_per_node(), machine.levels[1]) {
@@ -41,7 +41,7 @@ class FatTree final : public Network {
   }
 
   std::vector<Kind> kinds_;         ///< of each level outside the node
-  std::vector<int> sizes_;          ///< nodes of a unit below that level
+  std::vector<int> sizes_;          ///< nodes per unit below that level
   std::vector<std::size_t> first_;  ///< index of its first bundle
 };
 

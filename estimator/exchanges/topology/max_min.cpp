@@ -7,12 +7,12 @@
 namespace ddl {
 namespace {
 
-/// Links that fill at the same rate but for rounding are filled in one step.
+/// Links that fill at the same rate except for rounding are filled in one step.
 constexpr double alike = 1 + 1e-12;
 
-/// A link while flows grow: what those that have stopped take of it, and how fast the others fill the rest.
+/// A link while flows grow: the capacity used by stopped flows, and the rate at which the others fill the rest.
 struct Filling {
-  double left = 0;   ///< capacity less what stopped flows take
+  double left = 0;   ///< capacity minus that of stopped flows
   double slope = 0;  ///< amounts of the flows that still grow
   std::size_t growing = 0;
   [[nodiscard]] double full_at() const {
@@ -28,7 +28,7 @@ FairShares max_min_shares(const std::vector<double>& capacities, const std::vect
   shares.bottleneck.assign(flows.size(), FairShares::own_limit);
   std::vector<Filling> links(capacities.size());
   for (std::size_t link = 0; link < capacities.size(); ++link) links[link].left = capacities[link];
-  // Who crosses each link, one list after the other.
+  // The flows that cross each link, as concatenated lists.
   std::vector<std::size_t> first(capacities.size() + 1);
   for (const Flow& flow : flows) {
     for (const Crossing& crossing : flow.path) {
@@ -76,7 +76,7 @@ FairShares max_min_shares(const std::vector<double>& capacities, const std::vect
     if (level == std::numeric_limits<double>::infinity()) {
       throw Error("a flow that crosses no link has no rate", "give it a limit");
     }
-    // Which links are full is settled before the first flow stops: stopping changes what is left of the others.
+    // The full links are determined before the first flow stops: stopping changes the remaining capacity of the others.
     std::vector<std::size_t> full_links;
     for (const std::size_t link : open) {
       if (links[link].full_at() <= level * alike) full_links.push_back(link);

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Who sends to whom, by their places in a group.
+/// Sender and receiver by their position in a group.
 class Sending {
  public:
   Sending(const Group& group, const Flows& flows) : flows_(flows), ranks_(static_cast<std::int64_t>(group.ranks)) {
@@ -30,7 +30,7 @@ class Sending {
     }
   }
 
-  /// The place it sends to, or its own where it sends nothing.
+  /// The position it sends to, or its own if it sends nothing.
   [[nodiscard]] std::int64_t to(std::int64_t place) const {
     if (place % every_ >= senders_) return place;
     if (flows_.pattern == Pattern::exchange) {
@@ -49,7 +49,7 @@ class Sending {
   std::int64_t ranks_, every_ = 1, senders_ = 1, step_ = 1;
 };
 
-/// Flows between the same nodes on the same lane are alike.
+/// Flows between the same nodes on the same lane are equal.
 struct Stream {
   int from, to, lane;
   friend auto operator<=>(const Stream&, const Stream&) = default;
@@ -104,7 +104,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
       other += rest % size * static_cast<std::int64_t>(group.digits[i].stride);
       rest /= size;
     }
-    // A plan larger than the machine is priced all the same.
+    // A plan that is larger than the machine is estimated all the same.
     const auto from = static_cast<int>(rank / devices_per_node_ % nodes_);
     const auto to = static_cast<int>(other / devices_per_node_ % nodes_);
     if (from != to) streams.push_back({from, to, lane_of(static_cast<int>(other % devices_per_node_), flows.striped)});
@@ -112,7 +112,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
   if (streams.empty()) return {};
   std::sort(streams.begin(), streams.end());
 
-  // Only links that are used are shared.
+  // Only used links are included.
   std::vector<std::size_t> used, index(bundles_.size(), bundles_.size());
   std::vector<double> capacities, load;
   std::vector<Flow> laid;

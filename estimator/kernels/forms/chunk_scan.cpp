@@ -5,8 +5,8 @@ namespace chunk_scan {
 namespace {
 
 // Products inside the chunks of a recurrence, with its states [Dao and Gu, "Transformers are SSMs", ICML 2024, section 6]:
-// small tiles, whose numbers exponentials scale on their way. A multiprocessor does about as much of that in a clock cycle
-// whatever its matrix units could do with large tiles.
+// small tiles, whose items are scaled by exponentials. The rate of a multiprocessor per clock cycle is about the same
+// independent of the rate of its matrix units with large tiles.
 enum Constant : std::size_t { start, cycle, bandwidth, sharpness };
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},

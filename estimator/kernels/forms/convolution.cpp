@@ -6,7 +6,7 @@ namespace {
 
 using namespace product;
 
-constexpr double unlimited_operands = 1000;  ///< bytes in a clock cycle that no tile needs
+constexpr double unlimited_operands = 1000;  ///< bytes per clock cycle that are never a limit
 enum More : std::size_t { fused_tiles = product::wave + 1, separate_tiles, transforms, spreading, operands };
 constexpr std::array<KernelConstant, 12> constants{{
     {"start", 8, 0.3, 300},
@@ -25,20 +25,20 @@ constexpr std::array<KernelConstant, 12> constants{{
 
 /// Winograd's algorithm computes square tiles of the output with fewer multiplications, on transformed tiles of the input
 /// and transformed filters [Lavin and Gray, "Fast algorithms for convolutional neural networks", CVPR 2016]. Images are
-/// filled up to whole tiles.
+/// padded to whole tiles.
 struct WinogradTiles {
   double side;      ///< of a tile of the output
-  double products;  ///< multiplications of each tile and pair of channels: those of a tile of side + 2
+  double products;  ///< multiplications per tile and pair of channels: those of a tile of side + 2
 };
 constexpr WinogradTiles small_tiles{2, 16}, large_tiles{4, 36};
 /// One kernel transforms and multiplies: blocks of 32 tiles and 64 filters.
 constexpr std::array<Tile, 1> fused_blocks{{{32, 64, 0}}};
-/// What is multiplied in a transformed window of 3 × 3.
+/// Multiplications per position in a window of 3 × 3.
 constexpr double window = 9;
-/// Kernels that transform filters move this many times the bytes of what they read and write.
+/// Kernels that transform filters move this many times the bytes that they read and write.
 constexpr double filter_passes = 3;
 
-/// What tiles of one image cover, over its positions.
+/// The area covered by the tiles of one image, relative to its positions.
 double filling(const KernelShape& shape, double side) {
   return std::ceil(shape.square3_rows / side - 1e-9) * std::ceil(shape.square3_columns / side - 1e-9) * side * side /
          (shape.square3_rows * shape.square3_columns);
@@ -52,7 +52,7 @@ double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
   return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
 }
 
-/// The products of one place of all transformed tiles, of which there are as many as a tile has multiplications.
+/// The products at one position of all transformed tiles; there are as many of them as a tile has multiplications.
 KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   shape.flops = multiplied(shape, tiles);
   shape.m *= tiles_of_position(shape, tiles);
@@ -69,14 +69,14 @@ double by_fused_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::s
                   shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// Tiles of 4 × 4, whose transforms are kernels of their own, which write and read what they transform.
+/// Tiles of 4 × 4, whose transforms are separate kernels, which write and read the transformed data.
 double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   std::array<double, constants.size()> own{};
   std::copy(c.begin(), c.end(), own.begin());
   own[peak] = c[separate_tiles];
   KernelShape products = transformed(shape, large_tiles);
   products.count *= large_tiles.products;
-  // Items of one image's channel become as many as its tiles have places.
+  // An image's channel has as many items as its tiles have positions.
   const double filter_bytes = shape.flops / (2 * shape.m) * shape.bytes / shape.items;
   const double image_bytes = std::max(0.0, shape.bytes - filter_bytes);
   const double places = large_tiles.products * tiles_of_position(shape, large_tiles);
@@ -85,15 +85,15 @@ double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std
   return arithmetic(products, peaks, own, tiles(), {.are_split = false}) + moved / (peaks.bandwidth * c[transforms]);
 }
 
-/// Gradients of weights have tiles of 4 × 4 alone: cuDNN has no kernel that transforms and multiplies them (managedCuda's
-/// documentation of cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and depth do not count (inferred: with
-/// them, those of DeepBench on V100, T4 and P100 are predicted worse).
+/// Gradients of weights only have tiles of 4 × 4: cuDNN has no kernel that both transforms and multiplies for them
+/// (managedCuda's documentation of cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and depth are not counted
+/// (inferred: with them, those of DeepBench on V100, T4 and P100 are predicted worse).
 double by_summed_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   return soft_max(multiplied(shape, large_tiles) / (peaks.flop_rate * c[separate_tiles]),
                   2 * shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// Without matrix units and for windows of 3 × 3 that do not stride.
+/// Without matrix units and for windows of 3 × 3 with stride 1.
 double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   if (shape.sums_positions) return by_summed_tiles(shape, peaks, c);
   return std::min(by_fused_tiles(shape, peaks, c), by_separate_tiles(shape, peaks, c));
@@ -107,8 +107,8 @@ double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const 
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
   const Blocks blocks{.are_split = peaks.has_matrix_units || shape.sums_positions,
                       .operand_bytes = c[operands] < unlimited_operands ? c[operands] : 0};
-  // The gradient of what a window strode over is a product with zeros between the positions that it read. A part of them is
-  // multiplied.
+  // The input gradient of a strided convolution is a product with zeros between the positions that it read. A part of the
+  // zeros is multiplied.
   const double spread = std::max(1.0, 2 * shape.m * shape.n * shape.k * shape.count / shape.flops);
   double time =
       soft_max(arithmetic(shape, peaks, c, tiles(), blocks) * std::pow(spread, c[spreading]), traffic, c[sharpness]);

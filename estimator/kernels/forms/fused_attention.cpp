@@ -4,29 +4,29 @@ namespace ddl {
 namespace fused_attention {
 namespace {
 
-// Attention whose scores stay on the chip [Dao et al., "FlashAttention", NeurIPS 2022]: blocks of 128 queries that walk
-// along their keys, with an exponential for each score.
+// Attention whose scores stay on the chip [Dao et al., "FlashAttention", NeurIPS 2022]: blocks of 128 queries that iterate
+// over their keys, with an exponential for each score.
 enum Constant : std::size_t { start, peak, bandwidth, sharpness, exponential, block, wave };
 constexpr std::array<KernelConstant, 7> constants{{
     {"start", 6, 0.3, 300},
     {"peak", 0.65, 0.05, 1.2},
     {"bandwidth", 0.6, 0.05, 2},
     {"sharpness", 1.5, 1.02, 8},
-    {"exponential", 1, 0.01, 200},  // femtoseconds of the whole device for each score
+    {"exponential", 1, 0.01, 200},  // femtoseconds of the whole device per score
     {"block", 0.3, 0.005, 20},      // microseconds
     {"wave", 0.9, 0.01, 0.99},
 }};
 constexpr double query_block = 128;
-constexpr double least_rows = 16;  // of a matrix unit: shorter sequences fill up to these
+constexpr double least_rows = 16;  // of a matrix unit: shorter sequences are padded to these
 constexpr double femtosecond = 1e-15;
 
-/// Filled up to whole blocks, or to whole rows of matrix units where there is less than a block.
+/// Padded to whole blocks, or to whole rows of matrix units if there is less than a block.
 double filled(double length) {
   const double whole = length < query_block ? least_rows : query_block;
   return std::ceil(length / whole - 1e-9) * whole;
 }
 
-/// Heads fill up to the sizes that kernels are made for: those of 72 items take as long as those of 80 on H100, H200 and
+/// Heads are padded to the sizes that kernels are made for: those of 72 items take as long as those of 80 on H100, H200 and
 /// B200 (medians of 1.02 to 1.06 times), and 1.3 times as long as those of 64 [NVIDIA, aiconfigurator, encoder attention].
 double filled_head(double size) {
   constexpr double step = 32;
@@ -35,12 +35,12 @@ double filled_head(double size) {
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double blocks_each = std::ceil(shape.m / query_block - 1e-9);
-  // Where a mask hides keys, a block still works on all of those that its last query sees.
+  // With a mask, a block still processes all keys that its last query attends to.
   const bool masked = shape.n < shape.m;
   const double rows = std::min(filled(shape.m), query_block);
   const double keys = masked && shape.m >= query_block ? std::max(shape.n + query_block / 2, query_block)
                                                        : filled(masked ? shape.m : shape.n);
-  // A causal mask leaves the last block twice as many keys as the mean: nothing ends before it does.
+  // With a causal mask, the last block has twice as many keys as the mean, and the kernel cannot end before it.
   const double most_keys = masked ? filled(std::min(shape.m, 2 * shape.n)) : keys;
   const double blocks = shape.count * blocks_each;
   const double units = std::max(1.0, peaks.multiprocessors);

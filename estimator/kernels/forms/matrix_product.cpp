@@ -24,16 +24,16 @@ constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
                                            {64, 64, 4},
                                            {64, 32, 5},
                                            {32, 64, 5}}};
-/// Sums shorter than this are not cut into parts that blocks work on at once.
+/// Shorter sums are not divided among several blocks (split-K).
 constexpr double least_split_depth = 1024;
 /// Items of half precision in the 16 bytes that matrix units load at once.
 constexpr double aligned_items = 8;
 
-/// Products of a batch whose rows do not begin at such places have no kernel on matrix units: heads of 108 channels, say
+/// Batched products whose rows are not aligned to this have no kernel on matrix units: for example heads of 108 channels
 /// [BigScience, chronicles of tr11-176B-ml: steps with them take a third longer than with 104, 112 or 144].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
-  // Long sums run over tokens, which do not lie side by side.
+  // Long sums run over tokens, which are not contiguous.
   constexpr double largest_head = 512;
   return peaks.has_matrix_units && shape.count > 1 && (is_odd(shape.n) || (shape.k <= largest_head && is_odd(shape.k)));
 }
@@ -42,13 +42,13 @@ bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
 
 std::span<const Tile> tiles() { return usual_tiles; }
 
-// Each of the library's tiles wastes what hangs over the edges of the output, and the blocks of the last
-// wave leave multiprocessors idle; smaller tiles reuse less of what they read. The library takes the best one.
+// Each of the library's tiles wastes work beyond the edges of the output, and the last wave of blocks leaves multiprocessors
+// idle; smaller tiles reuse less of what they read. The library chooses the best one.
 double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c, std::span<const Tile> tiles,
                   const Blocks& of) {
   const double rate =
       (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
-  // What a tile of m by n reads for each multiply-add, in the time of its arithmetic, is this times (1/m + 1/n).
+  // The reads of an m by n tile per multiply-add, in units of its arithmetic time, are this times (1/m + 1/n).
   const double reading =
       of.operand_bytes > 0 ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * of.operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();

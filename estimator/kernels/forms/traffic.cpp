@@ -4,10 +4,10 @@ namespace ddl {
 namespace traffic {
 namespace {
 
-// Elementwise operations, norms, softmax, dropout, lookups, depthwise convolutions: the device's memory decides, how many
-// items a multiprocessor loads and stores in a clock cycle, and for very small ones the start.
+// Elementwise operations, norms, softmax, dropout, lookups, depthwise convolutions: limited by memory bandwidth, by the
+// items that a multiprocessor loads and stores per clock cycle, and for very small ones by the launch.
 enum Constant : std::size_t { start, bandwidth, peak, items };
-constexpr double unlimited = 1000;  ///< items a cycle that no multiprocessor can keep up with
+constexpr double unlimited = 1000;  ///< items per cycle that are never a limit
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},
     {"bandwidth", 0.85, 0.02, 2},
@@ -16,13 +16,13 @@ constexpr std::array<KernelConstant, 4> constants{{
 }};
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  // Neither hides the other: threads that wait for the memory issue no instructions.
+  // These do not overlap: threads that wait for memory issue no instructions.
   const double issue = c[items] < unlimited ? shape.items / (peaks.cycle_rate * c[items]) : 0;
   return std::max(shape.bytes / (peaks.bandwidth * c[bandwidth]) + issue, shape.flops / (peaks.vector_flop_rate * c[peak]));
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  // The first wave of blocks fills while the last of the kernel before drains: start and traffic overlap in part.
+  // The first wave of blocks fills while the last wave of the previous kernel drains: launch and traffic overlap in part.
   constexpr double sharpness = 2;
   return soft_max(c[start] * microsecond, least(shape, peaks, c), sharpness);
 }

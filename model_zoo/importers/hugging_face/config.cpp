@@ -20,8 +20,8 @@ constexpr std::int64_t long_sample = 16384;
 
 constexpr std::string_view config_hint = "this should be the 'config.json' of a model of Hugging Face's transformers";
 
-/// Keys that say nothing of shapes, weights or work: tokens with a meaning, constants of formulas, initialization, what the
-/// library does with outputs and how files are kept.
+/// Keys that do not affect shapes, weights or work: special tokens, constants of formulas, initialization, handling of
+/// outputs and files.
 constexpr auto silent_keys = std::to_array<std::string_view>({"_name_or_path",
                                                               "architectures",
                                                               "attn_output_multiplier",
@@ -100,7 +100,7 @@ constexpr auto silent_keys = std::to_array<std::string_view>({"_name_or_path",
                                                               "use_cache",
                                                               "use_norm_in_generation"});
 
-/// Keys of layers that have other weights than those of the families whose readers do not ask for them.
+/// Keys of layers with other weights than those of the families whose readers do not read them.
 constexpr auto weight_keys = std::to_array<std::string_view>({"attention_bias",
                                                               "audio_config",
                                                               "decoder_sparse_step",
@@ -129,13 +129,13 @@ constexpr auto weight_keys = std::to_array<std::string_view>({"attention_bias",
                                                               "use_qk_norm",
                                                               "vision_config"});
 
-/// Nothing, no, none: a key that says so adds no weights.
+/// Null, false, none or zero: a key with this value adds no weights.
 bool says_none(const Json& value) {
   return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value.get<double>() == 0) ||
          (value.is_structured() && value.empty());
 }
 
-/// The library's functions, and ours.
+/// The library's names of functions, and ours.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> activations{{{"gelu", "gelu"},
                                                                                      {"gelu_10", "gelu"},
                                                                                      {"gelu_accurate", "gelu"},
@@ -201,7 +201,7 @@ const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
 std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
                                              std::int64_t high) const {
   const std::string_view key = path.substr(path.find('/') + 1);
-  // Some programs write whole numbers with a point.
+  // Some programs write whole numbers with a decimal point.
   const bool pointed = value.is_number_float() && value.get<double>() == std::trunc(value.get<double>());
   if (pointed) {
     const auto real = value.get<double>();
@@ -213,7 +213,7 @@ std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view
     fail(path, fmt::format("'{}' is {}, not a whole number", key,
                            value.is_number() ? fmt::to_string(value.get<double>()) : std::string(name_of(value))));
   }
-  // What is larger than an int64 is larger than any limit.
+  // A value that exceeds an int64 exceeds every limit.
   const bool huge = value.is_number_unsigned() &&
                     value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const std::int64_t number = huge ? std::numeric_limits<std::int64_t>::max() : value.get<std::int64_t>();
@@ -365,7 +365,7 @@ std::string_view HuggingFaceConfig::fused(std::string_view usual) {
 }
 
 // Kinds and keys of `rope_scaling`: modeling_rope_utils.py of transformers 4.46, ROPE_VALIDATION_FUNCTIONS. `su` is an older
-// name of `longrope`; `mrope` turns channels by several positions and stretches nothing.
+// name of `longrope`; `mrope` rotates channels by several positions and does not scale the length.
 std::int64_t HuggingFaceConfig::unstretched(std::string_view outer, std::int64_t count) {
   const std::int64_t original = inner_integer(outer, "original_max_position_embeddings");
   std::string_view found;
@@ -399,7 +399,7 @@ std::int64_t HuggingFaceConfig::unstretched(std::string_view outer, std::int64_t
     warn(fmt::format("not read: {} of {}", quote(key), quote(outer)));
   }
   if (original > 0) return std::min(count, original);
-  // What is stretched linearly is trained at its full length only after it was trained at the shorter one.
+  // A linearly scaled model is trained at its full length only after training at the shorter one.
   if (kind != "linear") return count;
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) / factor));
 }

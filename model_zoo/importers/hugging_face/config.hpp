@@ -18,9 +18,9 @@
 
 namespace ddl {
 
-/// A `config.json` whose keys are asked for one by one, each with the default that the transformers library documents. A key
-/// may have several names, of which the first in the file counts; a value of null counts as none. Every accessor throws an
-/// Error placed at a value that is not what was asked for.
+/// A `config.json` whose keys are read one by one, each with the default that the transformers library documents. A key may
+/// have several names, of which the first one in the file counts; null counts as missing. Every accessor throws an Error
+/// placed at a value of the wrong kind.
 class HuggingFaceConfig {
  public:
   using Names = std::initializer_list<std::string_view>;
@@ -31,78 +31,79 @@ class HuggingFaceConfig {
   [[nodiscard]] bool is_null(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
                                      std::int64_t high = max_attribute);
-  /// The same for what every file should say; `warn_of_defaults` names those that this one does not.
+  /// The same for keys that every file should contain; `warn_of_defaults` lists the missing ones.
   [[nodiscard]] std::int64_t size(Names names, std::int64_t fallback, std::int64_t high = max_attribute);
-  /// A size that a model file repeats layers by.
+  /// A size that is the number of repetitions of layers in a model file.
   [[nodiscard]] std::int64_t layers(Names names, std::int64_t fallback) { return size(names, fallback, max_repeat); }
   [[nodiscard]] double fraction(Names names, double fallback);  ///< in [0, 1]
   [[nodiscard]] bool boolean(std::string_view key, bool fallback);
-  /// Whether a number is above zero; nothing where the file says none.
+  /// Whether a number is above zero; empty if the file does not have it.
   [[nodiscard]] std::optional<bool> positive(std::string_view key);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
-  /// A whole number of the object `outer`; 0 where there is none.
+  /// A whole number of the object `outer`; 0 if missing.
   [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key);
-  /// The same for true or false, and for text, with the default.
+  /// The same for booleans, and for text, with the default.
   [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
   [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
 
-  /// Heads among which `whole` channels divide.
+  /// A number of heads that divides `whole` channels.
   [[nodiscard]] std::int64_t heads(Names names, std::int64_t fallback, std::int64_t whole);
-  /// The operation `activation` for the function that a key names.
+  /// The operation `activation` for the function named by a key.
   [[nodiscard]] std::string activation(Names names, std::string_view fallback);
   [[nodiscard]] std::string activation_of(std::string_view key, std::string_view name);
-  /// What the first of `architectures` is called in the family; the first of the known where the file names none.
+  /// The family's name for the first of `architectures`; that of the first known one if the file has none.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] std::string head(Architectures known);
-  /// Classes of a classifier.
+  /// The number of classes of a classifier.
   [[nodiscard]] std::int64_t labels();
-  /// `yes` where the library runs attention that does not write its scores; `usual` is what it runs by default.
+  /// `yes` if the library runs attention that does not write its scores; `usual` is the library's default implementation.
   [[nodiscard]] std::string_view fused(std::string_view usual = "sdpa");
-  /// Tokens of a sample: as many as the model was trained with before its positions were stretched. Refuses stretching of a
-  /// kind or by a factor that there is not.
+  /// Tokens of a sample: the number that the model was trained with before RoPE scaling. Throws Error for an unknown kind or
+  /// an invalid factor of scaling.
   [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
 
-  /// Layers with a window before each that has none, as `layer_types` lists them, or `fallback`. Refuses another order.
+  /// The number of layers with a window before each layer without, according to `layer_types`, or `fallback`. Throws Error
+  /// for another order.
   [[nodiscard]] std::int64_t windows(std::int64_t layers, std::int64_t fallback);
-  /// The kinds of the layers that a list names, one letter each, as `kinds` has them by name; nothing where there is no
-  /// such list. Refuses any other name.
+  /// The kinds of the layers in a list, one letter each, as given by name in `kinds`; empty if there is no such list. Throws
+  /// Error for any other name.
   using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
-  /// Refuses `layer_types` unless all layers see all tokens.
+  /// Throws Error if `layer_types` has layers that do not attend to all tokens.
   void require_no_windows();
-  /// Experts of which `active_key` says how many see each token.
+  /// Experts; `active_key` is the key of the number of experts per token.
   struct Experts {
     std::int64_t count, active;
   };
   [[nodiscard]] Experts experts(Names count, std::int64_t count_fallback, Names active, std::int64_t active_fallback);
-  /// Refuses a list that is not empty, for the reason given.
+  /// Throws Error, with this reason, for a non-empty list.
   void require_empty(std::string_view key, std::string_view reason);
-  /// Refuses a number unless its value is `expected`, for the reason given.
+  /// Throws Error, with this reason, for a number that is not `expected`.
   void require_number(std::string_view key, double expected, std::string_view reason);
 
-  /// Refuses `key` unless its value is `expected`, for the reason given.
+  /// Throws Error, with this reason, if the value of `key` is not `expected`.
   void require(std::string_view key, bool expected, std::string_view reason);
-  /// What no family can say: an Error placed at the key, or a warning with `allow_unknown`.
+  /// Reports a setting that no family supports: an Error placed at the key, or a warning with `allow_unknown`.
   void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
 
-  /// Warns of the sizes that the file leaves to the library.
+  /// Warns of the sizes for which the file relies on the library's defaults.
   void warn_of_defaults();
-  /// Refuses the keys that nobody asked for and that change the number of parameters; warns of those that might matter.
+  /// Throws Error for keys that were never read and that change the number of parameters; warns of those that might matter.
   void warn_of_rest();
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   [[nodiscard]] const nlohmann::ordered_json* find(Names names, std::string_view& found);
-  /// The entry of the object `outer`; none where it is null, or there is no such object.
+  /// The entry of the object `outer`; null if it is null, or there is no such object.
   [[nodiscard]] const nlohmann::ordered_json* find_inner(std::string_view outer, std::string_view key);
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
 
-  /// `count` before it was stretched as the object `outer` says.
+  /// `count` before the scaling that the object `outer` describes.
   [[nodiscard]] std::int64_t unstretched(std::string_view outer, std::int64_t count);
-  /// A size of the library's own choice.
+  /// Records a size that is the library's default.
   void note_default(std::string_view key, std::int64_t value);
 
   JsonSource source_;

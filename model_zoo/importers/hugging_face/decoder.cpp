@@ -3,7 +3,7 @@
 namespace ddl {
 
 std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback) {
-  // null stands for as many as there are heads, whatever the default.
+  // null means the number of heads, whatever the default.
   const bool as_many = fallback == 0 || config.is_null("num_key_value_heads");
   const std::int64_t kv_heads = config.integer({"num_key_value_heads"}, as_many ? heads : fallback);
   if (heads % kv_heads != 0) {

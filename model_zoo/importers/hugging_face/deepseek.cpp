@@ -4,13 +4,13 @@
 namespace ddl {
 namespace {
 
-/// What the configurations of the two versions leave out.
+/// Defaults of the configurations of the two versions.
 struct Defaults {
   std::int64_t vocabulary, hidden, feed_forward, layers, heads, tokens, dense_layers, width, experts, shared;
   std::int64_t active;  ///< 0: there is none
 };
 
-/// All but the router.
+/// Everything except the router.
 FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& defaults,
                                   HuggingFaceConfig::Architectures architectures) {
   FamilyModel model{.family = "deepseek"};
@@ -49,7 +49,7 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set_flag("tied", config.boolean("tie_word_embeddings", false));
   model.set("labels", config.labels());
   config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
-  // Keys and values are made for each head; the library keeps the key without a use.
+  // Keys and values are computed for each head; the library keeps the key without using it.
   static_cast<void>(config.integer({"num_key_value_heads"}, heads));
   static_cast<void>(config.integer({"head_dim"}, rotary));
   if (const std::int64_t predicted = config.integer({"num_nextn_predict_layers"}, 0, 0); predicted > 0) {
@@ -59,7 +59,7 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   return model;
 }
 
-/// Groups of experts, of which each token sees the best.
+/// Groups of experts, of which each token uses the best.
 void read_groups(HuggingFaceConfig& config, FamilyModel& model, std::int64_t groups, std::int64_t active_groups) {
   model.set("groups", config.integer({"n_group"}, groups));
   model.set("active_groups", config.integer({"topk_group"}, active_groups));

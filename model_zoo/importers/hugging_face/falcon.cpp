@@ -2,7 +2,8 @@
 
 namespace ddl {
 
-// Defaults of FalconConfig. In the newer architecture key and value heads have a number of their own, and both parts a norm.
+// Defaults of FalconConfig. In the newer architecture there is a separate number of key and value heads, and both parts have
+// a norm.
 FamilyModel read_falcon(HuggingFaceConfig& config) {
   FamilyModel model{.family = "falcon"};
   const std::int64_t hidden = config.size({"hidden_size", "n_embed"}, 4544);

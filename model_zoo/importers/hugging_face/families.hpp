@@ -13,8 +13,8 @@
 
 namespace ddl {
 
-/// A model of one of our families: the family's name, the values of its parameters in order, and where the family has
-/// another the input as a model file says it.
+/// A model of one of our families: the family's name, the values of its parameters in order, and, if the family has another
+/// input, the input as in a model file.
 struct FamilyModel {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string>> parameters{};
@@ -26,7 +26,7 @@ struct FamilyModel {
   void set_flag(std::string_view name, bool value) { parameters.emplace_back(name, value ? "yes" : "no"); }
 };
 
-/// What the configurations of decoders with gated perceptrons leave out.
+/// The defaults for configurations of decoders with gated MLPs.
 struct DecoderDefaults {
   std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as heads
   std::int64_t head_size = 0;                                                      ///< 0: hidden / heads
@@ -34,7 +34,7 @@ struct DecoderDefaults {
   std::string_view attention = "sdpa";  ///< the library's implementation
   bool tied = false;
 };
-/// As many key and value heads as `num_key_value_heads` says, among which the heads divide.
+/// The number of key and value heads, from `num_key_value_heads`, which has to divide the number of heads.
 [[nodiscard]] std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback);
 /// The parameters that the families of such decoders share: layers, hidden, heads, kv_heads, head_size, feed_forward,
 /// vocabulary, tokens, activation, fused, dropout of attention, head, tied, labels.
@@ -48,7 +48,7 @@ using HuggingFaceReader = FamilyModel(HuggingFaceConfig& config);
 struct HuggingFaceFamily {
   std::string_view model_type;
   HuggingFaceReader* read;
-  std::string_view version = "4.46";  ///< of the library, whose defaults are those of keys that are left out
+  std::string_view version = "4.46";  ///< version of the library whose defaults apply to missing keys
 };
 [[nodiscard]] std::span<const HuggingFaceFamily> hugging_face_families();
 

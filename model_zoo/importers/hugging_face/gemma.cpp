@@ -5,12 +5,12 @@ namespace {
 
 constexpr std::string_view gelu = "gelu_pytorch_tanh";
 
-/// A cap that a positive number says; null is none.
+/// Whether a positive number sets a cap; null means none.
 bool has_cap(HuggingFaceConfig& config, std::string_view key, bool fallback) {
   return config.is_null(key) ? false : config.positive(key).value_or(fallback);
 }
 
-/// Layers with a window, norms behind each part, and caps, as the second and the third Gemma have them.
+/// Layers with a window, norms after each part, and caps, as in the second and the third Gemma.
 void read_windows(HuggingFaceConfig& config, FamilyModel& model, std::int64_t layers, std::int64_t windows) {
   model.set("window", config.integer({"sliding_window"}, 4096));
   model.set("windows", config.windows(layers, windows));
@@ -39,7 +39,7 @@ FamilyModel read_gemma(HuggingFaceConfig& config) {
 }
 
 // Defaults of Gemma2Config: every second layer has a window. The library runs eager attention, since its
-// scaled_dot_product_attention knows no caps.
+// scaled_dot_product_attention does not support caps.
 FamilyModel read_gemma2(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 26);
   FamilyModel model = read_decoder(
@@ -63,7 +63,7 @@ FamilyModel read_gemma2(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of Gemma3TextConfig: of six layers five have a window.
+// Defaults of Gemma3TextConfig: five of six layers have a window.
 FamilyModel read_gemma3(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 26);
   FamilyModel model = read_decoder(config, "gemma",

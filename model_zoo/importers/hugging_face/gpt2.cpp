@@ -14,7 +14,7 @@ FamilyModel read_gpt2(HuggingFaceConfig& config) {
   model.set("tokens", tokens);
   model.set("feed_forward", config.integer({"n_inner"}, 4 * hidden));
   model.set("activation", config.activation({"activation_function"}, "gelu_new"));
-  // NewGELUActivation writes its formula out.
+  // NewGELUActivation is implemented by unfused operators.
   model.set_flag("composed", config.text({"activation_function"}, "gelu_new") == "gelu_new");
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"resid_pdrop"}, 0.1));

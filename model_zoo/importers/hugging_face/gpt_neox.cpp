@@ -13,7 +13,7 @@ FamilyModel read_gpt_neox(HuggingFaceConfig& config) {
   model.set("feed_forward", config.size({"intermediate_size"}, 24576));
   model.set("vocabulary", config.size({"vocab_size"}, 50432));
   model.set("tokens", config.tokens({"max_position_embeddings"}, 2048));
-  // The library drops the fraction; channels turn in pairs.
+  // The library truncates the fraction; channels are rotated in pairs.
   const double share = config.fraction({"rotary_pct", "partial_rotary_factor"}, 0.25);
   const std::int64_t width = hidden / heads;
   const auto turned = static_cast<std::int64_t>(static_cast<double>(width) * share);

@@ -2,7 +2,7 @@
 
 namespace ddl {
 
-// The sizes of Grok-1, as its conversions for the library have them.
+// The sizes of Grok-1, from its conversions for the library.
 FamilyModel read_grok(HuggingFaceConfig& config) {
   FamilyModel model = read_decoder(config, "grok",
                                    {.vocabulary = 131072,

@@ -16,7 +16,7 @@
 
 namespace ddl {
 
-// Each in the file of its family.
+// Each is defined in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_deepseek_v2, read_deepseek_v3, read_falcon, read_gemma, read_gemma2,
     read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_llama, read_mistral, read_mixtral, read_mpt,
     read_nemotron, read_nemotron_h, read_opt, read_phi, read_phi3, read_qwen2, read_qwen3, read_qwen3_moe, read_t5, read_vit;
@@ -69,7 +69,7 @@ const HuggingFaceFamily& family_of(HuggingFaceConfig& config) {
               fmt::format("known: {}", fmt::join(known, ", ")));
 }
 
-/// Letters, digits, and what joins them; the last part of a path such as `meta-llama/Llama-2-7b-hf`.
+/// Letters, digits and separators; the last part of a path such as `meta-llama/Llama-2-7b-hf`.
 std::string plain_name(std::string_view text) {
   while (!text.empty() && text.back() == '/') text.remove_suffix(1);
   text.remove_prefix(text.rfind('/') + 1);
@@ -86,7 +86,7 @@ std::string plain_name(std::string_view text) {
   return name == "null" ? std::string() : name;
 }
 
-/// By the folder of a `config.json`, which all are called; else by the file itself.
+/// From the folder of a `config.json`, since all have this name; else from the file itself.
 std::string name_of_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view file = path.substr(slash + 1);
@@ -105,12 +105,12 @@ std::string model_text(const std::string& name, const HuggingFaceFamily& family,
   return text;
 }
 
-/// An Error where the values do not fit together, in a way that only shapes show.
+/// Throws Error if the values are inconsistent in a way that only shapes reveal.
 void check(const std::string& text, const std::string& name, const HuggingFaceConfig& config) {
   try {
     static_cast<void>(parse_model(text, name + ".yaml"));
   } catch (const Error& error) {
-    // Its first line without the place, which is in a file that nobody has seen.
+    // Its first line without the position, which refers to a file that the user has not seen.
     std::string message = error.what();
     message = message.substr(0, message.find('\n'));
     if (const std::size_t place = message.find(": "); place != std::string::npos) message.erase(0, place + 2);

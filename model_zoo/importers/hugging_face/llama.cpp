@@ -16,7 +16,7 @@ FamilyModel read_llama(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of MistralConfig: each token sees a window, unless it is null.
+// Defaults of MistralConfig: each token has a window, unless it is null.
 FamilyModel read_mistral(HuggingFaceConfig& config) {
   FamilyModel model = read_decoder(config, "llama",
                                    {.vocabulary = 32000,
@@ -53,8 +53,8 @@ FamilyModel read_mixtral(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of Qwen2Config: queries, keys and values have a bias; a window is not used unless the file says so, and then in
-// the layers behind the first `max_window_layers`.
+// Defaults of Qwen2Config: queries, keys and values have a bias; a window is only used if the file enables it, and then in
+// the layers after the first `max_window_layers`.
 FamilyModel read_qwen2(HuggingFaceConfig& config) {
   FamilyModel model = read_decoder(
       config, "llama",

@@ -2,7 +2,7 @@
 
 namespace ddl {
 
-// Defaults of MptConfig. The library runs ALiBi alone, and eager attention.
+// Defaults of MptConfig. The library only supports ALiBi, and eager attention.
 FamilyModel read_mpt(HuggingFaceConfig& config) {
   FamilyModel model{.family = "mpt"};
   const std::int64_t hidden = config.size({"d_model", "hidden_size"}, 2048);
@@ -22,7 +22,7 @@ FamilyModel read_mpt(HuggingFaceConfig& config) {
   model.set_flag("tied", config.boolean("tie_word_embeddings", true));
   model.set("labels", config.labels());
   config.require("no_bias", true, "matrices and norms have no bias");
-  // Nothing is trained for positions where scores fall with distance; the library reads neither key.
+  // With ALiBi no position embedding is trained; the library reads neither key.
   static_cast<void>(config.boolean("learned_pos_emb", true));
   if (config.inner_text("attn_config", "attn_type", "multihead_attention") != "multihead_attention") {
     config.unknown("attn_config/attn_type", "queries, keys and values have as many heads here");

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-// Defaults of NemotronConfig. The library drops the fraction of a channel; channels turn in pairs.
+// Defaults of NemotronConfig. The library truncates the fraction of a channel; channels are rotated in pairs.
 FamilyModel read_nemotron(HuggingFaceConfig& config) {
   FamilyModel model = read_decoder(config, "nemotron",
                                    {.vocabulary = 256000,

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// One letter for each layer, as `hybrid_override_pattern` has them, or from the list that newer files have in its place.
+/// One letter per layer, from `hybrid_override_pattern`, or from the list that replaces it in newer files.
 std::string pattern_of(HuggingFaceConfig& config) {
   const std::string written = config.text({"hybrid_override_pattern"}, "");
   if (const std::size_t unknown = written.find_first_not_of("ME*-"); unknown != std::string::npos) {
@@ -24,11 +24,11 @@ std::string pattern_of(HuggingFaceConfig& config) {
 
 }  // namespace
 
-// Defaults of NemotronHConfig. Attention has no positions.
+// Defaults of NemotronHConfig. Attention has no position encoding.
 FamilyModel read_nemotron_h(HuggingFaceConfig& config) {
   FamilyModel model{.family = "nemotron-h"};
   const std::string pattern = pattern_of(config);
-  // The library counts the layers of the pattern.
+  // The library uses the length of the pattern.
   static_cast<void>(config.layers({"num_hidden_layers"}, static_cast<std::int64_t>(pattern.size())));
   model.set("pattern", fmt::format("\"{}\"", pattern));
   model.set("hidden", config.size({"hidden_size"}, 4096));

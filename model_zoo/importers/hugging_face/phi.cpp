@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-// Defaults of PhiConfig. The library drops the fraction of a channel; channels turn in pairs.
+// Defaults of PhiConfig. The library truncates the fraction of a channel; channels are rotated in pairs.
 FamilyModel read_phi(HuggingFaceConfig& config) {
   FamilyModel model{.family = "phi"};
   const std::int64_t hidden = config.size({"hidden_size"}, 2048);

@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Norms of queries and keys; a window only where the file says so, and then for all layers.
+/// Norms of queries and keys; a window only if the file enables it, and then for all layers.
 void read_attention(HuggingFaceConfig& config, FamilyModel& model) {
   model.set_flag("query_key_norm", true);
   model.set_flag("attention_bias", config.boolean("attention_bias", false));
@@ -35,7 +35,7 @@ FamilyModel read_qwen3(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of Qwen3MoeConfig. Layers without experts would have perceptrons of `intermediate_size`.
+// Defaults of Qwen3MoeConfig. Layers without experts would have MLPs of `intermediate_size`.
 FamilyModel read_qwen3_moe(HuggingFaceConfig& config) {
   const std::int64_t width = config.integer({"moe_intermediate_size"}, 768);
   FamilyModel model = read_decoder(config, "llama",

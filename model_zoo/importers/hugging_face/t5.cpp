@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of T5Config. Inputs and targets are taken to be as long as each other: 512, unless an old file's `n_positions`
-// says otherwise. Attention writes its scores, since biases are added to them.
+// Defaults of T5Config. Inputs and targets are assumed to have the same length: 512, unless an old file's `n_positions`
+// differs. Attention writes its scores, since biases are added to them.
 FamilyModel read_t5(HuggingFaceConfig& config) {
   FamilyModel model{.family = "t5"};
   const std::int64_t layers = config.layers({"num_layers", "num_hidden_layers"}, 6);
@@ -21,7 +21,7 @@ FamilyModel read_t5(HuggingFaceConfig& config) {
   model.set("vocabulary", config.size({"vocab_size"}, 32128));
   model.set("tokens", config.tokens({"n_positions"}, 512));
   model.set("buckets", config.integer({"relative_attention_num_buckets"}, 32));
-  // `gated-gelu`: the function, behind what says that a second branch is multiplied.
+  // `gated-gelu`: the function, after the prefix for a multiplied second branch.
   constexpr std::string_view gate = "gated-";
   const std::string kind = config.text({"feed_forward_proj"}, "relu");
   const bool gated = kind.starts_with(gate);
@@ -29,7 +29,7 @@ FamilyModel read_t5(HuggingFaceConfig& config) {
   model.set("activation", config.has("dense_act_fn") ? config.activation({"dense_act_fn"}, function)
                                                      : config.activation_of("feed_forward_proj", function));
   model.set_flag("gated", gated);
-  static_cast<void>(config.boolean("is_gated_act", gated));  // said once more by newer versions
+  static_cast<void>(config.boolean("is_gated_act", gated));  // redundant in newer versions
   model.set_number("dropout", config.fraction({"dropout_rate"}, 0.1));
   model.set("head", head == "encoder" ? "none" : head);
   model.set_flag("tied", config.boolean("tie_word_embeddings", true));

@@ -24,7 +24,7 @@ std::int64_t channels_in(const Dimension& dimension) {
   return count;
 }
 
-/// Heads: channels in the dimensions before tokens and items of a head.
+/// Number of heads: channels in the dimensions before tokens and items of a head.
 std::int64_t heads_of(const View& view) {
   std::int64_t heads = 1;
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);
@@ -60,7 +60,7 @@ struct Parts {
   View queries, keys, values;
 };
 
-/// One tensor with queries, keys and values side by side.
+/// One tensor with concatenated queries, keys and values.
 int packed(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t total) {
   Network& network = translation.network();
   std::vector<int> tensors;
@@ -79,7 +79,7 @@ int packed(Translation& translation, const onnx::NodeProto& node, const Parts& p
                   network.readers(tensor) == 0;
   }
   if (found != total) {
-    // The same tensor as queries, keys and values, or parts of wider ones.
+    // Queries, keys and values from the same tensor, or from parts of wider ones.
     if (tensors.size() == 1 && 3 * found == total) {
       tensors = {tensors.front(), tensors.front(), tensors.front()};
       projections = false;
@@ -100,7 +100,7 @@ int packed(Translation& translation, const onnx::NodeProto& node, const Parts& p
   if (!projections) {
     return translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "qkv");
   }
-  // Separate projections of one tensor are one wider projection.
+  // Separate projections of one tensor are merged into a wider projection.
   NetworkLayer& first = network.layers[static_cast<std::size_t>(tensors.front())];
   first.set("features", fmt::to_string(total));
   first.shape = shape;

@@ -1,5 +1,5 @@
-// What a graph computes of weights, constants and inputs that are no part of the network: folded where the contents are
-// known, such as the sizes for a reshape; kept as "something of that shape", such as a mask, where not.
+// Values that a graph computes from weights, constants and inputs outside of the network: evaluated if the contents are
+// known, such as the sizes for a reshape; otherwise only their shape is kept, such as for a mask.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ Value of_numbers(Numbers numbers) {
   return value;
 }
 
-/// One value below the diagonal and on it, another above.
+/// One value on and below the diagonal, another above.
 bool hides_what_comes_later(const Numbers& numbers) {
   const std::size_t rank = numbers.shape.size();
   if (rank < 2 || numbers.shape[rank - 1] != numbers.shape[rank - 2] || numbers.shape[rank - 1] < 2) return false;
@@ -37,7 +37,7 @@ bool hides_what_comes_later(const Numbers& numbers) {
   return true;
 }
 
-/// A square matrix that the graph only reads: in a transformer, what hides the tokens that come later.
+/// A square matrix that the graph only reads: in a transformer, a mask of later tokens.
 bool may_hide(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] > 1 &&
@@ -74,7 +74,7 @@ Value constant_value(const Translation& translation, const onnx::NodeProto& node
   return value;
 }
 
-/// The same items, or some of them, in another shape: still the stored tensor.
+/// The same items, or some of them, in another shape: still refers to the stored tensor.
 Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::optional<Numbers> numbers) {
   Value value = from;
   value.shape = std::move(shape);
@@ -83,7 +83,7 @@ Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::option
   return value;
 }
 
-/// Tokens stay tokens where they are only seen otherwise.
+/// Tokens stay tokens if only their view changes.
 Value seen_as(Value value, const Value& from, std::optional<View> view) {
   value.tokens = from.tokens && view;
   if (value.tokens) value.view = std::move(*view);
@@ -151,7 +151,7 @@ Value turned(const Value& data, const std::vector<std::int64_t>& whole, const st
   return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
 
-/// A choice between the items of two tensors.
+/// Selects between the items of two tensors.
 std::optional<Value> chosen(const Translation& translation, const onnx::NodeProto& node) {
   const Value& condition = translation.input(node, 0);
   const Value& first = translation.input(node, 1);
@@ -198,7 +198,7 @@ std::optional<Value> slice(const Translation& translation, const onnx::NodeProto
     if (range.count == size_of(view->dimensions[d])) continue;
     view = range.count > 0 && range.step == 1 ? sliced(*view, d, range.start, range.count) : std::nullopt;
   }
-  // Which of the tokens they are is all one to a table.
+  // A table does not depend on which of the tokens they are.
   if (view) view->offset = {0, 0, 0, 0};
   return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
@@ -294,11 +294,11 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data == nullptr) return std::nullopt;
   if (kind == "Identity") {
     Value same = *data;
-    // Exporters store equal contents once: scales of ones, before any training, are no shared weights.
+    // Exporters deduplicate equal contents: scales of ones in an untrained model are not shared weights.
     if (same.named && same.numbers && uniform(*same.numbers)) same.source = node.output(0);
     return same;
   }
-  // Bounds on tokens, which are numbers of rows before and after.
+  // Bounds on tokens, which are row numbers before and after.
   if (data->tokens && (kind == "Clip" || kind == "Max" || kind == "Min")) return *data;
   if (kind == "Cast") return cast(node, *data);
   if (!data->shape) return std::nullopt;
@@ -330,7 +330,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   return std::nullopt;
 }
 
-/// The shape of what is joined item by item; nothing of other operators.
+/// The broadcast shape of an elementwise operator; empty for other operators.
 std::optional<std::vector<std::int64_t>> joined_shape(const Translation& translation, const onnx::NodeProto& node) {
   constexpr std::string_view joining[] = {"Add",   "Sub",  "Mul",     "Div",   "Pow", "Where", "And", "Or", "Not",
                                           "Equal", "Less", "Greater", "Trilu", "Neg", "Sqrt",  "Max", "Min"};
@@ -357,7 +357,7 @@ void translate_constants(Translation& translation, const onnx::NodeProto& node) 
       value.shape = joined_shape(translation, node);
     }
   }
-  // A mask stays one through whatever is done to it.
+  // The result of any operation on a mask is a mask.
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const part = translation.find_input(node, i);
     if (part == nullptr) continue;

@@ -14,14 +14,14 @@ namespace {
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
 
-/// Equal up to the rounding of constants that were stored in single precision.
+/// Equal up to the rounding of constants stored in single precision.
 bool near(double a, double b) { return std::abs(a - b) <= 1e-5 * (1 + std::abs(b)); }
 
 template <class F>
 bool is(const std::vector<double>& values, F&& function) {
   const std::vector<double>& points = sample_points();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (!near(values[i], function(points[i]))) return false;  // so is what is no number
+    if (!near(values[i], function(points[i]))) return false;  // NaN also fails
   }
   return true;
 }
@@ -159,7 +159,7 @@ std::optional<std::string> activation_of(const Function& function) {
   const double alpha = at(*function, -1) / std::expm1(-1);
   if (alpha > 0 && is(*function, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; })) return "elu";
   if (is(*function, [](double x) { return std::log1p(std::exp(x)); })) return "softplus";
-  // Any other slope, as ONNX's operator has it by default.
+  // Any other slope: the default of ONNX's operator.
   const double middle = at(*function, 0);
   const double rise = at(*function, 0.24) - middle;
   const auto ramp = [=](double x) { return clip(middle + rise / 0.24 * x, 0, 1); };

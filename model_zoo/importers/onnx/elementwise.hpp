@@ -11,26 +11,26 @@
 namespace ddl::onnx_import {
 
 // Exporters write one activation in many ways: gelu as five operators in any order, silu as two. A chain of elementwise
-// operators on one tensor is a function of one number, and is known by its values.
+// operators on one tensor is a function of one number, and is recognized by its values.
 
 /// The points at which functions are compared: both sides of every kink and saturation of the known ones.
 [[nodiscard]] const std::vector<double>& sample_points();
-/// The values of what may be no function yet.
+/// The values of an argument that may not be a function yet.
 [[nodiscard]] const std::vector<double>& values_of(const Function& function);
 
-/// What an operator of one input, such as `Relu` or `Erf`, makes of a function; nothing where it is no such operator. Bounds
-/// of `Clip` are handed in.
+/// The result of applying an operator with one input, such as `Relu` or `Erf`, to a function; empty if it is not such an
+/// operator. Bounds of `Clip` are passed in.
 [[nodiscard]] std::optional<Function> applied(const onnx::NodeProto& node, const Function& function,
                                               std::optional<double> low = {}, std::optional<double> high = {});
 /// The same for `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min` of two functions of one item.
 [[nodiscard]] std::optional<Function> joined(std::string_view operation, const Function& a, const Function& b);
 [[nodiscard]] Function constant_function(double value);
 
-/// The item itself, times a number, plus a number: what costs nothing beside its neighbours.
+/// Whether it is the item itself, times a number, plus a number: without cost in addition to its neighbours.
 [[nodiscard]] bool is_linear(const Function& function);
-/// The square of the item, times a number.
+/// Whether it is the square of the item, times a number.
 [[nodiscard]] bool is_square(const Function& function);
-/// The kind of activation, as model files name it.
+/// The kind of activation, by its name in model files.
 [[nodiscard]] std::optional<std::string> activation_of(const Function& function);
 
 }  // namespace ddl::onnx_import

@@ -1,5 +1,5 @@
-// Operators that work item by item: functions of one tensor, sums and products of several, and what acts on the scores of an
-// attention on their way to the softmax.
+// Elementwise operators: functions of one tensor, sums and products of several, and operators on the scores of an attention
+// before the softmax.
 
 #include <algorithm>
 #include <cassert>
@@ -17,10 +17,10 @@ Translator translate_function, translate_joined, translate_clip, translate_softm
 
 namespace {
 
-/// Operators in a row that are looked at as one function; longer ones than any activation are not.
+/// Maximum number of consecutive operators that are treated as one function; no activation has more.
 constexpr int most_operators = 40;
 
-/// A value that may take part in a function of one item: the view and the function so far.
+/// A value that may be an argument of a function of one item: its view and its function so far.
 Value function_input(Translation& translation, const onnx::NodeProto& node, const Value& value) {
   if (!value.moment && !value.scores && value.pads.empty() && value.operators < most_operators) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
@@ -33,14 +33,14 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   translation.set_output(node, std::move(value));
 }
 
-/// Of an operator that makes a function: the others are translated elsewhere.
+/// For an operator that yields a function: the others are translated elsewhere.
 Function made(std::optional<Function> function) {
   assert(function);
   return std::move(*function);
 }
 
-/// The one number in a value; no function where it has one that is not known. A tensor of equal numbers is none: it may be
-/// trained, and not have been yet.
+/// The constant function for a value with a single number; null if the number is not known. A tensor of equal numbers does
+/// not count: it may be trained, but still have its initial values.
 std::optional<Function> number_in(const Value& value, const std::vector<std::int64_t>& beside) {
   if (value.is_network() || !value.shape || value.shape->size() > beside.size()) return std::nullopt;
   for (const std::int64_t size : *value.shape) {
@@ -50,7 +50,7 @@ std::optional<Function> number_in(const Value& value, const std::vector<std::int
   return constant_function(value.numbers->real(0));
 }
 
-/// Two whole tensors in one layout.
+/// Brings two whole tensors into one layout.
 bool lie_alike(Translation& translation, View& a, View& b) {
   if (a.dimensions == b.dimensions && translation.network().shape(a.tensor) == translation.network().shape(b.tensor))
     return true;
@@ -64,7 +64,7 @@ bool lie_alike(Translation& translation, View& a, View& b) {
   return true;
 }
 
-/// One number for each channel, beside a tensor with as many channels and more positions.
+/// One number per channel, next to a tensor with as many channels and more positions.
 bool is_gate(const Network& network, const View& gate, const View& view) {
   const TensorShape& shape = network.shape(gate.tensor);
   if (shape.positions() != 1 || shape.channels != network.shape(view.tensor).channels) return false;
@@ -76,7 +76,7 @@ bool is_gate(const Network& network, const View& gate, const View& view) {
   return true;
 }
 
-/// What is repeated only to be as large as the tensor beside it is that without the repetition.
+/// Removes a repetition that only expands the value to the size of the other tensor.
 Value unrepeated(Value value, const View& beside) {
   std::vector<Dimension>& dimensions = value.view.dimensions;
   for (std::size_t d = 0; d < dimensions.size() && dimensions.size() == beside.dimensions.size(); ++d) {
@@ -123,7 +123,7 @@ void add_types(Translation& translation, const onnx::NodeProto& node, const View
   translation.set_view(node, std::move(result));
 }
 
-/// Adds a stored tensor: a bias that the layer before lacks, or a vector for each position.
+/// Adds a stored tensor: a bias that the previous layer lacks, or a vector for each position.
 bool add_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored) {
   Network& network = translation.network();
   const Value value = translation.input(node, index);
@@ -132,7 +132,7 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
   const std::vector<std::int64_t> sizes = sizes_of(view);
   const std::size_t rank = sizes.size();
   if (stored.shape->size() > rank) return false;
-  // A table of positions goes with tokens; what has one number for each channel may be an image's bias.
+  // A table of positions belongs to tokens; one number per channel may be an image's bias.
   const auto is_one = [](std::int64_t size) { return size == 1; };
   if (std::count_if(stored.shape->begin(), stored.shape->end(), is_one) + 1 <
       static_cast<std::ptrdiff_t>(stored.shape->size())) {
@@ -175,7 +175,7 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
     const std::int64_t table = stored.source_shape[stored.source_shape.size() - 2];
     const bool of_tokens = network.input.sequence && network.input.channels == 1 && network.input.extent == shape.extent;
     if (table > 1 && table < rows && of_tokens) {
-      // Fewer rows than tokens: not of their positions but of their types.
+      // Fewer rows than tokens: a table of token types, not of positions.
       add_types(translation, node, view, stored, table);
       return true;
     }
@@ -214,7 +214,7 @@ bool scale_stored(Translation& translation, const onnx::NodeProto& node, const V
   return true;
 }
 
-/// A scale or a mask on scores changes nothing that costs something.
+/// A scale or a mask on scores does not change the cost.
 void act_on_scores(Translation& translation, const onnx::NodeProto& node, const Value& scores, const Value& other) {
   Value value = scores;
   if (other.is_network())
@@ -283,7 +283,7 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
   const Value& other = in_order ? second : first;
   if (const auto number = number_in(other, sizes_of(tensor.view))) {
     const Value base = function_input(translation, node, tensor);
-    // A trained number scales or shifts, which costs nothing; known ones may make an activation.
+    // A trained number scales or shifts, without cost; known numbers may be part of an activation.
     const Function function = !*number   ? base.function
                               : in_order ? made(joined(kind, base.function, *number))
                                          : made(joined(kind, *number, base.function));
@@ -320,7 +320,7 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   translation.set_view(node, std::move(view));
 }
 
-/// A mask on the scores of an attention, as a choice between them and a large negative number.
+/// A mask on the scores of an attention, as a selection between them and a large negative number.
 void translate_where(Translation& translation, const onnx::NodeProto& node) {
   const Value condition = translation.input(node, 0);
   const Value first = translation.input(node, 1);

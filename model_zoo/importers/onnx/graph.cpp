@@ -14,7 +14,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-// Far above any network, far below what takes long.
+// Far more than any network has, but fast to process.
 constexpr int most_nodes = 200'000;
 constexpr int most_dimensions = 16;
 constexpr std::int64_t largest_size = std::int64_t{1} << 31U;
@@ -37,7 +37,7 @@ void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name
   }
 }
 
-/// Items of a packed tensor, where the bytes are as many as they should be.
+/// Items of a packed tensor, if the number of bytes is correct.
 template <class T>
 std::optional<std::vector<T>> unpacked(const std::string& bytes, std::size_t count) {
   if (bytes.size() != count * sizeof(T)) return std::nullopt;
@@ -92,7 +92,7 @@ bool is_integral(int type) {
 
 bool is_symbolic(const onnx::TensorShapeProto::Dimension& dimension) { return !dimension.has_dim_value(); }
 
-/// Where operators of ONNX keep their weights: these inputs, as `operator`, first and last index.
+/// The inputs of ONNX operators that are weights: `operator`, first and last index.
 struct WeightPlace {
   std::string_view operation;
   int first, last;
@@ -109,7 +109,7 @@ constexpr WeightPlace weight_places[] = {
 }  // namespace
 
 Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin) : origin_(origin) {
-  // What protobuf prints on its own would come before our message.
+  // Otherwise protobuf would print its own message before ours.
   google::protobuf::SetLogHandler(nullptr);
   file_ = read_model(bytes, origin);
   if (bytes.ByteCount() == 0) fail("the file is empty", "export the network again");
@@ -158,8 +158,8 @@ std::unordered_set<std::string> Graph::weights_among_inputs() const {
   return weights;
 }
 
-/// With weights handed in by the caller (`export_params=False`), data are the first input, whole numbers, and whatever has a
-/// size without a value; the rest are weights, as are those that stand where an operator has its weights.
+/// If weights are inputs (`export_params=False`), the data inputs are the first one, those of whole numbers, and those with
+/// a symbolic size; the rest are weights, and so are inputs in the place of an operator's weights.
 void Graph::read_inputs() {
   const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);
@@ -204,7 +204,7 @@ void Graph::read_inputs() {
 
 void Graph::read_nodes() {
   const onnx::GraphProto& graph = file_.graph();
-  std::unordered_map<std::string, int> maker;  // -1: there from the start
+  std::unordered_map<std::string, int> maker;  // -1: available from the start
   for (const auto& [name, tensor] : stored_) maker.emplace(name, -1);
   for (const DataInput& input : data_) maker.emplace(input.name, -1);
   std::unordered_set<std::string> made;
@@ -250,7 +250,7 @@ void Graph::read_nodes() {
 void Graph::check_operator(const onnx::NodeProto& node) const {
   if (!node.domain().empty() && node.domain() != "ai.onnx") return;
   const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset_, "");
-  if (schema == nullptr) return;  // said where it is translated
+  if (schema == nullptr) return;  // reported when it is translated
   try {
     schema->Verify(node);
   } catch (const std::exception& problem) {
@@ -279,7 +279,7 @@ std::string description_of(const onnx::NodeProto& node) {
   }
   if (node.input_size() > most_shown) inputs += ", …";
   const std::string domain = node.domain().empty() || node.domain() == "ai.onnx" ? "" : node.domain() + ".";
-  // quote() drops what no terminal should see.
+  // quote() removes unprintable characters.
   std::string operation = quote(domain + node.op_type());
   operation = operation.substr(1, operation.size() - 2);
   return fmt::format("node {} ({}{})", quote(node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name()),

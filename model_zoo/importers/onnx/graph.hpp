@@ -15,8 +15,8 @@
 
 namespace ddl::onnx_import {
 
-/// A tensor that the file stores, or that the caller hands in and that is no data: its shape, and what is in it where that
-/// is small and in the file itself. External data is never opened.
+/// A tensor that the file stores, or an input that is not data: its shape, and its content if that is small and in the file
+/// itself. External data is never opened.
 struct StoredTensor {
   std::vector<std::int64_t> shape;
   std::optional<Numbers> numbers;
@@ -25,15 +25,15 @@ struct StoredTensor {
 /// Data that the graph reads, such as images or tokens.
 struct DataInput {
   std::string name;
-  std::vector<std::int64_t> shape;  ///< the first size, where it has a name or none, is 1: one sample
+  std::vector<std::int64_t> shape;  ///< the first size, if it is symbolic or missing, is 1: one sample
   bool integral = false;
 };
 
-/// What an ONNX file says, checked for everything that does not need the meaning of operators.
+/// The content of an ONNX file; everything that does not need the meaning of operators has been checked.
 class Graph {
  public:
-  /// Throws Error: no ONNX file, another opset than 11 to 17, names that are missing, defined twice or later, sizes that are
-  /// unknown or too large, wrong attributes or numbers of inputs of an operator.
+  /// Throws Error: not an ONNX file, an opset other than 11 to 17, names that are missing, defined twice or defined later,
+  /// sizes that are unknown or too large, wrong attributes or numbers of inputs of an operator.
   Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin);
 
   [[nodiscard]] const std::string& origin() const { return origin_; }
@@ -43,10 +43,10 @@ class Graph {
   [[nodiscard]] const std::unordered_map<std::string, StoredTensor>& stored() const { return stored_; }
   /// In the file's order, without those that no output depends on.
   [[nodiscard]] const std::vector<const onnx::NodeProto*>& nodes() const { return nodes_; }
-  /// How many nodes that count, and outputs of the graph, read a tensor.
+  /// The number of such nodes, and outputs of the graph, that read a tensor.
   [[nodiscard]] int uses(const std::string& tensor) const;
 
-  /// An Error about one node: where it is, its operator and inputs, and what is the matter.
+  /// An Error about one node: its position, its operator and inputs, and the problem.
   [[noreturn]] void fail(const onnx::NodeProto& node, std::string_view problem, std::string hint = {}) const;
   [[noreturn]] void fail(std::string_view problem, std::string hint = {}) const;
 
@@ -69,11 +69,11 @@ class Graph {
 
 /// `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
 [[nodiscard]] std::string description_of(const onnx::NodeProto& node);
-/// `tensor` as a stored tensor; an Error naming `name` where its sizes make no sense.
+/// `tensor` as a stored tensor; an Error naming `name` if its sizes are invalid.
 [[nodiscard]] StoredTensor stored_tensor(const onnx::TensorProto& tensor, const std::string& name,
                                          const std::string& origin);
 
-// Attributes, or what ONNX says they are where they are not given.
+// Attributes, or their ONNX defaults if they are not given.
 [[nodiscard]] const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, std::string_view name);
 [[nodiscard]] std::int64_t integer_attribute(const onnx::NodeProto& node, std::string_view name, std::int64_t otherwise);
 [[nodiscard]] double real_attribute(const onnx::NodeProto& node, std::string_view name, double otherwise);

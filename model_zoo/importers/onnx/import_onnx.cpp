@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// `resnet50` of `nets/resnet50.onnx`.
+/// `resnet50` from `nets/resnet50.onnx`.
 std::string stem_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -22,7 +22,7 @@ std::string stem_of(const std::string& path) {
   return name.empty() ? "imported" : name;
 }
 
-/// A file as protobuf reads it, which knows no exceptions: what is wrong with the file is thrown once it is back.
+/// A file for protobuf, which does not support exceptions: errors are thrown after it has returned.
 class FileBytes : public google::protobuf::io::CopyingInputStream {
  public:
   explicit FileBytes(FileStream& file) : file_(file) {}
@@ -66,7 +66,7 @@ Import import_onnx(FileStream& file, const std::string& origin, const ImportOpti
   try {
     return imported(stream, origin, options);
   } catch (const Error&) {
-    bytes.throw_problem();  // which comes before what is wrong with the half of it
+    bytes.throw_problem();  // has priority over an error in a truncated file
     throw;
   }
 }

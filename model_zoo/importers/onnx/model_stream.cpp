@@ -1,5 +1,5 @@
-// Protocol buffers are read field by field down to the tensors, since the library would read the whole file at once. It gets
-// the fields that hold no large tensor (https://protobuf.dev/programming-guides/encoding).
+// Protocol buffers are parsed field by field down to the tensors, since the library would read the whole file at once. The
+// library parses the fields that contain no large tensor (https://protobuf.dev/programming-guides/encoding).
 
 #include "model_zoo/importers/onnx/model_stream.hpp"
 
@@ -22,14 +22,14 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-/// Of one tensor. An item takes 10 bytes at most, so that longer contents have more items than anything is computed from.
+/// Per tensor. An item takes 10 bytes at most, so longer contents have more items than are evaluated.
 constexpr std::size_t most_content_bytes = 10 * most_numbers;
-/// Of all tensors. Later ones are kept where they are as short as those of shapes and axes.
+/// For all tensors. Later ones are kept if they are as short as those of shapes and axes.
 constexpr std::size_t most_contents_bytes = std::size_t{256} << 20U;
 constexpr std::size_t shape_bytes = 1024;
 constexpr std::size_t most_other_bytes = std::size_t{256} << 20U;
 
-/// The tag of a field that begins with its length, as messages, texts and packed numbers do.
+/// The tag of a length-delimited field, such as messages, texts and packed numbers.
 constexpr std::uint32_t tag_of(int field) { return static_cast<std::uint32_t>(field) << 3U | 2U; }
 constexpr bool has_length(std::uint32_t tag) { return (tag & 7U) == 2U; }
 
@@ -80,7 +80,8 @@ class Reader {
     });
   }
 
-  /// Reads a message. `own` says of the tag of a field whether it could be read, or nothing where the library is to read it.
+  /// Parses a message. `own` receives the tag of a field and returns whether it could be read, or empty if the library is to
+  /// read it.
   template <class Message, class Own>
   bool fields(Message& message, const Own& own) {
     std::string rest;
@@ -100,7 +101,7 @@ class Reader {
     const std::optional<int> length = read_length();
     if (!length) return false;
     const auto outer = in_.PushLimit(*length);
-    // A file that ends early ends no message.
+    // A truncated file does not end at a message boundary.
     const bool is_whole = read(message) && in_.BytesUntilLimit() == 0;
     in_.PopLimit(outer);
     return is_whole;
@@ -137,7 +138,7 @@ class Reader {
     return true;
   }
 
-  /// Nothing where that is more than the message around it has left.
+  /// Empty if the length exceeds the rest of the enclosing message.
   std::optional<int> read_length() {
     int length = 0;
     if (!in_.ReadVarintSizeAsInt(&length)) return std::nullopt;

@@ -1,5 +1,5 @@
-// The importer as a loadable module: the ONNX library takes longer to start than most commands take in all, so the program
-// loads it only for an import.
+// The importer as a loadable module: loading the ONNX library takes longer than most commands, so the program loads it only
+// for an import.
 
 #include "model_zoo/importers/module.hpp"
 

@@ -13,15 +13,16 @@
 
 namespace ddl::onnx_import {
 
-/// A layer of the model file to be written.
+/// A layer of the model file that is being written.
 struct NetworkLayer {
   std::string operation{};                                        ///< key of the model file
   std::vector<std::pair<std::string, std::string>> attributes{};  ///< as written
   std::vector<int> inputs{};                                      ///< indices of layers, -1 is the model's input
   TensorShape shape{};                                            ///< of its output
-  std::string name{};                                             ///< a wish; made unique when added
-  std::string weight{};                                           ///< the stored tensor that its matrix is
-  bool has_whole_weight = true;                                   ///< not a part of it, as several layers may have one each
+  std::string name{};                                             ///< preferred name; made unique when the layer is added
+  std::string weight{};                                           ///< the stored tensor of its matrix
+  bool has_whole_weight = true;                                   ///< false: a part of it, as several layers may have one
+                                                                  ///< each
   bool removed = false;
 
   [[nodiscard]] bool has(std::string_view attribute, std::string_view value) const;
@@ -37,18 +38,20 @@ struct Network {
   [[nodiscard]] const TensorShape& shape(int tensor) const {
     return tensor < 0 ? input : layers[static_cast<std::size_t>(tensor)].shape;
   }
-  /// Index of the new layer.
+  /// Returns the index of the new layer.
   int add(NetworkLayer layer);
-  /// The layer of this kind that reads this tensor, added where there is none yet: what several readers need of one tensor.
+  /// The layer of this kind that reads this tensor, added if there is none yet: for operations that several readers of one
+  /// tensor share.
   int add_once(NetworkLayer layer);
   void rename(int layer, const std::string& wish);
-  /// How many layers read a layer's output, each as often as it does.
+  /// The number of reads of a layer's output; a layer that reads it twice counts twice.
   [[nodiscard]] int readers(int layer) const { return readers_[static_cast<std::size_t>(layer)]; }
-  /// Takes a layer out that nothing reads any more.
+  /// Removes a layer without readers.
   void remove(int layer);
-  /// The first embedding with this table; -1 where there is none.
+  /// The first embedding with this table; -1 if there is none.
   [[nodiscard]] int embedding_with(const std::string& table) const;
-  /// A warning for each stored tensor that several layers have, which counts for each of them. Tied ones do not count.
+  /// A warning for each stored tensor that several layers use, and that counts for each of them. Tied layers are not
+  /// counted.
   [[nodiscard]] std::vector<std::string> warnings_of_shared() const;
 
  private:
@@ -61,9 +64,9 @@ struct Network {
   std::unordered_map<std::string, std::vector<int>> owners_;  // by weight
 };
 
-/// Letters, digits, '_' and '-' of a text; other letters between them become one '_'.
+/// The letters, digits, '_' and '-' of a text; every other sequence of characters between them becomes one '_'.
 [[nodiscard]] std::string plain_name(std::string_view text);
-/// `3x3`, or `3` where all are equal.
+/// `3x3`, or `3` if all are equal.
 [[nodiscard]] std::string extents_text(const std::vector<std::int64_t>& sizes);
 
 }  // namespace ddl::onnx_import

@@ -1,4 +1,4 @@
-// Normalizations: as one operator, or spelled out in means, squares and roots.
+// Normalizations: as one operator, or spelled out with means, squares and roots.
 
 #include <algorithm>
 #include <cassert>
@@ -18,7 +18,7 @@ namespace {
 
 using Part = Moment::Part;
 
-/// Number of items, where they are known to be a tensor's.
+/// Number of items, if they are known to belong to a tensor.
 std::int64_t item_count(const Value& value) {
   if (value.is_network() || !value.shape) return -1;
   std::int64_t count = 1;
@@ -28,7 +28,7 @@ std::int64_t item_count(const Value& value) {
 
 std::optional<double> constant_in(const Value& value) { return value.numbers ? uniform(*value.numbers) : std::nullopt; }
 
-/// A scale of ones that the exporter adds where the network has none: no stored tensor with a name of its own.
+/// A scale of ones that the exporter generates if the network has none: a stored tensor without its own name.
 bool is_made_up(const Value& scale) {
   const bool has_name = scale.named && !scale.source.starts_with("onnx::");
   return !has_name && constant_in(scale) == 1.0;
@@ -54,7 +54,7 @@ Value advanced(const Value& value, Part part) {
   return result;
 }
 
-/// The one dimension that a mean is over, where that is all channels.
+/// The dimension that a mean reduces, if it consists of all channels.
 bool is_over_channels(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
   const View& view = value.view;
   const auto axes = integers_of(translation, node, -1, "axes");
@@ -78,7 +78,7 @@ std::optional<Value> mean_of(Translation& translation, const onnx::NodeProto& no
   return mean;
 }
 
-/// x, with what has been found out of it: whether both are of the same tensor.
+/// Whether x and the values derived from it belong to the same tensor.
 bool is_of(Translation& translation, const onnx::NodeProto& node, const Value& x, const Value& moment) {
   return x.is_network() && !x.moment && !x.scores && x.pads.empty() &&
          same_view(is_linear(x.function) ? x.view : translation.plain(node, x), moment.view);
@@ -105,7 +105,7 @@ std::optional<Value> joined_part(Translation& translation, const onnx::NodeProto
     if (fits) return advanced(b, Part::normalized);
   }
   if (kind == "Mul") {
-    // Either may come first, here and where the scale is.
+    // The operands may be in either order, here and at the scale.
     for (const auto& [x, y] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
       if (is_part(*y, Part::inverse)) {
         const bool fits =
@@ -128,7 +128,7 @@ View add_norm(Translation& translation, const onnx::NodeProto& node, const View&
   layer.inputs = {result.tensor};
   layer.shape = translation.network().shape(result.tensor);
   layer.name = layer_name(node, layer.weight, "norm");
-  // What several layers read of a norm that is spelled out is one norm.
+  // A spelled-out norm with several readers is one norm.
   result.tensor = translation.network().add_once(std::move(layer));
   return result;
 }
@@ -214,8 +214,8 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
 }
 
-/// A norm over groups of channels: each channel a group of its own, or, as exporters write group norms, channels put
-/// together by a reshape and scaled afterwards.
+/// A norm over groups of channels: each channel is a group, or, as exporters write group norms, channels are combined by a
+/// reshape and scaled afterwards.
 void translate_instance_norm(Translation& translation, const onnx::NodeProto& node) {
   const View view = translation.gathered(node, translation.plain_input(node, 0));
   const TensorShape shape = translation.network().shape(view.tensor);

@@ -7,11 +7,11 @@
 
 namespace ddl::onnx_import {
 
-/// Known contents of a small tensor: whole numbers (and truth values) or real ones.
+/// Known content of a small tensor: whole numbers (and booleans) or real ones.
 struct Numbers {
   std::vector<std::int64_t> shape;
   bool integral = true;
-  std::vector<std::int64_t> integers{};  ///< where integral
+  std::vector<std::int64_t> integers{};  ///< if integral
   std::vector<double> reals{};           ///< otherwise
 
   [[nodiscard]] std::size_t count() const { return integral ? integers.size() : reals.size(); }
@@ -20,23 +20,22 @@ struct Numbers {
   }
 };
 
-/// Contents longer than this are not looked at.
+/// Larger tensors are not evaluated.
 inline constexpr std::size_t most_numbers = 1U << 18U;
 
-/// The value that all items have, if there are any and they are equal.
+/// The common value of all items, if there are any and they are equal.
 [[nodiscard]] std::optional<double> uniform(const Numbers& numbers);
-/// Shape of two tensors joined item by item; nothing where they do not fit or
-/// are too large.
+/// The shape of two broadcast tensors; empty if they are incompatible or too large.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
                                                                  const std::vector<std::int64_t>& b);
-/// `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min`, `Mod` and comparisons; nothing where there is an overflow, a division by
-/// nothing, or no such operator.
+/// `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min`, `Mod` and comparisons; empty for an overflow, a division by zero, or
+/// another operator.
 [[nodiscard]] std::optional<Numbers> joined(std::string_view operation, const Numbers& a, const Numbers& b);
 /// Whether a tensor has no negative size and at most 2^53 items.
 [[nodiscard]] bool is_countable(const std::vector<std::int64_t>& shape);
-/// Number of items of a shape; nothing above `most_numbers`.
+/// Number of items of a shape; empty above `most_numbers`.
 [[nodiscard]] std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape);
-/// The items that `pick(index in the result) -> index in the source` picks.
+/// Gathers items: `pick` maps an index in the result to an index in the source.
 template <class Pick>
 [[nodiscard]] Numbers picked(const Numbers& source, std::vector<std::int64_t> shape, std::size_t count, Pick&& pick) {
   Numbers result{.shape = std::move(shape), .integral = source.integral};

@@ -1,5 +1,5 @@
-// Which operators are understood. Those that are elementwise functions of one tensor come in one line each; the translators
-// of the others are in the file that their comment names.
+// The supported operators. Elementwise functions of one tensor have one line each; the translators of the others are in the
+// file named by the comment.
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Operators that move, cut or name items and compute nothing: most become another view of the same tensor.
+// Operators that move, cut or rename items and compute nothing: most become another view of the same tensor.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ Translator translate_reshape, translate_flatten, translate_squeeze, translate_tr
 
 namespace {
 
-/// The first input, as something whose view may change: what is done to each item stays as it is.
+/// The first input, as a value whose view may change: pending elementwise functions are kept.
 Value movable_input(Translation& translation, const onnx::NodeProto& node, bool scores_too = false) {
   Value value = translation.input(node, 0);
   const bool norm_done =
@@ -24,14 +24,14 @@ Value movable_input(Translation& translation, const onnx::NodeProto& node, bool 
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
 
-/// The first input, as something to take a part of: what is done to all of its items is done before.
+/// The first input, as a value from which a part is taken: pending functions on all of its items are applied before.
 Value whole_input(Translation& translation, const onnx::NodeProto& node) {
   Value value = movable_input(translation, node);
   if (!value.moment && is_linear(value.function)) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
 
-/// Channels of an image that were dealt out to groups anew are a layer: it moves them.
+/// Channels of an image that are redistributed to groups form a layer: it moves them.
 View shuffled(Translation& translation, const onnx::NodeProto& node, const View& view) {
   const TensorShape shape = translation.network().shape(view.tensor);
   if (view.dimensions.size() < 2 || shape.rank == 0 || shape.sequence || !sees_all(view, shape)) return view;
@@ -61,7 +61,7 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
   translation.set_output(node, std::move(value));
 }
 
-/// One place of a dimension, which is left out.
+/// One position of a dimension, which is removed.
 View at_place(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis,
               std::int64_t place) {
   auto cut = sliced(view, axis, place, 1);
@@ -75,7 +75,7 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
       integer_attribute(node, "axis", 0) != 0 || table.shape->at(0) < 1 || table.shape->at(1) < 1) {
     translation.graph().fail(node, "tokens are looked up in something else than a stored table");
   }
-  // Where all of the network reads part of the tokens alone, they are its input.
+  // If the whole network only reads a part of the tokens, that part is its input.
   Network& network = translation.network();
   const std::int64_t count = size_of(atoms_of(tokens.view, first_position));
   if (network.layers.empty()) network.input.extent[0] = count;

@@ -40,7 +40,7 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   translation.set_view(node, std::move(view));
 }
 
-/// Rows and columns of a stored matrix; nothing of anything else.
+/// Rows and columns of a stored matrix; empty for anything else.
 std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
   if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() != 2) return std::nullopt;
   const std::array<std::int64_t, 2> sizes{value.shape->front(), value.shape->back()};

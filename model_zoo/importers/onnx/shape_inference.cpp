@@ -34,7 +34,7 @@ onnx::TensorProto tensor_of(const Numbers& numbers) {
 using TypesByName = std::unordered_map<std::string, onnx::TypeProto*>;
 using TensorsByName = std::unordered_map<std::string, const onnx::TensorProto*>;
 
-/// The library's context of one node. Newer versions ask for options, without a default; older ones have none.
+/// The library's context of one node. Newer versions require options, without a default; older ones have none.
 template <class Context>
 Context context_of(onnx::NodeProto& node, const TypesByName& types, const TensorsByName& tensors) {
   using Sparse = std::unordered_map<std::string, const onnx::SparseTensorProto*>;
@@ -52,7 +52,7 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
                                                         const std::vector<KnownInput>& inputs) {
   const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return std::nullopt;
-  // One node alone, under names of our own: the graph's may come twice.
+  // A single node, with our own names: the graph's may be repeated.
   onnx::NodeProto alone = node;
   std::vector<onnx::TypeProto> types(inputs.size());
   std::vector<onnx::TensorProto> tensors(inputs.size());
@@ -80,7 +80,7 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
     }
     return sizes;
   } catch (const std::exception&) {
-    // The library's own message speaks of its sources.
+    // The library's own message refers to its source code.
     return std::nullopt;
   }
 }

@@ -10,14 +10,14 @@
 
 namespace ddl::onnx_import {
 
-/// What shape inference is told of one input; nothing known of one that is left out.
+/// What is known about one input for shape inference; nothing for an omitted one.
 struct KnownInput {
   std::optional<std::vector<std::int64_t>> shape;
   const Numbers* numbers = nullptr;
 };
 
-/// Sizes of a node's first output, as the ONNX library infers them from those of its inputs; nothing where it cannot tell,
-/// or finds them at odds. Attributes that the library trusts blindly, such as strides, must have been checked.
+/// Sizes of a node's first output, inferred by the ONNX library from those of its inputs; empty if they cannot be inferred,
+/// or are inconsistent. Attributes that the library does not check, such as strides, must have been checked before.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& node, int opset,
                                                                       const std::vector<KnownInput>& inputs);
 

@@ -10,23 +10,23 @@
 
 namespace ddl::onnx_import {
 
-/// What a `Slice` takes of each dimension.
+/// The range of a `Slice` in each dimension.
 struct Range {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
-/// Nothing where bounds are not known; an Error where they make no sense.
+/// Empty if bounds are not known; an Error if they are invalid.
 [[nodiscard]] std::optional<std::vector<Range>> ranges_of(const Translation& translation, const onnx::NodeProto& node,
                                                           const std::vector<std::int64_t>& shape);
-/// Sizes that a `Reshape` of a tensor with `shape` makes of its wish: 0 keeps a size, -1 is what is left. Nothing where the
-/// items do not fit.
+/// Sizes after a `Reshape` of a tensor with `shape` to the requested ones: 0 keeps a size, -1 is inferred. Empty if the
+/// numbers of items differ.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& node,
                                                                       const std::vector<std::int64_t>& shape,
                                                                       std::vector<std::int64_t> wish);
 /// Sizes after a `Squeeze` or `Unsqueeze`.
 [[nodiscard]] std::vector<std::int64_t> squeezed_sizes(const Translation& translation, const onnx::NodeProto& node,
                                                        const std::vector<std::int64_t>& shape);
-/// The order of a `Transpose`; an Error where it is no order of so many dimensions.
+/// The order of a `Transpose`; an Error if it is not a permutation of the dimensions.
 [[nodiscard]] std::vector<std::int64_t> order_of(const Translation& translation, const onnx::NodeProto& node,
                                                  std::size_t rank);
 

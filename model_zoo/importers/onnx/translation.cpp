@@ -13,7 +13,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-constexpr std::size_t most_layers = 100'000;  // that a model file may have
+constexpr std::size_t most_layers = 100'000;  // the limit of a model file
 constexpr int most_positions = 3;
 
 Value stored_value(const std::string& name, const StoredTensor& tensor) {
@@ -23,7 +23,7 @@ Value stored_value(const std::string& name, const StoredTensor& tensor) {
   return value;
 }
 
-/// Whether a layer that has channels before positions reads the tensor.
+/// Whether a layer with channels before positions reads the tensor.
 bool is_read_as_image(const Graph& graph, const std::string& tensor) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
     constexpr std::string_view kinds[] = {"Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool", "Pad"};
@@ -96,7 +96,7 @@ void Translation::start() {
 
 void Translation::visit(const onnx::NodeProto& node) {
   translate(node);
-  // What a translator makes nothing of, such as the indices of a pooling.
+  // Outputs that a translator does not set, such as the indices of a pooling.
   for (const std::string& output : node.output()) {
     if (!output.empty()) values_.try_emplace(output, Value{.kind = Value::Kind::side});
   }
@@ -107,7 +107,7 @@ void Translation::translate(const onnx::NodeProto& node) {
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const value = find_input(node, i);
     reads_network = reads_network || (value != nullptr && value->is_network());
-    // Tokens stand for rows of a table; whatever else is computed of them is no matter of a network.
+    // Tokens are row numbers of a table; other values computed from them do not belong to the network.
     if (value != nullptr && value->tokens && node.op_type() == "Gather" && i == 1) reads_network = true;
   }
   if (!reads_network) {
@@ -135,7 +135,7 @@ void Translation::finish() {
     end.set_name(output.name());
     end.set_op_type("output");
     end.add_input(output.name());
-    // Keys and values for the next step, which were merged with the queries, are no output to train on.
+    // Keys and values for the next inference step, which were merged with the queries, are not outputs for training.
     if (value.is_plain() && value.view.tensor >= 0 && network_.layers[static_cast<std::size_t>(value.view.tensor)].removed)
       continue;
     const int tensor = plain(end, value).tensor;
@@ -188,7 +188,7 @@ void Translation::set_view(const onnx::NodeProto& node, View view) {
 }
 
 View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
-  // A copy: the one that is asked about may be replaced on the way, which the check does not see.
+  // A copy: the original may be replaced meanwhile, which the check does not detect.
   const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
     graph_.fail(node, "it reads weights or another input of the graph where a layer reads the network's own tensors",
@@ -212,8 +212,8 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   return composite(*value.maker, value.view);
 }
 
-/// Several functions one after the other, or of several tensors: one at a time, from the last operator on. `asked` is the
-/// operator's output as somebody sees it, reshaped or transposed since.
+/// Several functions in a row, or functions of several tensors: one at a time, starting from the last operator. `asked` is
+/// the operator's output in the view of its reader, possibly reshaped or transposed.
 View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   auto found = composites_.find(&maker);
   if (found == composites_.end()) {
@@ -236,7 +236,7 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   }
   const auto [before, after] = found->second;
   if (asked.dimensions == before.dimensions && asked.offset == before.offset) return after;
-  // The same tensor on both sides, in the layout that the layers took: what was done to the view is done to theirs.
+  // The same tensor on both sides, in the layout used by the layers: changes of the view are applied to theirs.
   View from = gathered(maker, before);
   View to = gathered(maker, asked);
   if (from.dimensions != after.dimensions) {
@@ -302,7 +302,7 @@ View Translation::cropped(const onnx::NodeProto& node, const View& view) {
     inner.extent[at] = size_of(part);
     const std::int64_t rim = shape.extent[at] - inner.extent[at];
     std::int64_t& offset = rest.offset[at + 1];
-    // An odd rim has one more before or behind.
+    // An odd padding has one more position before or after.
     const bool in_the_middle = offset == rim / 2 || offset == rim - rim / 2;
     if (part != whole(first_position + d, inner.extent[at]) || !in_the_middle) {
       graph_.fail(node, "it reads part of the positions of a tensor, and only the middle, or one token, can be cut out");
@@ -375,7 +375,7 @@ View Translation::as_rows(const onnx::NodeProto& node, const View& asked) {
   if (view.dimensions.empty()) graph_.fail(node, "it reads a single number");
   const std::size_t last = view.dimensions.size() - 1;
   if (!is_whole(view, last, channels, network_.shape(view.tensor)) && network_.shape(view.tensor).rank > 0) {
-    // All that a sample has in one row.
+    // All items of a sample in one row.
     for (std::size_t d = 0; d < last; ++d) {
       for (const Atom& atom : view.dimensions[d]) {
         if (atom.axis != batch) graph_.fail(node, "it reads a tensor whose last dimension is not all of its channels");
@@ -421,7 +421,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     if (value == nullptr) continue;
     known.back() = {.shape = value->is_network() ? sizes_of(value->view) : value->shape, .numbers = value->numbers.get()};
   }
-  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference looks into graphs of their own
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference evaluates subgraphs
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
   const bool may_stay = options_.allow_unknown && !has_graphs;
   for (int i = 0; may_stay && i < node.input_size(); ++i) {
@@ -431,7 +431,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     if (tensors.empty()) view = part;
     if (network_.shape(part.tensor) == network_.shape(view.tensor)) tensors.push_back(part.tensor);
   }
-  // Tokens that are still to be looked up are no tensor that a layer could write.
+  // Tokens before the lookup are not the output of a layer.
   if (!tensors.empty()) {
     const auto sizes = node.domain().empty() ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
     if (sizes && *sizes != sizes_of(view)) {

@@ -35,7 +35,7 @@ void tidy(Dimension& dimension) {
 }
 
 std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes) {
-  // All atoms in a row, the next one last.
+  // All remaining atoms, the next one last.
   Dimension rest;
   for (const Dimension& dimension : view.dimensions) rest.insert(rest.end(), dimension.begin(), dimension.end());
   std::reverse(rest.begin(), rest.end());
@@ -80,7 +80,7 @@ std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t
   View result = view;
   Dimension& atoms = result.dimensions[dimension];
   if (start == 0 && count == size_of(atoms)) return result;
-  // Of several atoms, only the slowest can be cut, in whole rounds of the others.
+  // Of several atoms, only the slowest can be split, in multiples of the others.
   const Atom first = atoms.front();
   const std::int64_t round = size_of(atoms) / first.size;
   if (first.axis < channels || start % round != 0 || count % round != 0) return std::nullopt;

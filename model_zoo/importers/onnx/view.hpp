@@ -10,7 +10,7 @@
 
 namespace ddl::onnx_import {
 
-/// What a dimension of a graph's tensor runs over, seen from one of our tensors. Axes from `first_position` on are the
+/// The axis of one of our tensors that a dimension of a graph's tensor iterates over. Axes from `first_position` on are the
 /// spatial extents, or the tokens of a sequence.
 enum Axis : int { repeated = -2, batch = -1, channels = 0, first_position = 1 };
 
@@ -22,10 +22,10 @@ struct Atom {
   std::int64_t stride = 1;
   friend bool operator==(const Atom&, const Atom&) = default;
 };
-/// One dimension: the product of its atoms, the first one slowest. None for a dimension of size 1.
+/// One dimension: the product of its atoms, the first one slowest. Empty for a dimension of size 1.
 using Dimension = std::vector<Atom>;
 
-/// How a tensor of the graph lies in one of ours: reshapes, transposes and slices change the view and move nothing.
+/// The mapping of a tensor of the graph to one of ours: reshapes, transposes and slices change the view and move no data.
 struct View {
   int tensor = -1;  ///< index of a layer; -1 is the model's input
   std::vector<Dimension> dimensions;
@@ -38,15 +38,15 @@ struct View {
 
 [[nodiscard]] std::int64_t size_of(const Dimension& dimension);
 [[nodiscard]] std::vector<std::int64_t> sizes_of(const View& view);
-/// The whole axis of a tensor; nothing for an axis of one item.
+/// The whole axis of a tensor; empty for an axis of one item.
 [[nodiscard]] Dimension whole(int axis, std::int64_t size);
-/// Joins what lies behind each other, drops what has one item.
+/// Merges adjacent atoms, and drops atoms of one item.
 void tidy(Dimension& dimension);
 
-/// Nothing where a dimension would take part of an atom that does not divide so.
+/// Empty if a dimension would split an atom that is not divisible that way.
 [[nodiscard]] std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes);
 [[nodiscard]] View transposed(const View& view, std::span<const std::int64_t> order);
-/// `count` places from `start` of one dimension; nothing where they are no regular part of it.
+/// `count` positions from `start` of one dimension; empty if they are not a regular part of it.
 [[nodiscard]] std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count);
 
 /// Atoms of the axis over all dimensions, in order.
@@ -54,7 +54,7 @@ void tidy(Dimension& dimension);
 [[nodiscard]] bool has_axis(const Dimension& dimension, int axis);
 /// Whether the dimension is exactly this axis, whole and in order.
 [[nodiscard]] bool is_whole(const View& view, std::size_t dimension, int axis, const TensorShape& shape);
-/// Whether every item of the tensor is seen once, in whatever order.
+/// Whether every item of the tensor is visible exactly once, in any order.
 [[nodiscard]] bool sees_all(const View& view, const TensorShape& shape);
 
 }  // namespace ddl::onnx_import

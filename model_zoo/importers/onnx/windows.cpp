@@ -1,4 +1,4 @@
-// What moves a window over positions: convolutions and pooling.
+// Operators with a sliding window: convolutions and pooling.
 
 #include <algorithm>
 #include <cassert>
@@ -39,7 +39,7 @@ Sizes attribute_of(const Translation& translation, const onnx::NodeProto& node, 
   return sizes;
 }
 
-/// The window of a node on an input with so many positions, padding that waits on the input taken in.
+/// The window of a node on an input with these positions, including pending padding of the input.
 Window window_of(const Translation& translation, const onnx::NodeProto& node, const Sizes& kernel, const Sizes& extents,
                  const Sizes& waiting) {
   const std::size_t rank = kernel.size();
@@ -69,7 +69,7 @@ Window window_of(const Translation& translation, const onnx::NodeProto& node, co
   return window;
 }
 
-/// What the model file says of the padding: a size, or `same` where one more is behind, as that word means.
+/// The padding in the model file: a size, or `same` if there is one more at the end, as `same` is defined.
 std::string padding_of(const Translation& translation, const onnx::NodeProto& node, const Window& window,
                        const Sizes& extents) {
   if (window.before == window.after) return extents_text(window.before);
@@ -85,7 +85,7 @@ std::string padding_of(const Translation& translation, const onnx::NodeProto& no
   return "same";
 }
 
-/// Sizes after the window, by the ONNX library.
+/// Sizes after the window, from the ONNX library.
 Sizes slid_sizes(const Translation& translation, const onnx::NodeProto& node, const Window& window, const Sizes& input,
                  const std::optional<Sizes>& weight) {
   onnx::NodeProto padded = node;
@@ -106,7 +106,7 @@ Sizes slid_sizes(const Translation& translation, const onnx::NodeProto& node, co
     translation.graph().fail(node, "its window does not fit its input");
   }
   for (std::size_t d = 0; d < window.kernel.size(); ++d) {
-    // A last window that would start behind the input and see nothing but padding is left out, as frameworks do.
+    // A last window that would start after the input and only contain padding is dropped, as in frameworks.
     std::int64_t& places = (*sizes)[d + 2];
     if (window.ceil && (places - 1) * window.stride[d] >= input[d + 2] + window.before[d]) --places;
   }
@@ -128,7 +128,7 @@ TensorShape slid_shape(const TensorShape& input, const Sizes& sizes, std::int64_
   return shape;
 }
 
-/// The node's first input as an image, with the padding that waits on it in `waiting`.
+/// The node's first input as an image, with pending padding in `waiting`.
 View padded_image(Translation& translation, const onnx::NodeProto& node, Sizes& waiting) {
   Value value = translation.input(node, 0);
   waiting = std::move(value.pads);
@@ -177,13 +177,13 @@ void check_kernel(const Translation& translation, const onnx::NodeProto& node, c
   }
 }
 
-/// What a convolution makes, transposed or not.
+/// The output of a convolution, transposed or not.
 struct Made {
   std::int64_t groups = 1, filters = 1;
   Sizes sizes;  ///< of samples, channels and extents
 };
 
-/// Adds a layer with filters, and what both kinds of convolution say of them alike.
+/// Adds a layer with filters, with the attributes that both kinds of convolution share.
 void add_filters(Translation& translation, const onnx::NodeProto& node, NetworkLayer layer, const View& image,
                  const Value& weight, const Made& made, std::string_view stem) {
   if (made.groups > 1) layer.set("groups", fmt::to_string(made.groups));
@@ -298,7 +298,7 @@ void translate_global_pool(Translation& translation, const onnx::NodeProto& node
   translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), "pool"), shape));
 }
 
-/// A mean over all positions pools; one over channels is part of a norm, which continues_norm has seen before.
+/// A mean over all positions is a pooling; one over channels is part of a norm, which continues_norm has handled before.
 void translate_mean(Translation& translation, const onnx::NodeProto& node) {
   const View view = translation.gathered(node, translation.plain_input(node, 0));
   const TensorShape shape = translation.network().shape(view.tensor);
@@ -328,7 +328,7 @@ void translate_mean(Translation& translation, const onnx::NodeProto& node) {
   translation.set_view(node, std::move(result));
 }
 
-/// Padding of positions waits for the convolution or pooling that takes it in.
+/// Padding of positions is deferred to the convolution or pooling that reads it.
 void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
   const std::size_t rank = image.dimensions.size();

@@ -6,12 +6,12 @@
 
 namespace ddl::onnx_import {
 
-/// What a model file says of itself.
+/// The description of a model file.
 struct Heading {
   std::string name, description, source;
 };
 
-/// The network as a model file, a layer on each line.
+/// The network as a model file, one layer per line.
 [[nodiscard]] std::string model_file(const Heading& heading, const Network& network);
 
 }  // namespace ddl::onnx_import

@@ -21,8 +21,8 @@ std::unique_ptr<PreparedKernel> prepare_add(const Device& device, const Problem&
       for (std::size_t i = 2; i < inputs; ++i) started(device::add(launch, to, at[i], to, items));
     });
   }
-  // The gradient goes to each input as it is. Where a tensor has several readers, their gradients are added up, which moves
-  // as much: this stands for that.
+  // Each input's gradient is the output's, unchanged. If a tensor has several readers, their gradients are added up, which
+  // moves as much: this kernel represents that.
   tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
   for (std::size_t i = 0; i < inputs; ++i) {
     tensors.push_back(flat(TensorRole::input_gradient, static_cast<int>(i), items, true, precision));

@@ -7,7 +7,7 @@ namespace ddl::cuda {
 namespace {
 
 /// Attention by v·tanh(W·query + U·key) [Bahdanau et al., "Neural machine translation by jointly learning to align and
-/// translate", ICLR 2015]. The sums of all pairs lie in memory, as frameworks have them; their tanh is kept with the
+/// translate", ICLR 2015]. The sums of all pairs are stored in memory, as in frameworks; their tanh is kept with the
 /// softmax.
 class AdditiveAttention {
  public:
@@ -96,7 +96,7 @@ class AdditiveAttention {
       product("means", at[6], at[1], at[7]);
       return;
     }
-    // The keys have a part in the means and one in the scores.
+    // The keys contribute to the means and to the scores.
     product("scores", at[7], at[1], scores_.data());
     product("values", at[6], at[7], values_.data());
     started(device::softmax_backward(launch, rows, at[6], scores_.data(), scores_.data()));
@@ -142,7 +142,7 @@ class AdditiveAttention {
 };
 
 std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
-  // The gradients of the weights are made of those of the sums, which backward-data adds up.
+  // The gradients of the weights depend on those of the sums, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<AdditiveAttention>(device, problem);
   return make_kernel(

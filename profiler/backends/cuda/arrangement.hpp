@@ -8,25 +8,25 @@
 
 namespace ddl::cuda {
 
-/// Items from one step to the next, in an image as the device has it.
+/// Strides, in items, of an image on the device.
 struct ImageSteps {
   ImageSteps(const Device& device, const TensorShape& shape);
   std::int64_t sample = 0, channel = 0;
   std::array<std::int64_t, 3> extent{};
 };
 
-/// A dimension that a copy runs over, with its steps in both tensors.
+/// A dimension that a copy iterates over, with its strides in both tensors.
 struct CopiedDimension {
   std::int64_t size = 1, input = 0, output = 0;
 };
 
-/// A problem whose output is its input in another order, or a part of it from `start` on: a copy forward, and one back,
-/// which leaves zeros where the output is but a part. The order of `dimensions` does not matter.
+/// A problem whose output is its input in another order, or a part of it from `start` on: a copy forward, and a copy
+/// backward, which fills the rest with zeros if the output is only a part. The order of `dimensions` does not matter.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_arrangement(const Device& device, const Problem& problem,
                                                                   const std::vector<CopiedDimension>& dimensions,
                                                                   std::int64_t start = 0);
 
-/// The copy as its kernel runs it: from the input to the output, or back, with what is written innermost last.
+/// The copy as its kernel runs it: from the input to the output, or back, with the innermost written dimension last.
 [[nodiscard]] device::Order order_of(std::vector<CopiedDimension> dimensions, std::int64_t start, bool back);
 
 }  // namespace ddl::cuda

@@ -6,7 +6,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// By one kernel that keeps the scores to itself.
+/// By one kernel that does not write the scores.
 std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Problem& problem) {
   AttentionGraph made = attention_graph(problem);
   const auto runner =
@@ -42,7 +42,7 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
   const Names names{made.queries,        made.keys,   made.values,          made.output,         made.statistics,
                     made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
                     made.value_gradient, made.sums,   made.accumulated};
-  // Behind one another in each token, in 16 bits: keys, or values behind them.
+  // Packed in each token, in 16 bits: keys, or the values after them.
   const auto keys_of = [shape](void* packed, std::int64_t number) -> void* {
     return static_cast<std::uint16_t*>(packed) + shape.key_offset() + number * shape.kv_width();
   };
@@ -72,8 +72,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
       runner->workspace() + scratch->sums.bytes() + scratch->accumulated.bytes());
 }
 
-/// What the graph is made for: no rules of who sees whom but the order of tokens, and no biases. A window that all tokens
-/// fit into is none.
+/// The supported cases of the graph: no mask other than a causal one, and no biases. A window that covers all tokens has no
+/// effect.
 bool has_graph(const Problem& problem) {
   const AttentionShape shape(problem);
   return is_mixed(problem.precision) && shape.fused && !shape.alibi && shape.buckets == 0 &&
@@ -81,7 +81,7 @@ bool has_graph(const Problem& problem) {
 }
 
 std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
-  // Trained biases have their gradient from those of the scores, which backward-data computes.
+  // The gradient of trained biases depends on those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (has_graph(problem) && library_runs(device, problem, [](const Problem& pass) { return attention_graph(pass).graph; })) {
     return prepare_fused(device, problem);

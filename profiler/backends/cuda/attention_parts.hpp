@@ -7,10 +7,10 @@
 
 namespace ddl::cuda {
 
-/// By products of matrices and passes of our own over the scores.
+/// Attention by matrix products and our own kernels for the passes over the scores.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_attention_products(const Device& device, const Problem& problem);
 
-/// Numbers in the device's memory.
+/// Copies numbers to device memory.
 [[nodiscard]] DeviceMemory on_device(const std::vector<std::int32_t>& numbers);
 
 }  // namespace ddl::cuda

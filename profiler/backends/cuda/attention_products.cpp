@@ -8,9 +8,9 @@
 namespace ddl::cuda {
 namespace {
 
-/// Attention by products of matrices, as a framework without a fused kernel does it: heads are split apart by copies, the
-/// softmax scales, biases and masks the scores that it reads, and probabilities are kept. The query heads of one key and
-/// value head are one matrix: their rows follow each other.
+/// Attention by matrix products, as in a framework without a fused kernel: copies separate the heads, the softmax scales,
+/// biases and masks the scores that it reads, and probabilities are kept. The query heads of one key and value head form one
+/// matrix with consecutive rows.
 class Products {
  public:
   Products(const Device& on, const Problem& problem)
@@ -89,18 +89,18 @@ class Products {
   }
   [[nodiscard]] device::Launch launch() const { return device_.launch(precision_); }
   [[nodiscard]] WorkspacePart memory(std::int64_t items) { return room_.take(buffer_bytes(items, precision_, false)); }
-  /// Of the matrix of one key and value head.
+  /// Rows of the matrix of one key and value head.
   [[nodiscard]] std::int64_t rows() const { return s_.heads / s_.kv_heads * s_.queries; }
   [[nodiscard]] std::int64_t query_items() const { return s_.samples * s_.queries * s_.width(); }
   [[nodiscard]] std::int64_t key_items() const { return s_.samples * s_.keys * s_.kv_width(); }
   [[nodiscard]] std::int64_t score_items() const { return s_.score_rows() * s_.keys; }
   [[nodiscard]] device::Heads query_heads() const { return {s_.samples, s_.queries, s_.heads, s_.size, s_.query_row(), 0}; }
-  /// Keys, or values behind them.
+  /// Keys, or the values after them.
   [[nodiscard]] device::Heads key_heads(int part) const {
     return {s_.samples, s_.keys, s_.kv_heads, s_.size, s_.key_row(), s_.key_offset() + part * s_.kv_width()};
   }
   [[nodiscard]] device::Heads output_heads() const { return {s_.samples, s_.queries, s_.heads, s_.size, s_.width(), 0}; }
-  /// Whether the softmax needs to know no more than what is later.
+  /// Whether the softmax only needs a causal mask.
   [[nodiscard]] bool is_plain() const {
     return !s_.alibi && s_.window == 0 && s_.buckets == 0 && (!s_.causal || s_.keys >= s_.queries);
   }
@@ -138,10 +138,10 @@ class Products {
 
   void run_backward(const void* probabilities, const std::uint8_t* mask, const void* output_gradient, void* to_queries,
                     void* to_keys, float* to_table) {
-    assert(by_rows_);  // made for what runs backwards
+    assert(by_rows_);  // only created for backward
     ProductRunner& by_rows = *by_rows_;
     started(device::split_heads(launch(), output_heads(), output_gradient, result_.data()));
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may use the room of the values.
+    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse the memory of the values.
     by_features_.run(device_, result_.data(), values_.data(), scores_.data());
     const void* dropped = probabilities;
     if (mask != nullptr) {
@@ -152,13 +152,13 @@ class Products {
     }
     by_rows.run(device_, dropped, result_.data(), values_.data());
     started(device::join_heads(launch(), key_heads(1), values_.data(), to_keys));
-    // What is hidden has a probability of zero, and so no gradient.
+    // Masked entries have a probability of zero, and therefore no gradient.
     started(device::softmax_backward(launch(), scores(is_plain() && s_.causal), probabilities, scores_.data(),
                                      score_gradients_.data()));
     if (to_table != nullptr) {
       const auto bytes = static_cast<std::size_t>(s_.buckets * s_.heads) * sizeof(float);
       check(cudaMemsetAsync(to_table, 0, bytes, device_.stream), "clearing a gradient");
-      // Biases are added behind the scale.
+      // Biases are added after the scale.
       started(device::table_gradient(launch(), score_gradients_.data(), static_cast<const std::int32_t*>(buckets_.data()),
                                      to_table, s_.samples, s_.heads, s_.queries * s_.keys, 1 / s_.scale));
     }
@@ -175,7 +175,7 @@ class Products {
   bool forward_;
   ProductRunner by_features_, by_keys_;
   std::optional<ProductRunner> by_rows_;
-  WorkspacePart queries_, keys_, values_, result_;  ///< heads apart; the output or its gradient
+  WorkspacePart queries_, keys_, values_, result_;  ///< separate heads; the output or its gradient
   WorkspacePart scores_, score_gradients_, biases_;
   DeviceMemory buckets_;
   std::vector<KernelTensor> tensors_;

@@ -62,7 +62,7 @@ const Kind* find_kind(std::string_view type) {
   return found == kinds.end() ? nullptr : *found;
 }
 
-/// The libraries' handles, each ended when a later one cannot be made.
+/// The libraries' handles, each destroyed if a later one cannot be created.
 struct Stream {
   Stream() { check(cudaStreamCreate(&stream), "a stream"); }
   Stream(const Stream&) = delete;
@@ -101,8 +101,7 @@ cudaDeviceProp use_device(int device) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
                 fmt::format("CUDA sees {}, counted from 0", count));
   }
-  // Where it makes the context, another process may have the device for itself: an error that comes again, and tells of no
-  // harm.
+  // If this creates the context, another process may use the device exclusively: an error that is repeated, but harmless.
   if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
@@ -119,21 +118,21 @@ cudaDeviceProp use_device(int device) {
   return properties;
 }
 
-/// `13.0` of CUDA's 13000.
+/// `13.0` for CUDA's 13000.
 std::string cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-/// `9.19.0` of cuDNN's 91900, `13.0.2` of cuBLASLt's 130002.
+/// `9.19.0` for cuDNN's 91900, `13.0.2` for cuBLASLt's 130002.
 std::string library_version(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// Cycles in a second at the highest clock, 1 GHz where the driver does not say.
+/// Cycles per second at the highest clock; 1 GHz if the driver does not report it.
 double highest_clock(int device) {
   int kilohertz = 0;
   const bool known = cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device) == cudaSuccess && kilohertz > 0;
   return known ? 1e3 * kilohertz : 1e9;
 }
 
-/// CUDA's PCI bus id, or nothing.
+/// CUDA's PCI bus id, or empty.
 std::string bus_of(int device) {
   constexpr int room = 32;
   std::array<char, room> bus{};
@@ -211,7 +210,7 @@ class Backend final : public KernelBackend {
   Seconds shortest_alone() const override { return cuda::shortest_alone; }
   Bytes cache_size() const override { return Bytes(static_cast<double>(properties_.l2CacheSize)); }
 
-  // What was recorded holds the address of the shared workspace: when that has moved, it is recorded again.
+  // A recording contains the address of the shared workspace: after it has moved, the work is recorded again.
   std::function<void()> record(const std::function<void()>& work) override {
     struct Recorded {
       ReadyGraphHandle graph;
@@ -224,8 +223,8 @@ class Backend final : public KernelBackend {
     };
   }
 
-  // Reading twice the cache leaves nothing else in it, whatever its replacement: what is asked for goes with all the rest.
-  // What the kernel before wrote is written back meanwhile, and not while the next one is timed.
+  // Reading twice the size of the cache evicts everything, with any replacement policy: the requested buffers, too. Dirty
+  // lines of the previous kernel are written back now, and not while the next one is timed.
   void evict(std::span<DeviceBuffer* const> /*buffers*/) override {
     if (flushing_.bytes() == 0) {
       constexpr int least = 1 << 20;
@@ -239,9 +238,9 @@ class Backend final : public KernelBackend {
     started(device::touch(stream_.stream, memory.data(), memory.bytes(), nullptr));
   }
 
-  // A product of square matrices on the tensor cores that takes about 0.2 ms: long enough for power to be drawn as in
-  // training. A multiprocessor does up to 7.5e12 operations in a second (989 TFLOP/s of 132 [NVIDIA H100 Tensor Core GPU
-  // Architecture, table 2]), and those of older devices take longer.
+  // A product of square matrices on the tensor cores that takes about 0.2 ms: long enough for the same power as in training.
+  // A multiprocessor does up to 7.5e12 operations per second (989 TFLOP/s of 132 [NVIDIA H100 Tensor Core GPU Architecture,
+  // table 2]), and those of older devices take longer.
   std::string speed_problem() const override {
     constexpr double seconds = 0.2e-3;
     constexpr double rate_of_one = 7.5e12;
@@ -261,7 +260,7 @@ class Backend final : public KernelBackend {
  private:
   std::string refusal_of(Precision precision) const {
     if (is_narrow(precision)) return "products in fp8 and nvfp4 are not measured";
-    // Tensor cores multiply bf16 and tf32 from Ampere on.
+    // Tensor cores support bf16 and tf32 from Ampere on.
     constexpr int ampere = 8;
     if ((precision == Precision::bf16 || precision == Precision::tf32) && properties_.major < ampere) {
       return fmt::format("{} needs compute capability 8.0, and the device has {}.{}", to_string(precision),
@@ -269,7 +268,7 @@ class Backend final : public KernelBackend {
     }
     return {};
   }
-  /// Changes when one of the shared workspaces has another address.
+  /// Changes when the address of one of the shared workspaces changes.
   [[nodiscard]] int moves() const { return device_.workspace.moves() + device_.between.moves(); }
   [[nodiscard]] ReadyGraphHandle record_once(const std::function<void()>& work) const {
     check(cudaStreamBeginCapture(stream_.stream, cudaStreamCaptureModeThreadLocal), "recording a graph");
@@ -277,7 +276,7 @@ class Backend final : public KernelBackend {
     try {
       work();
     } catch (...) {
-      // The error of what could not be recorded says more than that of ending it.
+      // The error of the recorded call is more informative than that of ending the capture.
       static_cast<void>(cudaStreamEndCapture(stream_.stream, &raw));
       static_cast<void>(cudaGetLastError());
       if (raw != nullptr) static_cast<void>(cudaGraphDestroy(raw));

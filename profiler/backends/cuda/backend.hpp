@@ -7,17 +7,16 @@
 
 namespace ddl {
 
-/// What is asked of the cuda back end.
+/// Options of the cuda back end.
 struct CudaOptions {
-  int device = 0;  ///< as CUDA counts them
+  int device = 0;  ///< index in CUDA's numbering
   ImageLayout layout = ImageLayout::channels_last;
   AlgorithmPreference algorithm = AlgorithmPreference::framework;
 };
 
-/// How many GPUs CUDA sees; throws Error with the name of its status where there is none.
+/// The number of GPUs visible to CUDA; throws Error with the name of the CUDA status if there is none.
 [[nodiscard]] int count_cuda_devices();
-/// One NVIDIA GPU, by cuDNN, cuBLASLt and kernels of our own. Throws Error with the name of CUDA's status where there is
-/// none.
+/// One NVIDIA GPU, with cuDNN, cuBLASLt and our own kernels. Throws Error with the name of the CUDA status if there is none.
 [[nodiscard]] std::unique_ptr<KernelBackend> make_cuda_backend(const CudaOptions& options);
 
 }  // namespace ddl

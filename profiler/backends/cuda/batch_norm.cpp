@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view what = "batch norm";
 constexpr auto nothing_more = CUDNN_BATCHNORM_OPS_BN;
-/// The first reads its input once where it fits on the device's multiprocessors.
+/// The first one reads its input once if it fits on the device's multiprocessors.
 constexpr std::array<cudnnBatchNormMode_t, 2> modes{CUDNN_BATCHNORM_SPATIAL_PERSISTENT, CUDNN_BATCHNORM_SPATIAL};
 
 Extents each_channel(const Problem& problem) {
@@ -86,7 +86,7 @@ void BatchNormRunner::forward(const Device& device, const void* input, device::T
                               float* inverse_deviation, void* aside, void* output) {
   constexpr float one = 1;
   constexpr float zero = 0;
-  constexpr double share = 0.1;  // of this batch in the running statistics
+  constexpr double share = 0.1;  // weight of this batch in the running statistics
   auto* running = static_cast<float*>(running_.data());
   check(cudnnBatchNormalizationForwardTrainingEx(device.target.handle(), mode_, nothing_more, &one, &zero, data_.get(),
                                                  input, nullptr, nullptr, data_.get(), output, trained_.get(),

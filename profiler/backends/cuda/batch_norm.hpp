@@ -8,11 +8,11 @@
 
 namespace ddl::cuda {
 
-/// A batch norm by the kernels that cuDNN has ready, which frameworks call: its older interface. Both directions are of one
-/// mode, as they share what forward sets aside.
+/// A batch norm by the precompiled kernels of cuDNN's older interface, which frameworks call. Both directions use the same
+/// mode, as they share what forward saves.
 class BatchNormRunner {
  public:
-  /// Throws Error where the library does not run it.
+  /// Throws Error if the library does not support it.
   BatchNormRunner(const Device& device, const Problem& problem);
   void forward(const Device& device, const void* input, device::Trained trained, float* mean, float* inverse_deviation,
                void* aside, void* output);
@@ -21,7 +21,7 @@ class BatchNormRunner {
                 float* scale_gradient, float* shift_gradient);
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
-  /// Bytes that forward sets aside for backward.
+  /// Bytes that forward saves for backward.
   [[nodiscard]] std::size_t aside() const { return aside_; }
 
  private:

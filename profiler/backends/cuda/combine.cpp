@@ -37,7 +37,7 @@ std::unique_ptr<PreparedKernel> prepare_combine(const Device& device, const Prob
   });
 }
 
-// As many experts for each token as there are copies of it.
+// Each token must have as many experts as copies.
 std::string refusal_combine(const Problem& problem) {
   return problem.inputs[0].extent[0] / problem.inputs[1].extent[0] > problem.inputs[1].channels
              ? "more copies of a token than experts are not in this back end"

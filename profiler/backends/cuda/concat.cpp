@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// Where channels are innermost, a position's channels of one input alternate with those of the next; else a sample's do.
+// If channels are innermost, the channels of the inputs alternate per position; else per sample.
 std::unique_ptr<PreparedKernel> prepare_concat(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;

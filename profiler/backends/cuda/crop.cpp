@@ -3,7 +3,8 @@
 namespace ddl::cuda {
 namespace {
 
-// Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
+// Frameworks implement forward as a view, so its time is never needed; run separately, it produces the dense tensor that
+// other kernels read.
 std::unique_ptr<PreparedKernel> prepare_crop(const Device& device, const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
   const ImageSteps whole(device, input);

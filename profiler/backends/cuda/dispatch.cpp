@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// The router's choice has no gradient here: the weights of the experts have, in `combine`.
+// The router's choice has no gradient here: the experts' weights have theirs in `combine`.
 std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
@@ -33,7 +33,7 @@ std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Pro
   });
 }
 
-// As many experts for each token as are active.
+// Each token must have as many experts as are active.
 std::string refusal_dispatch(const Problem& problem) {
   return problem.operation->attribute_values().integer("active", 1) > problem.inputs[1].channels
              ? "more copies of a token than experts are not in this back end"

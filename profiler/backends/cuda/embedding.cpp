@@ -4,7 +4,7 @@
 namespace ddl::cuda {
 namespace {
 
-// Numbers of tokens are too large for 16 bits. The table's gradient is summed up in fp32, and all of it is written.
+// Token numbers do not fit into 16 bits. The table's gradient is summed in fp32 and written completely.
 std::unique_ptr<PreparedKernel> prepare_embedding(const Device& device, const Problem& problem) {
   const std::int64_t rows = problem.operation->attribute_values().integer("vocabulary", 1);
   const std::int64_t features = problem.output.channels;

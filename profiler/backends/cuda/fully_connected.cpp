@@ -29,7 +29,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
       } catch (const OutOfMemory&) {
         throw;
       } catch (const Error&) {
-        // Not every size has an algorithm that adds the bias on the way.
+        // Not every size has an algorithm that also adds the bias.
         if (!has_bias) throw;
         product.has_bias = false;
         runner = std::make_shared<ProductRunner>(device, product, precision, key + " without bias");
@@ -62,7 +62,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
         product->name(), std::move(tensors),
         [&device, product](std::span<void* const> at) { product->run(device, at[0], at[1], at[2]); }, product->workspace());
   }
-  // As frameworks do it: the bias's gradient is a sum of its own.
+  // As in frameworks, the bias's gradient is a separate sum.
   tensors.push_back(flat(TensorRole::bias_gradient, 0, to, true, precision));
   const device::Image matrix{rows, to, 1, true};
   const auto partial =

@@ -28,7 +28,7 @@ std::int64_t item_bytes_of(cudnnDataType_t type) {
   }
 }
 
-/// The only descriptor that an attribute holds.
+/// The single descriptor in an attribute.
 Descriptor part_of(const Descriptor& whole, cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
   Descriptor part(type);
   cudnnBackendDescriptor_t raw = part.get();
@@ -97,7 +97,7 @@ Graph::Tensor Graph::add(const Extents& extents, cudnnDataType_t type, bool is_v
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.finish();
   if (!is_virtual) {
-    // Queries, keys and values lie among one another: what is tried out must reach as far.
+    // Queries, keys and values are interleaved: memory for tuning must cover the whole range.
     stored_.push_back({number, type, extents.reach(), static_cast<std::size_t>(extents.reach() * item_bytes_of(type))});
   }
   return number;
@@ -133,7 +133,7 @@ std::vector<Descriptor> Graph::ask(const Target& target, cudnnBackendHeurMode_t 
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *whole_);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (target.described() != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.described());
-  // A mode that has nothing to say about a graph fails.
+  // A mode that does not support a graph fails.
   if (cudnnBackendFinalize(heuristics.get()) != CUDNN_STATUS_SUCCESS) return {};
   std::int64_t count = 0;
   check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
@@ -142,7 +142,7 @@ std::vector<Descriptor> Graph::ask(const Target& target, cudnnBackendHeurMode_t 
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) raw.push_back(found.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
-  // The first count is of those thought of, the second of those that are given.
+  // The first count is the number of candidates, the second that of returned ones.
   std::int64_t given = 0;
   if (count > 0) {
     check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,

@@ -16,8 +16,8 @@
 #include "profiler/backends/cuda/layout.hpp"
 #include "profiler/backends/cuda/memory.hpp"
 
-// cuDNN's graph interface: operations on tensors are described, the library names engines that run them as one, and one of
-// those is planned and executed.
+// cuDNN's graph interface: operations on tensors are described, the library lists engines that run them as one kernel, and
+// one of those is planned and executed.
 namespace ddl::cuda {
 
 /// One of the library's descriptors, destroyed with its owner.
@@ -46,7 +46,7 @@ class Descriptor {
 
 [[nodiscard]] cudnnDataType_t data_type(Precision precision);
 
-/// A GPU that is there, or one that is only described: plans can be made for it, not executed.
+/// A GPU that is present, or one that is only described: plans can be made for it, but not executed.
 class Target {
  public:
   explicit Target(cudnnHandle_t handle) : handle_(handle) {}
@@ -65,22 +65,22 @@ class Graph {
  public:
   using Tensor = std::int64_t;
 
-  /// `alignment` of its address, in bytes: CUDA's own allocations have more.
+  /// `alignment` of its address, in bytes: CUDA's own allocations have a larger one.
   Tensor add_tensor(const Extents& extents, cudnnDataType_t type, std::int64_t alignment = 16) {
     return add(extents, type, false, alignment);
   }
-  /// A tensor between two operations, which never lies in memory.
+  /// A tensor between two operations, which is never written to memory.
   Tensor add_virtual(const Extents& extents, cudnnDataType_t type) { return add(extents, type, true, 16); }
-  /// One number, read by the kernel as the host has it, in a tensor of `rank` ones.
+  /// One number, passed to the kernel from the host, as a tensor with `rank` extents of one.
   Tensor add_scalar(float value, std::size_t rank);
 
   /// An operation to which its tensors and descriptors are then attached. `finish` ends the last one added.
   Descriptor& add_operation(cudnnBackendDescriptorType_t type);
   void attach(cudnnBackendAttributeName_t name, Tensor tensor);
-  /// A descriptor that the graph keeps for its operations: of a convolution, say. Its owner finishes it.
+  /// A descriptor that the graph stores for its operations, for example of a convolution. The caller finishes it.
   Descriptor& add_part(cudnnBackendDescriptorType_t type);
   Descriptor& operation() { return operations_.back(); }
-  /// Whether there are matrix products or convolutions among them: engines without have no inexact ones.
+  /// Whether the graph contains matrix products or convolutions: without them, no engine is inexact.
   [[nodiscard]] bool multiplies() const { return multiplies_; }
   void finish_operation() { operations_.back().finish(); }
 
@@ -93,8 +93,8 @@ class Graph {
   [[nodiscard]] const std::vector<Stored>& stored() const { return stored_; }
   [[nodiscard]] const std::list<std::pair<Tensor, float>>& scalars() const { return scalars_; }
 
-  /// Configurations of engines that the heuristics name for the whole graph, best first; ones that always work come behind.
-  /// Throws Error where the library knows none.
+  /// Engine configurations that the heuristics suggest for the whole graph, best first, followed by fallbacks that always
+  /// work. Throws Error if there are none.
   [[nodiscard]] std::vector<Descriptor> configurations(const Target& target);
 
  private:
@@ -106,10 +106,10 @@ class Graph {
   std::unique_ptr<Descriptor> whole_;
   std::vector<Stored> stored_;
   bool multiplies_ = false;
-  std::list<std::pair<Tensor, float>> scalars_;  ///< which stay where they are: kernels are given their address
+  std::list<std::pair<Tensor, float>> scalars_;  ///< stable addresses: kernels get pointers to them
 };
 
-/// Addresses of a graph's tensors as the library wants them; made anew only when one of them changes.
+/// Addresses of a graph's tensors in the library's format; rebuilt only if one of them changes.
 class Addresses {
  public:
   /// Every stored tensor and scalar has an address.
@@ -121,14 +121,14 @@ class Addresses {
   void* last_workspace_ = nullptr;
 };
 
-/// An engine made ready.
+/// An engine that is ready to run.
 class Plan {
  public:
-  /// Throws Error where the engine does not run the graph after all.
+  /// Throws Error if the engine does not support the graph after all.
   Plan(const Target& target, const Descriptor& configuration);
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Starts it in the handle's stream.
+  /// Launches it in the handle's stream.
   void execute(const Target& target, const Descriptor& addresses) const;
 
  private:
@@ -137,10 +137,10 @@ class Plan {
   std::string name_;
 };
 
-/// Whether an engine computes as the precision says: inputs are never rounded to fewer bits than their format has, but for
-/// tf32, whose tensor cores round fp32 to 10 bits; fp32 does without tensor cores. Partial sums of 16-bit formats may be
-/// rounded to 16 bits. These are the engines that PyTorch lets cuDNN choose from (aten/src/ATen/native/cudnn/Conv_v8.cpp,
-/// filterEngineConfigs, with its defaults).
+/// Whether an engine computes in the required precision: inputs are never rounded to fewer bits than their format has,
+/// except for tf32, whose tensor cores round fp32 to 10 bits; fp32 does not use tensor cores. Partial sums of 16-bit formats
+/// may be rounded to 16 bits. These are the engines that PyTorch lets cuDNN choose from
+/// (aten/src/ATen/native/cudnn/Conv_v8.cpp, filterEngineConfigs, with its defaults).
 [[nodiscard]] bool is_exact_enough(const Descriptor& configuration, Precision precision);
 
 }  // namespace ddl::cuda

@@ -5,8 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Calls `copy(addresses, how many, the first one's number)` for tensors beginning at `at`, as many at once as one kernel
-/// takes.
+/// Calls `copy(addresses, count, index of the first)` for tensors from `at` on, as many at once as one kernel supports.
 template <class Copy>
 void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
   constexpr std::size_t most = device::Addresses::most;
@@ -18,8 +17,8 @@ void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
   }
 }
 
-// Of each sample the vectors are put side by side in one matrix T, T·Tᵀ is computed in full, and what lies below its
-// diagonal is picked out.
+// The vectors of each sample are concatenated into a matrix T, T·Tᵀ is computed in full, and the entries below its diagonal
+// are selected.
 std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::size_t inputs = problem.inputs.size();

@@ -11,7 +11,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// An engine that multiplies is chosen with care; of others, which are compiled when they are tried, the first few will do.
+/// An engine with products is selected among many; of other engines, which are compiled when they are tried, a few suffice.
 constexpr std::size_t tries_of_others = 3;
 
 class Kernel final : public PreparedKernel {
@@ -23,7 +23,7 @@ class Kernel final : public PreparedKernel {
   void run(std::span<DeviceBuffer* const> buffers) override {
     addresses_.clear();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      // A kernel writes where it is told to: memory that is too small would be another tensor's.
+      // A kernel writes without bounds checks: memory that is too small would corrupt another tensor.
       if (!buffers[i]->holds(tensors_[i])) throw Error("a tensor was given memory of another size");
       addresses_.push_back(static_cast<CudaBuffer*>(buffers[i])->data());
     }
@@ -40,8 +40,8 @@ class Kernel final : public PreparedKernel {
   std::vector<void*> addresses_;
 };
 
-/// Memory for a tensor that a candidate is tried on, with values in (-1, 1); zeros where they are no such numbers but places
-/// or bits, of which others may be wrong.
+/// Memory for tuning a candidate, with values in (-1, 1); zeros for tensors of indices or bits, of which other values may be
+/// invalid.
 DeviceMemory values_for(const Device& device, const Graph::Stored& stored) {
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
     if (data_type(precision) == stored.type) return values(device, stored.items, precision);
@@ -131,14 +131,14 @@ Choice choose(const Device& device, const Candidates& candidates) {
 
 struct ReadyGraph {
   Graph graph;
-  Descriptor configuration;  ///< outlives its plan
+  Descriptor configuration;  ///< must outlive its plan
   Plan plan;
   bool is_final;  ///< as of Choice
 };
 
 namespace {
 
-/// Chooses an engine for a graph and makes it ready.
+/// Chooses an engine for a graph and prepares it.
 std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, Precision precision,
                                              const std::string& key) {
   std::vector<Descriptor> configurations = graph.configurations(device.target);
@@ -147,7 +147,7 @@ std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, 
   }
   if (configurations.empty()) throw Error("cuDNN has no engine that computes this problem as exactly as asked");
   std::vector<DeviceMemory> tensors;
-  std::unique_ptr<Plan> plan;  // of the candidate in hand
+  std::unique_ptr<Plan> plan;  // of the current candidate
   DeviceMemory workspace;
   const Candidates candidates{
       .key = key,

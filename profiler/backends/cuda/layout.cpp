@@ -85,7 +85,7 @@ std::array<std::int64_t, 3> rim_behind(const WindowGeometry& window, const Tenso
 void exchange(std::span<const float> from, std::span<float> to, std::int64_t channels, std::int64_t positions) {
   const auto rows = static_cast<std::size_t>(channels);
   const auto columns = static_cast<std::size_t>(positions);
-  constexpr std::size_t tile = 32;  // of both, so that neither side leaves the cache
+  constexpr std::size_t tile = 32;  // in both dimensions, so that both sides stay in the cache
   for (std::size_t start = 0; start < from.size(); start += rows * columns) {
     for (std::size_t row = 0; row < rows; row += tile) {
       for (std::size_t column = 0; column < columns; column += tile) {
@@ -101,7 +101,7 @@ void exchange(std::span<const float> from, std::span<float> to, std::int64_t cha
 
 std::uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>((bits >> 16U) | 0x40U);  // not a number
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>((bits >> 16U) | 0x40U);  // NaN
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
 }
 
@@ -113,13 +113,13 @@ std::uint16_t to_fp16(float value) {
   const std::uint32_t rest = bits & 0x7fffffffU;
   std::uint32_t half = 0;
   if (rest > 0x7f800000U) {
-    half = 0x7e00U;                  // not a number
-  } else if (rest >= 0x477ff000U) {  // from 65520 on, half way between the largest and the next
+    half = 0x7e00U;                  // NaN
+  } else if (rest >= 0x477ff000U) {  // from 65520 on, half-way between the largest number and the next
     half = 0x7c00U;                  // infinite
   } else if (rest >= 0x38800000U) {  // from 2⁻¹⁴ on
     const std::uint32_t odd = (rest >> 13U) & 1U;
     half = (rest - 0x38000000U + 0xfffU + odd) >> 13U;
-  } else if (rest >= 0x33000000U) {  // from 2⁻²⁵ on: the first bit counts 2⁻²⁴
+  } else if (rest >= 0x33000000U) {  // from 2⁻²⁵ on: the lowest bit is 2⁻²⁴
     const std::uint32_t shift = 126U - (rest >> 23U);
     const std::uint32_t digits = (rest & 0x7fffffU) | 0x800000U;
     const std::uint32_t odd = (digits >> shift) & 1U;

@@ -26,21 +26,21 @@ struct Sizes {
   std::int64_t samples, tokens, channels, features, directions;
 };
 
-/// Samples inside tokens, and back: a step's rows then lie together.
+/// Transposes samples and tokens, and back: the rows of a step are then contiguous.
 device::Order turned(const Sizes& s, std::int64_t width, bool back) {
   return order_of({{s.samples, s.tokens * width, width}, {s.tokens, width, s.samples * width}, {width, 1, 1}}, 0, back);
 }
 
-// Gates in the order input, forget, cell, output; of each direction a matrix for the input, one for the state, [gates ×
+// Gates in the order input, forget, cell, output; for each direction a matrix for the input, one for the state, [gates ×
 // features, channels] each, and one bias. The input's products of all steps are one product; each step adds one of the
-// state, and a pass over the units. What is kept lies step by step: gates, cells, and the states that steps began with.
+// state, and a pass over the units. Kept tensors are stored step by step: gates, cells, and the initial states of steps.
 class Lstm {
  public:
   Lstm(const Device& on, const Problem& problem)
       : device_(on), s_(problem), precision_(problem.precision), forward_(problem.pass == Pass::forward) {
     const std::string key = print_problem(problem);
     const std::int64_t rows = gates * s_.features;
-    // Parts of tensors that hold both directions, or all steps.
+    // Parts of tensors with both directions, or all steps.
     const std::uint32_t alignment =
         alignment_of({s_.features * rows, s_.channels * rows, s_.gate_items(), s_.states()}, precision_);
     turned_input_ = memory(s_.rows() * s_.channels, precision_);
@@ -131,10 +131,10 @@ class Lstm {
   [[nodiscard]] void* part(void* whole, std::int64_t items) const {
     return static_cast<std::byte*>(whole) + static_cast<std::size_t>(items) * (is_mixed(precision_) ? 2 : 4);
   }
-  /// Of a direction's tensors those of one step.
+  /// The parts of one step in a direction's tensors.
   struct Step {
     std::int64_t token;
-    std::optional<std::int64_t> before, behind;  ///< tokens of the steps around it
+    std::optional<std::int64_t> before, behind;  ///< tokens of the adjacent steps
   };
   [[nodiscard]] Step step_of(std::int64_t direction, std::int64_t number) const {
     const std::int64_t way = direction == 0 ? 1 : -1;
@@ -209,7 +209,7 @@ class Lstm {
 };
 
 std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
-  // Going back through the steps gives all gradients, and there is no way around it even where nobody asks for the input's:
+  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed:
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
   const auto lstm = std::make_shared<Lstm>(device, problem);

@@ -10,8 +10,8 @@
 namespace ddl::cuda {
 namespace {
 
-// What is used of NVML, declared here: its header comes with toolkits only, the library with every driver [NVML API
-// Reference, "Device Queries"].
+// The part of NVML that is used, declared here: its header is only in toolkits, the library comes with every driver [NVML
+// API Reference, "Device Queries"].
 using Status = int;  ///< 0 is success
 using Handle = void*;
 enum class Clock : int { sm = 1, memory = 2 };
@@ -20,7 +20,7 @@ constexpr unsigned version_room = 80;  ///< NVML_SYSTEM_DRIVER_VERSION_BUFFER_SI
 
 }  // namespace
 
-/// The library opened and initialized, and shut down again.
+/// The library, opened and initialized; shut down by the destructor.
 struct Management::Library {
  public:
   Library() : opened_(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
@@ -33,7 +33,7 @@ struct Management::Library {
   }
   [[nodiscard]] bool works() const { return works_; }
 
-  /// Whether the function is there and succeeds.
+  /// Returns whether the function exists and succeeds.
   template <class Result, class... Arguments>
   bool call(const char* name, Arguments... arguments) const {
     void* function = dlsym(opened_.get(), name);
@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, std::string>> Management::details() const {
   };
   number("SM clock", "nvmlDeviceGetClockInfo", "MHz", Clock::sm);
   number("highest SM clock", "nvmlDeviceGetMaxClockInfo", "MHz", Clock::sm);
-  // Where clocks were locked or set, they are no longer the default.
+  // Differs from the default if clocks were locked or set.
   number("SM clock of applications", "nvmlDeviceGetApplicationsClock", "MHz", Clock::sm);
   number("default SM clock of applications", "nvmlDeviceGetDefaultApplicationsClock", "MHz", Clock::sm);
   number("memory clock", "nvmlDeviceGetClockInfo", "MHz", Clock::memory);

@@ -10,8 +10,8 @@
 
 namespace ddl::cuda {
 
-/// What NVIDIA's management library (NVML), which comes with the driver, says of one device. Everything is empty where the
-/// library is not there.
+/// Information about one device from NVIDIA's management library (NVML), which comes with the driver. Everything is empty if
+/// the library is not available.
 class Management {
  public:
   /// `bus` is CUDA's PCI bus id.
@@ -20,12 +20,12 @@ class Management {
   Management& operator=(const Management&) = delete;
   ~Management();
 
-  /// Driver, clocks, power limit, and what slows the device down, by name.
+  /// Driver, clocks, power limit, and reasons for slowdown, by name.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const;
-  /// The clock and the reasons are those of this moment, the power may be an average of the last second [NVML API Reference,
+  /// The clock and the reasons are instantaneous; the power may be an average of the last second [NVML API Reference,
   /// nvmlDeviceGetPowerUsage].
   [[nodiscard]] DeviceState state() const;
-  /// `550.54.15`; empty where there is no driver that says so.
+  /// `550.54.15`; empty if no driver reports it.
   [[nodiscard]] static std::string driver_version();
 
  private:
@@ -34,7 +34,7 @@ class Management {
   void* device_ = nullptr;
 };
 
-/// The names of the bits that NVML gives as reasons for lower clocks, `none` for 0. Bits without a name are left out.
+/// The names of the bits that NVML reports as reasons for lower clocks, `none` for 0. Bits without a name are omitted.
 [[nodiscard]] std::string slowdown_names(std::uint64_t bits);
 
 }  // namespace ddl::cuda

@@ -11,9 +11,9 @@ namespace ddl::cuda {
 namespace {
 
 constexpr std::string_view library = "cuBLASLt";
-constexpr int asked = 10;  // algorithms of the heuristics, all of which are tried
-/// What algorithms may use: NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace), which PyTorch
-/// follows.
+constexpr int asked = 10;  // maximum number of heuristic algorithms, all of which are tried
+/// The workspace limit of algorithms: NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace), which
+/// PyTorch follows.
 constexpr std::size_t room = std::size_t{32} << 20U;
 
 cudaDataType_t data_type_of(Precision precision) {
@@ -73,7 +73,7 @@ std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precisio
 }
 
 ColumnProduct by_columns(const Product& product) {
-  // A matrix of r rows and c columns in row order is one of c rows and r columns in column order, c items apart.
+  // A row-major matrix of r rows and c columns is a column-major one of c rows and r columns with a leading dimension of c.
   const auto matrix = [](std::int64_t rows, std::int64_t columns, bool transposed) {
     return transposed ? ColumnProduct::Matrix{rows, columns, rows, rows * columns, true}
                       : ColumnProduct::Matrix{columns, rows, columns, rows * columns, false};
@@ -116,7 +116,7 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
   };
   set(raw, CUBLASLT_MATMUL_DESC_TRANSA, transposition(columns.first));
   set(raw, CUBLASLT_MATMUL_DESC_TRANSB, transposition(columns.second));
-  DeviceMemory bias;  // whose address tells how it is aligned
+  DeviceMemory bias;  // its address determines the alignment
   if (has_bias_) {
     bias = values(device, product.n, precision);
     set(raw, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
@@ -129,7 +129,7 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     preference.set(name, product.alignment);
   }
-  // Parts of a sum may be added up in 16 bits, as PyTorch allows by default
+  // Partial sums may be added in 16 bits, as PyTorch allows by default
   // (torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction).
   preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_MASK));
   std::vector<cublasLtMatmulHeuristicResult_t> found(asked);
@@ -163,7 +163,7 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
             });
           },
       .tries = asked,
-      // PyTorch asks for one algorithm (aten/src/ATen/cuda/CUDABlas.cpp, gemm_and_bias).
+      // PyTorch requests one algorithm (aten/src/ATen/cuda/CUDABlas.cpp, gemm_and_bias).
       .framework_first = true,
   };
   const std::size_t chosen = choose(device, candidates).index;

@@ -13,18 +13,18 @@
 
 namespace ddl::cuda {
 
-/// C = A·B of dense matrices in row order, `count` of them behind one another: A is m × k, B k × n.
+/// C = A·B of dense row-major matrices, `count` consecutive ones: A is m × k, B k × n.
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
-  bool a_transposed = false, b_transposed = false;  ///< lies as k × m, as n × k
-  bool has_bias = false;                            ///< an item of each column is added to all rows
+  bool a_transposed = false, b_transposed = false;  ///< stored as k × m, and as n × k
+  bool has_bias = false;                            ///< one bias item per column is added to all rows
   std::int64_t count = 1;
-  std::uint32_t alignment = 256;  ///< of all addresses, in bytes: less for parts of larger tensors
+  std::uint32_t alignment = 256;  ///< of all addresses, in bytes: smaller for parts of larger tensors
 };
 /// The largest power of two up to 256 that divides all of these offsets, in items.
 [[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
-/// The same in the library's terms, which are columns: Cᵀ = Bᵀ·Aᵀ, so that its first matrix is our second.
+/// The same in the library's column-major convention: Cᵀ = Bᵀ·Aᵀ, so its first matrix is our second.
 struct ColumnProduct {
   struct Matrix {
     std::int64_t rows = 1, columns = 1, leading = 1, stride = 0;
@@ -38,9 +38,9 @@ struct ColumnProduct {
 /// A matrix product of cuBLASLt with an algorithm chosen for it.
 class ProductRunner {
  public:
-  /// `key` names what it is for. Throws Error where no algorithm runs it.
+  /// `key` describes its purpose. Throws Error if no algorithm runs it.
   ProductRunner(const Device& device, const Product& product, Precision precision, const std::string& key);
-  /// `bias` only where there is one.
+  /// `bias` only if there is one.
   void run(const Device& device, const void* a, const void* b, void* c, const void* bias = nullptr);
   [[nodiscard]] std::string name() const { return name_; }
   [[nodiscard]] std::size_t workspace() const { return workspace_; }

@@ -52,7 +52,7 @@ void CudaBuffer::write(std::span<const float> values) {
     values = turned;
   }
   const std::vector<std::byte> stored = encode(values, tensor_.precision, tensor_.bytes);
-  // Copies are done in CUDA's default stream, which waits for the kernels' stream and is waited for by it.
+  // Copies run in CUDA's default stream, which synchronizes with the kernels' stream in both directions.
   check(cudaMemcpy(memory_.data(), stored.data(), stored.size(), cudaMemcpyHostToDevice), "copying to the device");
 }
 

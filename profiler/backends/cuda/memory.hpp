@@ -8,7 +8,7 @@
 
 namespace ddl::cuda {
 
-/// Memory of the device, freed with its owner. Nothing for no bytes.
+/// Device memory, freed with its owner. Null for zero bytes.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -29,11 +29,11 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Scratch memory that all kernels of one stream share, since one runs at a time: as large as the largest of them needs.
-/// Kernels ask for its address whenever they are started.
+/// Scratch memory shared by all kernels of one stream, since one runs at a time: as large as the largest requirement.
+/// Kernels ask for its address on every launch.
 class Workspace {
  public:
-  /// Makes it at least so large. Where there is no room for that, it stays as it was where it can, and that is an Error.
+  /// Makes it at least this large. Throws Error if there is not enough memory; the workspace is then unchanged if possible.
   void reserve(std::size_t bytes);
   [[nodiscard]] void* data() const { return memory_.data(); }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
@@ -45,7 +45,7 @@ class Workspace {
   int moves_ = 0;
 };
 
-/// A part of a workspace. What is in it lasts as long as the kernel that it belongs to runs.
+/// A part of a workspace. Its content is valid as long as the kernel that it belongs to runs.
 class WorkspacePart {
  public:
   WorkspacePart() = default;
@@ -60,7 +60,7 @@ class WorkspacePart {
   std::size_t offset_ = 0, bytes_ = 0;
 };
 
-/// Deals out parts of a workspace to one kernel, one behind the other, aligned as CUDA's own allocations are.
+/// Allocates consecutive parts of a workspace for one kernel, aligned like CUDA's own allocations.
 class WorkspaceParts {
  public:
   explicit WorkspaceParts(Workspace& whole) : whole_(whole) {}
@@ -76,7 +76,7 @@ class WorkspaceParts {
   std::size_t used_ = 0;
 };
 
-/// A tensor in the device's memory, in the number format and order that its kernel wants.
+/// A tensor in device memory, in the number format and order that its kernel requires.
 class CudaBuffer final : public DeviceBuffer {
  public:
   explicit CudaBuffer(const KernelTensor& tensor);

@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// The product of several tensors of one shape: of two after the other.
+/// The product of several tensors of one shape, by pairwise products.
 std::unique_ptr<PreparedKernel> prepare_many(const Device& device, const Problem& problem) {
   const Precision precision = problem.precision;
   const std::int64_t items = problem.samples * problem.output.items();
@@ -16,7 +16,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Device& device, const Problem
   for (std::size_t i = 0; i < inputs; ++i) tensors.push_back(tensor(TensorRole::input, i, false));
   tensors.push_back(tensor(forward ? TensorRole::output : TensorRole::output_gradient, 0, forward));
   for (std::size_t i = 0; i < inputs && !forward; ++i) tensors.push_back(tensor(TensorRole::input_gradient, i, true));
-  // A tensor times all inputs but one, into `to`.
+  // Multiplies a tensor by all inputs except one, into `to`.
   const auto multiply_by = [=, &device](std::span<void* const> at, const void* from, std::size_t but, void* to) {
     for (std::size_t i = 0; i < inputs; ++i) {
       if (i == but) continue;
@@ -33,7 +33,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Device& device, const Problem
   });
 }
 
-// The second input has as many items as the first, or one for each channel of each sample.
+// The second input has as many items as the first, or one per channel of each sample.
 std::unique_ptr<PreparedKernel> prepare_multiply(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (problem.inputs.size() != 2) return prepare_many(device, problem);

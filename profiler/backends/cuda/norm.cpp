@@ -10,8 +10,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// Scales and shifts of a norm that may train but one of them, or none: the library asks for both, and gets ones or zeros
-/// for what there is not, and a place for its gradient.
+/// Scales and shifts of a norm that trains only one of them, or none: the library requires both, so missing ones are ones or
+/// zeros, with memory for their gradient.
 class Parameters {
  public:
   explicit Parameters(const Problem& problem)
@@ -27,15 +27,15 @@ class Parameters {
     check(cudaMemcpy(memory_.data(), constants.data(), constants.size() * sizeof(float), cudaMemcpyHostToDevice),
           "copying to the device");
   }
-  /// One behind the other, in fp32 as what is kept is.
+  /// Consecutive, in fp32 like kept tensors.
   [[nodiscard]] std::int64_t items() const { return ((scale_ ? 1 : 0) + (shift_ ? 1 : 0)) * channels_; }
-  /// Those of a buffer, null where there are none.
+  /// Pointers into a buffer, null for missing ones.
   [[nodiscard]] float* scales(void* all) const { return scale_ ? static_cast<float*>(all) : nullptr; }
   [[nodiscard]] float* shifts(void* all) const {
     return shift_ ? static_cast<float*>(all) + (scale_ ? channels_ : 0) : nullptr;
   }
   [[nodiscard]] device::Trained trained(void* all) const { return {scales(all), shifts(all)}; }
-  /// The same for the library, which has both.
+  /// The same for the library, which needs both.
   [[nodiscard]] device::Trained whole(void* all) const {
     return {scale_ ? scales(all) : constants(), shift_ ? shifts(all) : constants() + channels_};
   }
@@ -49,12 +49,12 @@ class Parameters {
   bool scale_, shift_;
   std::int64_t channels_;
   DeviceMemory memory_{};  ///< ones and zeros
-  DeviceMemory unused_{};  ///< gradients that nobody asked for
+  DeviceMemory unused_{};  ///< gradients that are not needed
 };
 
 float* floats(void* data) { return static_cast<float*>(data); }
 
-/// What a norm reads and writes: input and what is trained, statistics, then the output, or both gradients.
+/// The tensors of a norm: input and parameters, statistics, then the output, or both gradients.
 struct Tensors {
   std::vector<KernelTensor> all;
   std::size_t trained = 0, statistics = 0, output = 0, trained_gradient = 0;
@@ -65,7 +65,7 @@ Tensors tensors_of(const Device& device, const Problem& problem, std::int64_t pa
   const auto data = [&](TensorRole role, bool written) {
     KernelTensor tensor = image_tensor(device, role, 0, problem.output, problem, written);
     if (channels_innermost && !problem.output.sequence) {
-      // What is summed over channels has them innermost whatever the layout.
+      // Tensors that are summed over channels have them innermost in every layout.
       tensor.channels = problem.output.channels;
       tensor.positions = problem.output.positions();
     }
@@ -169,7 +169,7 @@ std::unique_ptr<PreparedKernel> prepare_by_library(const Device& device, const P
   });
 }
 
-/// Over groups of a sample's channels, or each of them [Wu and He, "Group normalization", ECCV 2018].
+/// Over groups of a sample's channels, or each channel [Wu and He, "Group normalization", ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_groups(const Device& device, const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t channels = problem.output.channels;
@@ -224,7 +224,7 @@ std::unique_ptr<PreparedKernel> prepare_rms(const Device& device, const Problem&
 }
 
 std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
-  // The gradients of scale and shift come out of the same sums as the input's: backward-weight has nothing left to do.
+  // The gradients of scale and shift are computed from the same sums as the input's: backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::string_view kind = problem.operation->attribute_values().text("kind");
   if (kind == "rms") return prepare_rms(device, problem);

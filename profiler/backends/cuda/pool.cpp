@@ -6,7 +6,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Tokens lie as an image does whose channels are innermost.
+/// Tokens have the layout of an image with innermost channels.
 ImageLayout layout_of(const Device& device, const Problem& problem) {
   return problem.output.sequence ? ImageLayout::channels_last : device.options.layout;
 }

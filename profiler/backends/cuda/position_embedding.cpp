@@ -6,7 +6,7 @@ namespace {
 
 std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& device, const Problem& problem) {
   const Precision precision = problem.precision;
-  const std::int64_t each = problem.output.items();  // of the table, the rows of the sequence's positions
+  const std::int64_t each = problem.output.items();  // rows of the table: the positions of the sequence
   const std::int64_t table = problem.operation->attribute_values().integer("positions", 1) * problem.output.channels;
   const std::int64_t samples = problem.samples;
   const std::int64_t items = samples * each;
@@ -22,7 +22,7 @@ std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& device,
   }
   const KernelTensor gradient = flat(TensorRole::output_gradient, 0, items, false, precision);
   if (problem.pass == Pass::backward_data) {
-    // The gradient passes on as it is.
+    // The gradient is passed on unchanged.
     return make_kernel("memcpy", {gradient, flat(TensorRole::input_gradient, 0, items, true, precision)},
                        [=, &device](std::span<void* const> at) {
                          check(cudaMemcpyAsync(at[1], at[0], static_cast<std::size_t>(items) * size,

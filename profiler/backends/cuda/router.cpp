@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// Of each token the weights of the experts taken, and zero for the others.
+// For each token the weights of the selected experts, and zero for the others.
 std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
@@ -31,7 +31,7 @@ std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Probl
         },
         product->workspace() + scratch->bytes());
   }
-  // Experts that were not taken have a weight of zero, and no gradient.
+  // Experts that were not selected have a weight of zero, and no gradient.
   const auto of_scores = [=, &device](const void* output, const void* gradient, const void* all) {
     const device::Launch launch = device.launch(precision);
     started(device::where_kept(launch, output, gradient, scratch->data(), items));

@@ -6,14 +6,14 @@
 
 namespace ddl::cuda {
 
-/// Which tokens go to which experts: of each row of scores the best `active`. Copies of tokens lie grouped by expert, inside
-/// a group in the order of the tokens, over the whole batch. Forward works it out and keeps it for backward.
+/// Which tokens go to which experts: the best `active` of each row of scores. Copies of tokens are grouped by expert, inside
+/// a group in the order of the tokens, over the whole batch. Forward computes the routing and keeps it for backward.
 struct Routing {
   Routing(std::int64_t token_rows, std::int64_t expert_count, std::int64_t best);
 
-  /// The tensors that are kept: of each row the experts, of each row their copies, and of each copy the row.
+  /// The kept tensors: for each row its experts and its copies, and for each copy its row.
   [[nodiscard]] std::vector<KernelTensor> kept(bool written) const;
-  /// Fills those, which begin at `at`.
+  /// Fills those tensors, which start at `at`.
   void work_out(const Device& device, Precision precision, const void* scores, std::span<void* const> at) const;
   [[nodiscard]] device::Routes routes(std::int64_t channels, std::span<void* const> at) const;
   [[nodiscard]] static const std::int32_t* tokens(std::span<void* const> at) {

@@ -13,7 +13,7 @@ std::unique_ptr<PreparedKernel> prepare_softmax(const Device& device, const Prob
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * length;
   const device::Scores scores{rows, length, rows, false, 1};
-  // The channels of an image may lie apart.
+  // The channels of an image may not be contiguous.
   const device::Image image = image_of(device, problem.output, problem.samples);
   const bool apart = !image.channels_innermost && image.positions > 1;
   const auto run_own = [&device, scores, image, apart, forward, precision](std::span<void* const> at) {

@@ -11,19 +11,19 @@
 namespace ddl::cuda {
 namespace {
 
-/// Whether there never was a device: cuDNN plans for one that is only described, too.
+/// Whether there is no device at all: cuDNN can also plan for a device that is only described.
 bool is_without_device(cudaError_t status) {
   return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorStubLibrary;
 }
 
-/// Whether a stream is being recorded, when nothing may wait for the device: what could not be recorded is an error of its
-/// own.
+/// Whether a stream is being recorded, during which waiting for the device is not allowed: an operation that cannot be
+/// recorded has its own error.
 bool is_of_recording(cudaError_t status) {
   return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
 }
 
-/// Forgets the error that CUDA remembers; throws DeviceLost where it comes again. Errors that stay are given by every call
-/// from then on [CUDA Runtime API, "cudaGetLastError" and the descriptions of cudaError_t].
+/// Clears CUDA's last error; throws DeviceLost if it is sticky. Sticky errors are returned by every later call [CUDA Runtime
+/// API, "cudaGetLastError" and the descriptions of cudaError_t].
 void forget_error(std::string_view what) {
   static_cast<void>(cudaGetLastError());
   static_cast<void>(cudaDeviceSynchronize());

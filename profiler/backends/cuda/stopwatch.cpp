@@ -14,7 +14,7 @@ Event::Event() { check(cudaEventCreate(&event_), "an event"); }
 Event::~Event() { static_cast<void>(cudaEventDestroy(event_)); }
 
 Stopwatch::Stopwatch(cudaStream_t stream, double clock_hz) : stream_(stream), clock_hz_(clock_hz) {
-  // Clocks first: events of an idle device show more than those of one at work.
+  // Clocks first: the event floor is larger on an idle device than on a busy one.
   constexpr int holds = 5;
   for (int i = 0; i < holds; ++i) static_cast<void>(read([] {}, longest_hold));
   constexpr int samples = 31;
@@ -44,7 +44,7 @@ Seconds Stopwatch::time(TimedWork& work) {
     const Seconds hold = is_known ? std::clamp(2.0 * piece.starting, shortest_hold, longest_hold) : first_hold;
     const Reading reading = read(piece.start, hold);
     work.host_bound = work.host_bound || reading.starting > hold;
-    // A clock of the host may stand still while nothing is started.
+    // A host clock may not advance while nothing is launched.
     piece.starting = std::max(reading.starting, Seconds(1e-9));
     sum += std::max(reading.time - floor_, Seconds());
   }

@@ -9,7 +9,7 @@
 
 namespace ddl::cuda {
 
-/// Seconds of a clock of the host that never goes back. A function of its own, so that tests can put another clock there.
+/// Seconds of a monotonic clock of the host. A separate function, so that tests can replace the clock.
 [[nodiscard]] double host_seconds();
 
 /// An event of CUDA's, destroyed with its owner.
@@ -25,23 +25,22 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Times what is started in one stream, by events. A kernel that does nothing (`device::hold`) keeps the device busy while
-/// the host starts the work, so that the time between the events is the device's and not the host's; and what two events
-/// with nothing between them show, the event floor, is subtracted.
+/// Times work that is launched in one stream, by events. A kernel that does nothing (`device::hold`) keeps the device busy
+/// while the host launches the work, so that the time between the events is the device's and not the host's. The time
+/// between two events with nothing between them, the event floor, is subtracted.
 class Stopwatch {
  public:
-  /// `clock_hz`: cycles of the device's multiprocessors in a second, at their highest clock: at a lower one it is held
-  /// longer. Measures the event floor.
+  /// `clock_hz`: the highest clock of the device's multiprocessors; at a lower one it is held longer. Measures the event
+  /// floor.
   Stopwatch(cudaStream_t stream, double clock_hz);
 
-  /// Sum over the pieces of the work. Each is held for twice as long as the host took to start it the last time; one that
-  /// was never run is held for `first_hold`. Sets `host_bound` where the host took longer to start a piece than the device
-  /// was held.
+  /// Sum over the pieces of the work. The device is held for twice the host time of the last launch of each piece; for a new
+  /// piece, for `first_hold`. Sets `host_bound` if launching a piece took the host longer than the device was held.
   [[nodiscard]] Seconds time(TimedWork& work);
-  /// What is subtracted from the time of each piece.
+  /// The time that is subtracted for each piece.
   [[nodiscard]] Seconds floor() const { return floor_; }
 
-  static constexpr Seconds shortest_hold{20e-6};  ///< the start of one kernel takes a few µs
+  static constexpr Seconds shortest_hold{20e-6};  ///< a kernel launch takes a few µs
   static constexpr Seconds first_hold{1e-3};
   static constexpr Seconds longest_hold{20e-3};
 

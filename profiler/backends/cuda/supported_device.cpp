@@ -19,7 +19,7 @@ constexpr std::array<OldestDriver, 3> oldest_drivers{{{11, 450}, {12, 525}, {13,
 int major_of(int cuda) { return cuda / 1000; }
 std::string text_of(int cuda) { return fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10); }
 
-/// `580 or newer`, or nothing for a version that the table does not have.
+/// `580 or newer`, or empty for a version that is not in the table.
 std::string oldest_driver(int cuda) {
   const auto* found = std::find_if(oldest_drivers.begin(), oldest_drivers.end(),
                                    [&](const OldestDriver& each) { return each.cuda == major_of(cuda); });
@@ -39,7 +39,7 @@ std::string device_refusal(std::string_view architectures, int major, int minor)
     int architecture = 0;
     const auto [stop, wrong] = std::from_chars(word.data(), word.data() + word.size(), architecture);
     const std::string_view kind(stop, static_cast<std::size_t>(word.data() + word.size() - stop));
-    // Code of one architecture alone has a letter behind its number.
+    // Architecture-specific code has a letter after its number.
     const bool is_general = wrong == std::errc() && (kind.empty() || kind.front() == '-');
     if (is_general && kind != "-real" && architecture <= device) return {};
     if (wrong == std::errc() && kind != "-virtual" && architecture / ten == major && architecture <= device) return {};

@@ -5,19 +5,19 @@
 
 namespace ddl::cuda {
 
-/// What a program was compiled for, as CMake lists it: `75-virtual 80-real 90-real`.
+/// The architectures that the program was compiled for, as CMake lists them: `75-virtual 80-real 90-real`.
 [[nodiscard]] std::string_view compiled_architectures();
 
-/// Why none of the kernels compiled for `architectures` runs on a device of that compute capability, in words; empty where
-/// one does. Machine code (`-real`, or no suffix) runs on later minor versions of the same major version, code for the
-/// driver to compile (`-virtual`, or no suffix) on all later ones [CUDA C++ Programming Guide, "Binary compatibility" and
-/// "PTX compatibility"].
+/// Why none of the kernels compiled for `architectures` runs on a device of that compute capability; empty if one does.
+/// Machine code (`-real`, or no suffix) runs on later minor versions of the same major version; code that the driver
+/// compiles (`-virtual`, or no suffix) on all later ones [CUDA C++ Programming Guide, "Binary compatibility" and "PTX
+/// compatibility"].
 [[nodiscard]] std::string device_refusal(std::string_view architectures, int major, int minor);
-/// What to do about it; `runtime` is CUDA's version that the program was built with, as 13000.
+/// What to do about it; `runtime` is the CUDA version that the program was built with, such as 13000.
 [[nodiscard]] std::string device_hint(int major, int minor, int runtime);
 
-/// Why a driver that knows CUDA up to `driver` (as 12040; 0: there is none) does not run a program of `runtime`, in words;
-/// `version` is the driver's own, empty where it is not known.
+/// Why a driver that supports CUDA up to `driver` (such as 12040; 0: there is none) does not run a program of `runtime`;
+/// `version` is the driver's own, empty if unknown.
 [[nodiscard]] std::string driver_refusal(int driver, int runtime, std::string_view version);
 /// What to install.
 [[nodiscard]] std::string driver_hint(int driver, int runtime);

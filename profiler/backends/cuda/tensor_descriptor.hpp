@@ -6,8 +6,8 @@
 
 namespace ddl::cuda {
 
-/// A tensor as cuDNN's older interface takes it, destroyed with its owner. Throws Error where a size does not fit into its
-/// 32 bits.
+/// A tensor descriptor of cuDNN's older interface, destroyed with its owner. Throws Error if a size does not fit into 32
+/// bits.
 class TensorDescriptor {
  public:
   TensorDescriptor(const Extents& extents, cudnnDataType_t type);

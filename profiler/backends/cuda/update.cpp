@@ -2,8 +2,8 @@
 
 namespace ddl::cuda {
 
-// One pass over the parameters with everything fused. In mixed precision the weights that it works on are in fp32, gradients
-// come in 16 bits, and a copy in 16 bits is written for the next step.
+// One fused pass over the parameters. In mixed precision the updated weights are in fp32, gradients are in 16 bits, and a
+// 16-bit copy is written for the next step.
 std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem) {
   if (is_of_list(problem.implementation)) return prepare_update_list(device, problem);
   const std::int64_t count = problem.parameters;

@@ -10,8 +10,8 @@
 namespace ddl::cuda {
 namespace {
 
-// Step by step, as frameworks do it: the image is copied into windows, scores are written, and the softmax biases and masks
-// those that it reads. Images have their channels innermost whatever the layout, as frameworks have them here.
+// Unfused, as in frameworks: the image is copied into windows, scores are written, and the softmax biases and masks the
+// scores that it reads. Images have their channels innermost in every layout, as in frameworks for this operation.
 class WindowAttention {
  public:
   WindowAttention(const Device& on, const Problem& problem)
@@ -98,7 +98,7 @@ class WindowAttention {
       return;
     }
     started(device::cut_windows(launch(), cut(1, 0), at[2], result.data()));
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may use their room.
+    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse their memory.
     by_features_.run(device_, result.data(), values.data(), scores_.data());
     by_queries_->run(device_, at[1], result.data(), values.data());
     started(device::paste_windows(launch(), cut(3, 2), values.data(), at[4]));
@@ -107,7 +107,7 @@ class WindowAttention {
     auto* const table = static_cast<float*>(at[3]);
     const auto bytes = static_cast<std::size_t>(windows_.relative * heads_) * sizeof(float);
     check(cudaMemsetAsync(table, 0, bytes, device_.stream), "clearing a gradient");
-    // Biases are added behind the scale.
+    // Biases are added after the scale.
     started(device::table_gradient(launch(), score_gradients_.data(), rows, table, samples_ * windows_.count, heads_,
                                    pairs(), 1 / scale_));
     by_keys_.run(device_, score_gradients_.data(), keys.data(), result.data());
@@ -125,7 +125,7 @@ class WindowAttention {
   [[nodiscard]] WorkspacePart memory(std::int64_t count) { return room_.take(buffer_bytes(count, precision_, false)); }
   [[nodiscard]] std::int64_t pairs() const { return windows_.area * windows_.area; }
   [[nodiscard]] std::int64_t items() const { return matrices_ * windows_.area * size_; }
-  /// One of the `parts` that lie behind one another in each position of an image.
+  /// One of the `parts` consecutive parts in each position of an image.
   [[nodiscard]] device::Cut cut(std::int64_t parts, std::int64_t part) const {
     return {samples_,
             windows_.count,
@@ -149,11 +149,12 @@ class WindowAttention {
   std::optional<ProductRunner> by_queries_;
   DeviceMemory places_, rows_, edges_;
   WorkspacePart scores_, score_gradients_, biases_;
-  std::array<WorkspacePart, 4> parts_;  ///< queries, keys, values, and the output or its gradient, heads of windows apart
+  std::array<WorkspacePart, 4> parts_;  ///< queries, keys, values, and the output or its gradient, with separate heads and
+                                        ///< windows
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
-  // The table's gradient is made of those of the scores, which backward-data computes.
+  // The table's gradient depends on those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<WindowAttention>(device, problem);
   return make_kernel(

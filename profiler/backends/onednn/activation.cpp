@@ -11,7 +11,7 @@ namespace {
 
 using dnnl::algorithm;
 
-/// A function as the library has it, from its input or, for the gradient of those that keep it, from its output.
+/// A function of the library, from its input or, for gradients of functions that keep their output, from its output.
 struct Function {
   std::string_view name;
   algorithm from_input, from_output;
@@ -26,7 +26,7 @@ constexpr std::array<Function, 10> functions{{
     {"sigmoid", algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd, 0, 0},
     {"gelu", algorithm::eltwise_gelu_erf, none, 0, 0},
     {"silu", algorithm::eltwise_swish, none, 1, 0},
-    {"hardswish", algorithm::eltwise_hardswish, none, 1.0F / 6, 0.5F},  // version 2 knows no other
+    {"hardswish", algorithm::eltwise_hardswish, none, 1.0F / 6, 0.5F},  // the only one in version 2
     {"softplus", algorithm::eltwise_soft_relu, none, 1, 0},
     {"elu", algorithm::eltwise_elu, algorithm::eltwise_elu_use_dst_for_bwd, 1, 0},
 }};
@@ -40,7 +40,7 @@ const Function* find_function(const Problem& problem) {
 
 bool is_hardsigmoid(const Problem& problem) { return problem.operation->attribute_values().text("kind") == "hardsigmoid"; }
 
-/// The library has it from version 2.7 on.
+/// Available in the library from version 2.7 on.
 std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
   const std::int64_t items = problem.samples * problem.output.items();
   const KernelTensor input{TensorRole::input, 0, items, false};

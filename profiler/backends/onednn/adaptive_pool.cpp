@@ -9,7 +9,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Positions that one of the output looks at.
+/// Input positions of one output position.
 struct Window {
   std::array<std::int64_t, 3> first{}, end{};
   [[nodiscard]] std::int64_t count() const { return (end[0] - first[0]) * (end[1] - first[1]) * (end[2] - first[2]); }
@@ -51,7 +51,7 @@ std::unique_ptr<PreparedKernel> prepare_adaptive_pool(const Problem& problem) {
   const std::int64_t in = planes * input.positions();
   const std::int64_t places = problem.output.positions();
   const std::int64_t out = planes * places;
-  // Positions of a channel lie side by side in images, and a token apart in sequences.
+  // Positions of a channel are contiguous in images, and one token apart in sequences.
   const std::int64_t step = input.sequence ? input.channels : 1;
   const auto plane_of = [=](std::int64_t plane, std::int64_t positions) {
     return input.sequence ? plane / input.channels * input.channels * positions + plane % input.channels : plane * positions;
@@ -61,7 +61,7 @@ std::unique_ptr<PreparedKernel> prepare_adaptive_pool(const Problem& problem) {
   std::vector<KernelTensor> tensors{
       {forward ? TensorRole::input : TensorRole::output_gradient, 0, forward ? in : out, false},
       {forward ? TensorRole::output : TensorRole::input_gradient, 0, forward ? out : in, true}};
-  // Of a maximum, which position it was.
+  // For a maximum, the winning position.
   if (is_max) tensors.push_back({TensorRole::kept, 0, out, forward});
   return loop_kernel(std::move(tensors), [=](std::span<DeviceBuffer* const> buffers) {
     if (!forward) std::fill_n(floats(buffers[1]), in, 0.0F);

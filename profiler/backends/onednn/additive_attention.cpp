@@ -10,7 +10,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// dst = tanh of what lies there.
+/// dst = tanh of its content.
 class Tanh {
  public:
   Tanh(const Device& device, std::int64_t items)
@@ -52,7 +52,7 @@ struct Sizes {
   bool normalized;
 };
 
-/// v as the scores use it, of the length that is trained; returns the length that it has.
+/// v scaled to the trained length, as used by the scores; returns its original length.
 float weigh(const Sizes& sizes, const float* biases, float* v) {
   float squares = 0;
   for (std::int64_t f = 0; f < sizes.features; ++f) squares += biases[f] * biases[f];
@@ -73,7 +73,7 @@ float weigh(const Sizes& sizes, const float* biases, float* v) {
   for (std::int64_t i = 0; i < items; ++i) sum += a[i] * b[i];
   return sum;
 }
-/// The gradient of a pair's sums, added to those of its query and key; that of v too.
+/// Adds the gradient of a pair's sums to those of its query and key; also that of v.
 [[gnu::target_clones("avx512f", "avx2", "default")]] void add_gradients(float score, const float* sums, const float* v,
                                                                         float* to_query, float* to_key, float* to_v,
                                                                         std::int64_t features) {
@@ -101,7 +101,7 @@ struct Forward {
   MatrixProduct means;
 };
 
-// The sums of all pairs lie in memory, and so does their tanh, which is kept with the softmax.
+// The sums of all pairs are stored in memory, and so is their tanh, which is kept with the softmax.
 std::unique_ptr<PreparedKernel> prepare_forward(const Device& device, const Sizes& s, std::vector<KernelTensor> tensors) {
   const auto parts = std::make_shared<const Forward>(device, s);
   tensors.push_back({TensorRole::output, 0, s.output_items(), true});
@@ -117,7 +117,7 @@ std::unique_ptr<PreparedKernel> prepare_forward(const Device& device, const Size
                            parts->queries(floats(buffers[0]), floats(buffers[2]), queries);
                            parts->keys(floats(buffers[1]), floats(buffers[3]), keys);
                            static_cast<void>(weigh(s, biases, v));
-                           // The bias of the sums is the same for all pairs: the keys bring it along.
+                           // The bias of the sums is the same for all pairs: it is added to the keys.
                            for (std::int64_t row = 0; s.normalized && row < s.samples * s.keys; ++row) {
                              add_rows(keys + row * s.features, biases + s.features, keys + row * s.features, s.features);
                            }
@@ -171,7 +171,7 @@ std::unique_ptr<PreparedKernel> prepare_backward(const Device& device, const Siz
                            const float* const sums = floats(buffers[5]);
                            float* const softmax = floats(buffers[6]);
                            const float* const above = floats(buffers[7]);
-                           // The keys have a part in the means and one in the scores.
+                           // The keys contribute to the means and to the scores.
                            parts->scores(above, floats(buffers[1]), scores);
                            parts->means(softmax, above, floats(buffers[9]));
                            parts->softmax.backward(softmax, scores, to_scores);
@@ -208,7 +208,7 @@ std::unique_ptr<PreparedKernel> prepare_backward(const Device& device, const Siz
 }
 
 std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
-  // The gradients of the weights are made of those of the sums, which backward-data adds up.
+  // The gradients of the weights depend on those of the sums, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Sizes s(problem);
   const bool forward = problem.pass == Pass::forward;

@@ -34,7 +34,7 @@ namespace {
 
 std::string refusal_attention(const Problem& problem) { return only_fp32(problem); }
 
-/// Copies between [samples, tokens, width], of which it takes so many channels, and [samples, heads, tokens, size].
+/// Copies between [samples, tokens, width], of which some channels are used, and [samples, heads, tokens, size].
 class Heads {
  public:
   Heads(const Device& device, std::int64_t samples, std::int64_t tokens, std::int64_t heads, std::int64_t size,
@@ -61,9 +61,9 @@ class Heads {
   dnnl::reorder split_, join_;
 };
 
-// As a framework without a fused kernel does it: heads are split apart by copies, the scores are written, scaled and masked
-// in a pass of their own, and the softmax reads and writes them. The query heads of one key and value head are one matrix:
-// their rows follow each other.
+// As in a framework without a fused kernel: copies separate the heads, the scores are written, scaled and masked in a
+// separate pass, and the softmax reads and writes them. The query heads of one key and value head form one matrix with
+// consecutive rows.
 class AttentionKernel final : public PreparedKernel {
  public:
   AttentionKernel(const Device& device, const Problem& problem)
@@ -130,7 +130,7 @@ class AttentionKernel final : public PreparedKernel {
 
  private:
   struct Parts {
-    float *queries, *output, *keys, *values;  ///< heads apart; the output or its gradient
+    float *queries, *output, *keys, *values;  ///< separate heads; the output or its gradient
     float *scores, *score_gradients, *biases;
   };
 
@@ -164,7 +164,7 @@ class AttentionKernel final : public PreparedKernel {
   void run_backward(const Parts& parts, float* probabilities, const float* mask, float* output_gradient, float* to_queries,
                     float* to_keys, float* to_table) {
     output_heads_.split(output_gradient, parts.output);
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may use the room of the values.
+    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse the memory of the values.
     by_features_(parts.output, parts.values, parts.scores);
     const float* dropped = probabilities;
     if (mask != nullptr) {
@@ -212,10 +212,10 @@ class AttentionKernel final : public PreparedKernel {
 };
 
 std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
-  // Trained biases have their gradient from those of the scores, which backward-data computes.
+  // The gradient of trained biases depends on those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  // PyTorch's fused kernel for processors has no dropout, and its scaled_dot_product_attention then runs one operator after
-  // the other (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp, use_flash_attention_cpp).
+  // PyTorch's fused kernel for CPUs does not support dropout, and its scaled_dot_product_attention then runs unfused
+  // operators (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp, use_flash_attention_cpp).
   const AttentionShape shape(problem);
   if (shape.fused && shape.dropout == 0) return prepare_fused_attention(device, problem);
   return std::make_unique<AttentionKernel>(device, problem);

@@ -85,10 +85,10 @@ std::size_t second_level_cache() { return size_of_cache(_SC_LEVEL2_CACHE_SIZE, 2
 
 constexpr std::size_t line = 64;  ///< bytes of a cache line
 
-/// Line by line, with the instruction that does not wait for each; false on a processor that has none.
+/// Line by line, with the instruction that does not wait for each; returns false if the CPU lacks it.
 #ifdef __x86_64__
 __attribute__((target("clflushopt"))) void flush_lines(const char* bytes, std::size_t size) {
-  // The instruction takes a pointer to what may be written, and writes nothing.
+  // The instruction takes a pointer to non-const, but writes nothing.
   for (std::size_t i = 0; i < size; i += line) _mm_clflushopt(const_cast<char*>(bytes + i));
 }
 
@@ -114,7 +114,7 @@ class Backend final : public KernelBackend {
  public:
   Backend(int threads, const std::string& blas)
       : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}, std::make_shared<onednn::Workspace>()} {
-    omp_set_num_threads(threads);  // of loops that this thread starts
+    omp_set_num_threads(threads);  // of loops started by this thread
     device_.stream = dnnl::stream(device_.engine);
     device_.threads = threads;
     if (!blas.empty()) device_.blas = std::make_shared<const Blas>(blas, threads);
@@ -181,7 +181,7 @@ class Backend final : public KernelBackend {
       forget_pages();
       return;
     }
-    // Writing twice the last level leaves nothing else in it, whatever its replacement.
+    // Writing twice the size of the last level evicts everything else, with any replacement policy.
     if (flushed_.empty()) flushed_.resize(2 * last_level_cache() / sizeof(float));
     for (std::size_t i = 0; i < flushed_.size(); i += line / sizeof(float)) flushed_[i] += 1.0F;
   }
@@ -207,10 +207,10 @@ class Backend final : public KernelBackend {
   }
 
  private:
-  /// Evicting the lines of tensors leaves the addresses of their pages known and the kernel's own code near, and in a step
-  /// neither is: other kernels ran in between. So lines are read of more pages than any second level of address caches
-  /// holds (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more of them than the second level of
-  /// data caches holds, which is of instructions too.
+  /// Evicting the lines of tensors leaves their pages in the TLB and the kernel's own code in the caches; in a step neither
+  /// is true, because other kernels ran in between. Therefore lines of more pages are read than a second-level TLB holds
+  /// (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more lines than the second-level cache holds,
+  /// which also contains instructions.
   void forget_pages() {
     constexpr std::size_t pages = 8192, page = 4096;
     static const std::size_t lines = 2 * second_level_cache() / line;
@@ -235,7 +235,7 @@ class Backend final : public KernelBackend {
   int threads_;
   onednn::Device device_;
   std::vector<char> pages_{};
-  std::vector<float> flushed_{};  ///< where buffers cannot be evicted one by one
+  std::vector<float> flushed_{};  ///< if buffers cannot be evicted individually
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ Blas::Blas(const std::string& library, int threads) : handle_(dlopen(library.c_s
   if (void* const set = dlsym(handle_, "openblas_set_num_threads"); set != nullptr) {
     reinterpret_cast<void (*)(int)>(set)(threads);
   } else if (threads > 1) {
-    // How others are told is each library's own affair.
+    // The way to set other libraries' threads is library-specific.
     dlclose(handle_);
     throw Error(fmt::format("--blas {} is not OpenBLAS: nothing tells it to take {} threads", quote(library), threads),
                 "measure with one thread, or by OpenBLAS");

@@ -5,24 +5,24 @@
 
 namespace ddl::onednn {
 
-/// Matrix products of a BLAS that is loaded by name. Frameworks hand theirs to one rather than to oneDNN.
+/// Matrix products of a BLAS that is loaded by name. Frameworks call a BLAS for them rather than oneDNN.
 class Blas {
  public:
-  /// `library`: `libopenblas.so.0`, or a path. Error where it cannot be loaded, has no cblas_sgemm, or
-  /// is to take several threads and is not OpenBLAS.
+  /// `library`: `libopenblas.so.0`, or a path. Throws Error if it cannot be loaded, has no cblas_sgemm, or is not OpenBLAS
+  /// and more than one thread is requested.
   Blas(const std::string& library, int threads);
   ~Blas();
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  /// How A and B lie in memory, and whether the product is added to what C holds.
+  /// Whether A and B are transposed in memory, and whether the product is added to C.
   struct Form {
     bool a_transposed = false, b_transposed = false, adds = false;
   };
-  /// C = A·B of matrices of m×k and k×n items, dense, rows one behind the other.
+  /// C = A·B of dense row-major matrices of m×k and k×n items.
   void product(Form form, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) const;
 
-  /// What the library says of itself, or its name.
+  /// The library's description of itself, or its name.
   [[nodiscard]] const std::string& description() const { return description_; }
 
  private:

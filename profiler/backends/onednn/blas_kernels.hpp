@@ -6,8 +6,8 @@
 
 namespace ddl::onednn {
 
-/// A fully connected layer of fp32 by the device's BLAS: the bias is laid down first and its gradient summed apart, as in
-/// PyTorch.
+/// A fully connected layer of fp32 by the device's BLAS: the output is initialized with the bias, and the bias gradient is
+/// summed separately, as in PyTorch.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_blas_fully_connected(const Device& device, const Problem& problem);
 
 /// Whether PyTorch computes this convolution as matrix products: 1x1 without stride or dilation, on one thread and fewer

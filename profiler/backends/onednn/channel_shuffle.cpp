@@ -8,7 +8,7 @@ std::unique_ptr<PreparedKernel> prepare_channel_shuffle(const Device& device, co
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const dnnl::memory::desc data = tensor(problem.output, problem.samples, problem.precision);
   const int axis = problem.output.sequence ? 2 : 1;
-  // The library asks for the channels of a group.
+  // The library expects the number of channels of a group.
   const auto group = static_cast<int>(problem.output.channels / problem.operation->attribute_values().integer("groups", 1));
   const std::int64_t items = problem.samples * problem.output.items();
   const dnnl::primitive_attr scratch = own_scratchpad();

@@ -12,7 +12,7 @@ namespace {
   for (std::int64_t c = 0; c < channels; ++c) to[c] += weight * from[c];
 }
 
-/// The gradient of a copy; returns that of its weight.
+/// Computes the gradient of a copy; returns that of its weight.
 [[gnu::target_clones("avx512f", "avx2", "default")]] float gradients_of(const float* gradient, const float* from,
                                                                         float weight, float* to, std::int64_t channels) {
   float sum = 0;
@@ -63,7 +63,7 @@ std::unique_ptr<PreparedKernel> prepare_combine(const Device& /*device*/, const 
   });
 }
 
-// As many experts for each token as there are copies of it.
+// Each token must have as many experts as copies.
 std::string refusal_combine(const Problem& problem) {
   if (problem.inputs[0].extent[0] / problem.inputs[1].extent[0] > problem.inputs[1].channels) {
     return "more copies of a token than experts are not in this back end";

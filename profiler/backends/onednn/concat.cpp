@@ -5,8 +5,7 @@
 namespace ddl::onednn {
 namespace {
 
-// Channels come before positions in images and behind them in sequences: in both, rows of one input alternate with those of
-// the next.
+// Channels come before positions in images and after them in sequences: in both, rows of the inputs alternate.
 std::unique_ptr<PreparedKernel> prepare_concat(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;

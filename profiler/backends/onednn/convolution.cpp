@@ -10,7 +10,7 @@ using dnnl::algorithm;
 using dnnl::memory;
 using dnnl::prop_kind;
 
-/// Shapes of a convolution, transposed or not, in the library's terms.
+/// Shapes of a convolution, transposed or not, in the library's convention.
 struct Shapes {
   memory::desc source, destination, weights, bias;
   memory::dims stride, dilation, before, after;
@@ -31,7 +31,7 @@ Shapes shapes_of(const Problem& problem, bool transposed) {
   shapes.has_bias = attributes.flag("bias", true);
   shapes.source = tensor(input, problem.samples, problem.precision);
   shapes.destination = tensor(problem.output, problem.samples, problem.precision);
-  // A transposed convolution's weights lie as those of the convolution that it is the gradient of: input channels first.
+  // A transposed convolution's weights have the layout of the convolution that it is the gradient of: input channels first.
   memory::dims dims = transposed ? memory::dims{input.channels / groups, problem.output.channels / groups}
                                  : memory::dims{problem.output.channels / groups, input.channels / groups};
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
@@ -44,7 +44,7 @@ Shapes shapes_of(const Problem& problem, bool transposed) {
   if (groups > 1) dims.insert(dims.begin(), groups);
   shapes.weights = dense(dims, data_type(problem.precision));
   if (transposed) {
-    // The library names output channels first; the layout in memory is the same.
+    // In the library, output channels come first; the layout in memory is the same.
     memory::dims strides(dims.size(), 1);
     for (std::size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
     const std::size_t first = groups > 1 ? 1 : 0;

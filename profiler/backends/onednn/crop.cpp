@@ -6,14 +6,15 @@
 namespace ddl::onednn {
 namespace {
 
-/// Extents with the innermost last, whatever the rank.
+/// Extents with the innermost last, for every rank.
 std::array<std::int64_t, 3> inner_last(const TensorShape& shape) {
   std::array<std::int64_t, 3> extents{1, 1, 1};
   std::copy_n(shape.extent.begin(), shape.rank, extents.end() - shape.rank);
   return extents;
 }
 
-// Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
+// Frameworks implement forward as a view, so its time is never needed; run separately, it produces the dense tensor that
+// other kernels read.
 std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
@@ -22,7 +23,7 @@ std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Pro
   const std::int64_t out = planes * problem.output.positions();
   const auto from = inner_last(input);
   const auto size = inner_last(problem.output);
-  /// Calls `row` with the places of each row in the whole and in the middle of it.
+  /// Calls `row` with the positions of each row in the whole and in the crop.
   const auto each_row = [=](const auto& row) {
     std::array<std::int64_t, 3> first{};
     for (std::size_t d = 0; d < 3; ++d) first[d] = (from[d] - size[d]) / 2;

@@ -4,12 +4,12 @@
 
 #include "profiler/backends/onednn/kernels.hpp"
 
-/// How primitives are described. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x"): what
-/// this back end asks for is the same in both, and the difference is in this file alone. Gradients are described with the
+/// Creation of primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x"):
+/// this back end uses the same features of both, and the difference is in this file alone. Gradients are described with the
 /// forward primitive that they belong to.
 namespace ddl::onednn {
 
-/// Windows of `kernel` items, `stride` apart, without holes.
+/// Windows of `kernel` items with a stride of `stride`, without dilation.
 struct Pooling {
   dnnl::algorithm kind{};
   dnnl::memory::desc source{}, destination{};
@@ -21,7 +21,7 @@ struct Pooling {
 [[nodiscard]] inline dnnl::memory::dims dims_of(const dnnl::memory::desc& desc) { return desc.get_dims(); }
 [[nodiscard]] inline dnnl::memory::data_type type_of(const dnnl::memory::desc& desc) { return desc.get_data_type(); }
 
-/// One that both versions describe with the same arguments.
+/// A primitive that both versions describe with the same arguments.
 template <class Forward, class... Arguments>
 [[nodiscard]] typename Forward::primitive_desc describe(const Device& device, const dnnl::primitive_attr& attributes,
                                                         const Arguments&... arguments) {
@@ -34,7 +34,7 @@ template <class Backward, class Hint, class... Arguments>
   return {device.engine, arguments..., forward, attributes};
 }
 
-/// A function of each item. Its gradient is one of `data`, the input or the output.
+/// An element-wise function. Its gradient uses `data`, the input or the output.
 [[nodiscard]] inline dnnl::eltwise_forward::primitive_desc describe_function(const Device& device,
                                                                              const dnnl::primitive_attr& attributes,
                                                                              dnnl::algorithm kind,

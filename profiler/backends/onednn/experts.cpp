@@ -9,7 +9,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Rows of one expert. Where the tokens do not divide evenly, groups differ by one.
+/// Rows of one expert. If the tokens do not divide evenly, groups differ by one.
 struct Group {
   std::int64_t expert, first, rows;
 };

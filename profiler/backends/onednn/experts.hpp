@@ -4,7 +4,7 @@
 
 namespace ddl::onednn {
 
-/// A fully connected layer with experts: tokens lie grouped by expert, and each group has a matrix of its own.
+/// A fully connected layer with experts: tokens are grouped by expert, and each group has its own matrix.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Problem& problem);
 
 }  // namespace ddl::onednn

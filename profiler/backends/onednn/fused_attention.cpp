@@ -11,7 +11,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// C = factor·A·B, or added to C, of matrices whose rows lie so many items apart.
+/// C = factor·A·B, or added to C, for matrices with row strides.
 struct Matrix {
   float* data;
   std::int64_t row;
@@ -24,12 +24,12 @@ void multiply_matrices(std::int64_t m, std::int64_t n, std::int64_t k, float fac
   if (status != dnnl_success) throw Error("oneDNN: a matrix product failed");
 }
 
-/// Queries of a head whose scores are computed at once: with 4,096 keys they take a megabyte, which second levels of caches
-/// hold.
+/// Number of queries of a head whose scores are computed at once: with 4,096 keys they take a megabyte, which fits into
+/// second-level caches.
 constexpr std::int64_t block = 64;
 
-// Block by block of a head's queries, with all keys that they see: no sums are carried from one part of the keys to the
-// next, as kernels for smaller memories do [Dao22]. Heads are read and written where they lie.
+// Processes blocks of a head's queries with all their keys: no partial sums are carried between parts of the keys, as in
+// kernels for smaller memories [Dao22]. Heads are read and written in place.
 class FusedAttentionKernel final : public PreparedKernel {
  public:
   FusedAttentionKernel(const Device& device, const Problem& problem)
@@ -58,7 +58,7 @@ class FusedAttentionKernel final : public PreparedKernel {
     float* const output = floats(buffers[inputs]);
     float* const to_queries = forward_ ? nullptr : floats(buffers[inputs + 1]);
     float* const to_keys = forward_ ? nullptr : floats(buffers[2 * inputs]) + s_.key_offset();
-    // Blocks add to the gradients of the keys that they share.
+    // Blocks accumulate the gradients of the keys that they share.
     if (!forward_) std::fill_n(floats(buffers[2 * inputs]), s_.samples * s_.keys * s_.key_row(), 0.0F);
     for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
       for (std::int64_t head = 0; head < s_.heads; ++head) {

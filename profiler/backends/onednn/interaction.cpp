@@ -7,8 +7,8 @@
 namespace ddl::onednn {
 namespace {
 
-// Of each sample the vectors are put side by side in one matrix T, T·Tᵀ is computed in full, and what lies below its
-// diagonal is picked out.
+// The vectors of each sample are concatenated into a matrix T, T·Tᵀ is computed in full, and the entries below its diagonal
+// are selected.
 std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto count = static_cast<std::int64_t>(problem.inputs.size());

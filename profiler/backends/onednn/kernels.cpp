@@ -51,7 +51,7 @@ class PrimitiveKernel final : public PreparedKernel {
         if (algorithm_.find('+') == std::string::npos) algorithm_ += "+reorder";
       }
       tensors_.push_back(argument.tensor);
-      // A workspace of bytes or integers is so many words.
+      // A workspace of bytes or integers is allocated in words.
       const bool is_bf16 = type_of(argument.plain) == dnnl::memory::data_type::bf16;
       tensors_.back().precision = is_bf16 ? Precision::bf16 : Precision::fp32;
       memory_.emplace(argument.name, slot.own ? *slot.own : slot.plain);

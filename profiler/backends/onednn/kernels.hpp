@@ -35,15 +35,15 @@ class HostBuffer final : public DeviceBuffer {
 };
 [[nodiscard]] inline float* floats(DeviceBuffer* buffer) { return static_cast<HostBuffer*>(buffer)->floats(); }
 
-/// Scratch memory of one kernel at a time: all kernels of a device have the same, as a framework's allocator would give them
-/// what the kernel before has just freed.
+/// Scratch memory of one kernel at a time, shared by all kernels of a device, as a framework's allocator would reuse what
+/// the previous kernel has just freed.
 class Workspace {
  public:
   Workspace() = default;
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
-  /// Makes it at least this large; what it held is lost.
+  /// Makes it at least this large; its content is lost.
   void reserve(std::size_t bytes);
   [[nodiscard]] char* data() const { return data_; }
 
@@ -58,7 +58,7 @@ struct Device {
   dnnl::engine engine;
   dnnl::stream stream;
   std::shared_ptr<Workspace> workspace{};
-  std::shared_ptr<const Blas> blas{};  ///< that does the matrix products, where one was named
+  std::shared_ptr<const Blas> blas{};  ///< the library for matrix products, if one was named
   int threads = 1;
 };
 
@@ -67,57 +67,57 @@ struct Device {
 /// The same without a layout: the library chooses.
 [[nodiscard]] dnnl::memory::desc any(const dnnl::memory::desc& dense);
 [[nodiscard]] dnnl::memory::data_type data_type(Precision precision);
-/// samples × channels × extents, or samples × tokens × channels, as DeviceBuffers hold them.
+/// samples × channels × extents, or samples × tokens × channels, as in DeviceBuffers.
 [[nodiscard]] dnnl::memory::desc tensor(const TensorShape& shape, std::int64_t samples, Precision precision);
-/// Attributes that leave the scratch memory to us, so that it can be told.
+/// Attributes for a scratchpad that we allocate, so that its size is known.
 [[nodiscard]] dnnl::primitive_attr own_scratchpad();
 
-/// A second tensor of a primitive, which lies in the same buffer behind the first.
+/// A second tensor of a primitive, in the same buffer after the first.
 struct Behind {
   int name = 0;
   dnnl::memory::desc plain;
 };
 
-/// One tensor of a kernel as the library's primitive wants it.
+/// One tensor of a kernel in the layout that the library's primitive requires.
 struct Argument {
   KernelTensor tensor;
-  int name = 0;               ///< DNNL_ARG_SRC, …
-  dnnl::memory::desc plain;   ///< as the buffer holds it
-  dnnl::memory::desc wanted;  ///< as the primitive takes it: where it differs, a reorder is part of the kernel
-  bool added_to = false;      ///< the primitive adds to what is there: it is set to zero first, which is part of the kernel
-  bool own = false;           ///< no tensor of the problem: memory that the kernel has for itself, zero at first
-  std::optional<Behind> behind{};  ///< where `plain` is but the first part of the buffer
+  int name = 0;                    ///< DNNL_ARG_SRC, …
+  dnnl::memory::desc plain;        ///< as in the buffer
+  dnnl::memory::desc wanted;       ///< as the primitive requires it: if it differs, a reorder is part of the kernel
+  bool added_to = false;           ///< the primitive accumulates into it: it is set to zero first, as a part of the kernel
+  bool own = false;                ///< not a tensor of the problem: private memory of the kernel, initially zero
+  std::optional<Behind> behind{};  ///< if `plain` is only the first part of the buffer
 };
 
 /// One primitive with the reorders around it.
 [[nodiscard]] std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnnl::primitive& primitive,
                                                                const dnnl::memory::desc& scratchpad, std::string algorithm,
                                                                std::vector<Argument> arguments);
-/// A plain loop, where the library has nothing. `buffers` are in the order of `tensors`.
+/// A plain loop, for operations that the library lacks. `buffers` are in the order of `tensors`.
 [[nodiscard]] std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
                                                           std::function<void(std::span<DeviceBuffer* const>)> loop);
 /// Primitives and loops one after the other, which share `scratch` floats of the workspace.
 [[nodiscard]] std::unique_ptr<PreparedKernel> composed_kernel(
     const Device& device, std::string algorithm, std::vector<KernelTensor> tensors, std::int64_t scratch,
     std::function<void(std::span<DeviceBuffer* const> buffers, float* scratch)> run);
-/// For passes that cost nothing: views, and gradients that another pass computes on the way.
+/// For passes without cost: views, and gradients that another pass computes.
 [[nodiscard]] std::unique_ptr<PreparedKernel> empty_kernel();
 
 /// One kind of operation that this back end can run.
 struct Kind {
   std::string_view type;
-  /// Why not, or nothing.
+  /// The reason why it cannot run, or empty.
   std::string (*refusal)(const Problem& problem);
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
-// Each in the file of its name.
+// Each is defined in the file of its name.
 extern const Kind activation, add, additive_attention, attention, cast, channel_shuffle, class_token, combine, concat,
     convolution, crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply,
     norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
     transposed_convolution, window_attention;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
 
-/// For kinds that run in fp32 alone.
+/// For kinds that only run in fp32.
 [[nodiscard]] std::string only_fp32(const Problem& problem);
 
 }  // namespace ddl::onednn

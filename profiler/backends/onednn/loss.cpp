@@ -8,20 +8,20 @@
 namespace ddl::onednn {
 namespace {
 
-/// One of the tensors whose losses are added up: rows of samples, tokens or positions of an image, whose classes lie `step`
+/// One of the tensors whose losses are added up: rows of samples, tokens or positions of an image, whose classes are `step`
 /// items apart.
 struct Part {
   std::int64_t items = 0, classes = 1, rows = 1, step = 1;
 
-  /// Item of a row's class that should come out.
+  /// Index of the row's target class.
   [[nodiscard]] std::int64_t label(std::int64_t row) const {
     const std::int64_t first = row / step * step * classes + row % step;
     return first + row % classes * step;
   }
 };
 
-// The mean over rows of samples, tokens or positions, of each input, added up. What should come out is made up: class `row
-// modulo classes`, and zero for the mean square; time does not depend on it.
+// The mean over rows of samples, tokens or positions, of each input, added up. The targets are artificial: class `row modulo
+// classes`, and zero for the mean square; time does not depend on them.
 std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   std::vector<Part> parts;

@@ -7,10 +7,10 @@ namespace {
 using dnnl::memory;
 using dnnl::rnn_direction;
 
-// Gates in the order input, forget, cell, output; of each direction a matrix for the input, one for the state, [gates ×
-// features, channels] each, and one bias: the library has no second one, which would be added to the first.
+// Gates in the order input, forget, cell, output; for each direction a matrix for the input, one for the state, [gates ×
+// features, channels] each, and one bias: the library does not have the second one, which would be added to the first.
 std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
-  // Going back through the steps gives all gradients, and there is no way around it even where nobody asks for the input's:
+  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed:
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
   const AttributeValues attributes = problem.operation->attribute_values();
@@ -23,7 +23,7 @@ std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem
   const std::int64_t channels = problem.inputs.front().channels;
   const std::int64_t width = directions * features;
   const memory::data_type type = memory::data_type::f32;
-  // The library's dimensions are tokens, samples, channels; a buffer has the samples outermost.
+  // The library's dimensions are tokens, samples, channels; in a buffer, samples are outermost.
   const auto sequence = [&](std::int64_t size) {
     return memory::desc({tokens, samples, size}, type, memory::dims{size, tokens * size, 1});
   };
@@ -38,9 +38,9 @@ std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem
   const memory::desc of_input = matrices(channels);
   const memory::desc of_state = matrices(features);
   const memory::desc bias = dense({1, directions, gates, features}, type);
-  // Without first states, oneDNN 2.6 computes a wrong gradient of the state's matrix.
+  // Without initial states, oneDNN 2.6 computes a wrong gradient of the state's matrix.
   const memory::desc state = dense({1, directions, samples, features}, type);
-  const memory::desc none;  // nobody asks for the last state
+  const memory::desc none;  // the last state is not needed
   const auto direction = both ? rnn_direction::bidirectional_concat : rnn_direction::unidirectional_left2right;
   const dnnl::primitive_attr scratch = own_scratchpad();
   const auto forward =

@@ -34,7 +34,7 @@ void MatrixProduct::operator()(const float* a, const float* b, float* c) const {
     }
     return;
   }
-  // The library reads what it is given as a source.
+  // The library takes sources as non-const, but only reads them.
   const auto bound = [&](const memory::desc& desc, const float* data) {
     return memory(desc, device_.engine, const_cast<float*>(data));
   };

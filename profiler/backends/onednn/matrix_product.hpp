@@ -4,13 +4,13 @@
 
 namespace ddl::onednn {
 
-/// Products C = A·B of dense fp32 matrices of m×k and k×n items, `count` of them one behind the other.
+/// Products C = A·B of `count` consecutive dense fp32 matrices of m×k and k×n items.
 class MatrixProduct {
  public:
   struct Shape {
     std::int64_t count = 1, m = 1, n = 1, k = 1;
-    bool a_transposed = false, b_transposed = false;  ///< how they lie in memory
-    bool adds = false;                                ///< to what C holds
+    bool a_transposed = false, b_transposed = false;  ///< whether they are transposed in memory
+    bool adds = false;                                ///< accumulates into C
   };
   MatrixProduct(const Device& device, const Shape& shape);
   void operator()(const float* a, const float* b, float* c) const;

@@ -5,7 +5,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// The product of several tensors of one shape: of two after the other.
+/// The product of several tensors of one shape, by pairwise products.
 std::unique_ptr<PreparedKernel> prepare_many(const Problem& problem) {
   const std::int64_t items = problem.samples * problem.output.items();
   const auto inputs = problem.inputs.size();
@@ -16,7 +16,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Problem& problem) {
   for (std::size_t i = 0; i < inputs && !forward; ++i) {
     tensors.push_back({TensorRole::input_gradient, static_cast<int>(i), items, true});
   }
-  // Multiplies by all inputs but one.
+  // Multiplies by all inputs except one.
   const auto multiply_by = [=](std::span<DeviceBuffer* const> buffers, std::size_t but, float* to) {
     for (std::size_t input = 0; input < inputs; ++input) {
       if (input == but) continue;
@@ -41,7 +41,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Problem& problem) {
 std::unique_ptr<PreparedKernel> prepare_multiply(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (problem.inputs.size() != 2) return prepare_many(problem);
-  // The second input has as many items as the first, or one for each channel of each sample.
+  // The second input has as many items as the first, or one per channel of each sample.
   const std::int64_t whole = problem.samples * problem.output.items();
   const std::int64_t factors = problem.samples * problem.inputs[1].items();
   const std::int64_t each = whole / factors;

@@ -6,7 +6,7 @@ namespace ddl::onednn {
 
 constexpr float norm_epsilon = 1e-5F;  ///< added to the variance
 
-/// What a norm trains: the scales of all channels, and behind them the shifts.
+/// The trained parameters of a norm: the scales of all channels, followed by the shifts.
 struct NormParameters {
   explicit NormParameters(const Problem& problem)
       : scale(problem.operation->attribute_values().flag("scale", true)),
@@ -14,7 +14,7 @@ struct NormParameters {
             problem.operation->attribute_values().flag("bias", problem.operation->attribute_values().text("kind") != "rms")),
         channels(problem.output.channels) {}
   [[nodiscard]] std::int64_t items() const { return ((scale ? 1 : 0) + (shift ? 1 : 0)) * channels; }
-  /// Into a buffer of them; nothing for those that there are not.
+  /// Pointers into a buffer of them; null for missing ones.
   [[nodiscard]] float* scales(float* parameters) const { return scale ? parameters : nullptr; }
   [[nodiscard]] float* shifts(float* parameters) const { return shift ? parameters + (scale ? channels : 0) : nullptr; }
 
@@ -22,7 +22,7 @@ struct NormParameters {
   std::int64_t channels;
 };
 
-// Those that the library does not have.
+// Norms that the library lacks.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem);
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem);
 

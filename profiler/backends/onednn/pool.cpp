@@ -7,7 +7,7 @@ namespace {
 
 using dnnl::memory;
 
-/// A fixed window; one that pools to a given size has one where the sizes divide.
+/// Whether there is a fixed window; for pooling to a given size, if the sizes divide.
 bool has_window(const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   if (!attributes.has("adaptive")) return true;
@@ -20,7 +20,7 @@ bool has_window(const Problem& problem) {
 
 std::string refusal_pool(const Problem& problem) { return has_window(problem) ? std::string() : only_fp32(problem); }
 
-/// The tensor as the library pools it: samples, channels, extents, whatever comes first in memory.
+/// The tensor in the library's order: samples, channels, extents, whatever the order in memory.
 memory::desc pooled(const TensorShape& shape, std::int64_t samples, Precision precision) {
   if (!shape.sequence) return tensor(shape, samples, precision);
   return {{samples, shape.channels, shape.extent[0]}, data_type(precision), {shape.items(), 1, shape.channels}};
@@ -41,8 +41,7 @@ std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem
     after.push_back(adaptive ? 0 : window.after[d]);
   }
   const bool is_max = attributes.text("kind") == "max";
-  // An average counts its rim with the window, as frameworks do unless told otherwise; one that `same` padding makes does
-  // not.
+  // An average includes the padding by default in frameworks, but not that of `same` padding.
   const auto algorithm = is_max ? dnnl::algorithm::pooling_max
                                 : (attributes.text("padding") == "same" ? dnnl::algorithm::pooling_avg_exclude_padding
                                                                         : dnnl::algorithm::pooling_avg_include_padding);

@@ -6,7 +6,7 @@ namespace ddl::onednn {
 namespace {
 
 std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& /*device*/, const Problem& problem) {
-  const std::int64_t each = problem.output.items();  // of the table, the rows of the sequence's positions
+  const std::int64_t each = problem.output.items();  // rows of the table: the positions of the sequence
   const std::int64_t table = problem.operation->attribute_values().integer("positions", 1) * problem.output.channels;
   const std::int64_t samples = problem.samples;
   const std::int64_t items = samples * each;
@@ -23,7 +23,7 @@ std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& /*devic
         });
   }
   if (problem.pass == Pass::backward_data) {
-    // The gradient passes on as it is.
+    // The gradient is passed on unchanged.
     return loop_kernel(
         {{TensorRole::output_gradient, 0, items, false}, {TensorRole::input_gradient, 0, items, true}},
         [=](std::span<DeviceBuffer* const> buffers) { std::copy_n(floats(buffers[0]), items, floats(buffers[1])); });

@@ -7,11 +7,11 @@ namespace ddl::onednn {
 namespace {
 
 struct Row {
-  const float *x, *scales, *shifts;  ///< scales and shifts may not be there
+  const float *x, *scales, *shifts;  ///< scales and shifts may be null
   std::int64_t channels;
 };
 
-/// Returns the inverse of the root.
+/// Returns one over the root.
 [[gnu::target_clones("avx512f", "avx2", "default")]] float normalize(const Row& row, float* y) {
   float squares = 0;
 #pragma omp simd reduction(+ : squares)
@@ -63,7 +63,7 @@ struct Row {
 
 // [Zhang and Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019]
 std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem) {
-  // The gradients of scale and shift are added up on the way: backward-weight has nothing left to do.
+  // The gradients of scale and shift are accumulated, too: backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const bool trained = parameters.items() > 0;

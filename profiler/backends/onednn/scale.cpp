@@ -16,7 +16,7 @@ std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Pro
   const std::int64_t items = problem.samples * problem.output.items();
   const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
   const bool forward = problem.pass == Pass::forward;
-  // The gradient is multiplied as the input is.
+  // The gradient is multiplied like the input.
   const dnnl::eltwise_forward::primitive_desc description =
       describe_function(device, own_scratchpad(), dnnl::algorithm::eltwise_linear, data, factor, 0.0F);
   return primitive_kernel(
@@ -44,7 +44,7 @@ struct Sums {
   return {factor, shift};
 }
 
-/// A token's items times the factors of their channels.
+/// Multiplies a token's items by the factors of their channels.
 [[gnu::target_clones("avx512f", "avx2", "default")]] void scale_token(const float* from, const float* factors,
                                                                       const float* shifts, float* to,
                                                                       std::int64_t channels) {
@@ -65,7 +65,7 @@ struct Sums {
   for (std::int64_t c = 0; c < channels; ++c) shifts[c] += dy[c];
 }
 
-// The factors of all channels, and behind them the shifts.
+// The factors of all channels, followed by the shifts.
 std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
   const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;

@@ -5,11 +5,12 @@
 namespace ddl::onednn {
 namespace {
 
-// Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
+// Frameworks implement forward as a view, so its time is never needed; run separately, it produces the dense tensor that
+// other kernels read.
 std::unique_ptr<PreparedKernel> prepare_slice(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
-  // Channels come before positions in images and behind them in sequences.
+  // Channels come before positions in images and after them in sequences.
   const std::int64_t rows = problem.samples * (input.sequence ? input.positions() : 1);
   const std::int64_t in = problem.samples * input.items();
   const std::int64_t out = problem.samples * problem.output.items();

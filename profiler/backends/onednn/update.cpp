@@ -10,7 +10,7 @@ namespace {
 /// By UpdateTensor.
 using UpdateTensors = std::array<float*, 6>;
 
-/// An operator on the first `count` items of the tensors that it names.
+/// Runs an operator on the first `count` items of its tensors.
 void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t count) {
   const auto at = [&](UpdateTensor tensor) { return tensors[static_cast<std::size_t>(tensor)]; };
   float* const to = at(pass.to);
@@ -38,8 +38,8 @@ void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t
   }
 }
 
-/// Operators one after the other: each over all tensors, or all of them over each tensor. Temporaries are the framework's
-/// own, here of the kernel's workspace.
+/// Unfused operators: each over all tensors, or all of them over each tensor. Temporaries are the framework's own, here in
+/// the kernel's workspace.
 std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const UpdateProblem& problem,
                                                std::vector<KernelTensor> tensors) {
   const std::int64_t count = problem.parameters;
@@ -56,7 +56,7 @@ std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const Updat
           for (std::size_t slot = 0; slot < slots; ++slot) at[3 + slot] = floats(buffers[2 + slot]) + begin;
           return at;
         };
-        // The temporary of one tensor is where that of the one before was.
+        // The temporary of one tensor reuses the memory of the previous one.
         const std::int64_t step = by_tensor ? of_each : count;
         for (std::int64_t begin = 0; begin < count; begin += step) {
           for (const UpdatePass& pass : passes) run_pass(pass, from(begin), std::min(step, count - begin));
@@ -66,7 +66,7 @@ std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const Updat
 
 }  // namespace
 
-// One pass over the parameters with everything fused. Small steps, so that values stay finite however often it runs.
+// One fused pass over the parameters. Small steps, so that values stay finite over any number of runs.
 std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem) {
   const std::int64_t count = problem.parameters;
   std::vector<KernelTensor> tensors{{TensorRole::weight, 0, count, true}, {TensorRole::weight_gradient, 0, count, false}};
@@ -97,7 +97,7 @@ std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const Updat
     default:
       break;
   }
-  // Kingma & Ba, "Adam", ICLR 2015, without the correction of the first steps, a factor that is worked out once a step.
+  // Kingma & Ba, "Adam", ICLR 2015, without the bias correction, a factor that is computed once per step.
   return loop_kernel(std::move(tensors), [count](std::span<DeviceBuffer* const> buffers) {
     float* weight = floats(buffers[0]);
     const float* gradient = floats(buffers[1]);

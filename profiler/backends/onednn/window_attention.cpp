@@ -10,8 +10,8 @@
 namespace ddl::onednn {
 namespace {
 
-/// What a pair of items adds to its score where the window holds what was not side by side: of each window and pair; none
-/// without a shift.
+/// The mask added to the score of each pair of items in windows with items that were not neighbours: for each window and
+/// pair; empty without a shift.
 std::vector<float> mask_of(const AttentionWindows& windows) {
   constexpr float hidden = -1e30F;
   std::vector<float> mask;
@@ -38,8 +38,8 @@ std::vector<float> mask_of(const AttentionWindows& windows) {
   for (std::int64_t i = 0; i < items; ++i) to[i] += from[i];
 }
 
-// Step by step, as frameworks do it: the image is copied into windows, scores are written, biased and masked, and the
-// softmax reads and writes them. Matrices of a window and head have their channels outermost, as the image has.
+// Unfused, as in frameworks: the image is copied into windows, scores are written, biased and masked, and the softmax reads
+// and writes them. Matrices of a window and head have their channels outermost, like the image.
 class WindowAttentionKernel final : public PreparedKernel {
  public:
   WindowAttentionKernel(const Device& device, const Problem& problem)
@@ -105,7 +105,7 @@ class WindowAttentionKernel final : public PreparedKernel {
     }
     copy(floats(buffers[2]), channels, 0, result, true);
     float* const to_input = floats(buffers[4]);
-    // P' = dO·Vᵀ, and the values' gradient, which may use their room.
+    // P' = dO·Vᵀ, and the values' gradient, which may reuse their memory.
     by_features_(result, values, scores);
     by_queries_(result, probabilities, values);
     copy(to_input, 3 * channels, 2 * channels, values, false);
@@ -127,7 +127,7 @@ class WindowAttentionKernel final : public PreparedKernel {
  private:
   [[nodiscard]] std::int64_t head(std::int64_t matrix) const { return matrix / windows_.count % heads_; }
 
-  /// Between an image's channels from `first` on and the matrices of all samples, heads and windows.
+  /// Copies between an image's channels from `first` on and the matrices of all samples, heads and windows.
   void copy(float* image, std::int64_t channels, std::int64_t first, float* matrices, bool into_windows) const {
     for (std::int64_t i = 0; i < matrices_; ++i) {
       const std::int32_t* const places = windows_.places.data() + i % windows_.count * windows_.area;
@@ -159,7 +159,7 @@ class WindowAttentionKernel final : public PreparedKernel {
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
-  // The table's gradient is made of those of the scores, which backward-data computes.
+  // The table's gradient depends on those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   return std::make_unique<WindowAttentionKernel>(device, problem);
 }

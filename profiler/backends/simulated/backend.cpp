@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// Memory that takes room only once something is written to it, and not much then: nothing is computed with what lies in it,
-/// and a step of a whole model has tens of GiB.
+/// Memory that is only allocated when it is written, and then only a little: nothing is computed with its content, and a
+/// step of a whole model has tens of GiB.
 class SimulatedBuffer final : public DeviceBuffer {
  public:
   explicit SimulatedBuffer(std::int64_t items) : items_(items) {}
@@ -95,7 +95,7 @@ class SimulatedBackend final : public KernelBackend {
   std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
     const auto parameters = static_cast<double>(problem.parameters);
     const double words = update_words(problem.optimizer, problem.implementation);
-    // Operators one after the other start one by one, of single tensors each for itself.
+    // Unfused operators are launched one by one, for single tensors separately.
     const auto passes = static_cast<int>(update_passes(problem.optimizer).size());
     const std::int64_t starts = problem.implementation == UpdateImplementation::single    ? passes * problem.tensors
                                 : problem.implementation == UpdateImplementation::foreach ? passes

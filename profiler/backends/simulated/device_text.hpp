@@ -6,11 +6,11 @@
 
 namespace ddl {
 
-/// Reads `peak=10 TFLOP/s bandwidth=500 GB/s latency=5 us noise=0.01 seed=1`: any of them, in any order; those left out are
-/// as SimulatedDevice has them. `origin` is printed in errors, which are placed at the word that is wrong: an unknown or
-/// repeated figure, a malformed quantity, one that is out of range.
+/// Parses `peak=10 TFLOP/s bandwidth=500 GB/s latency=5 us noise=0.01 seed=1`: any of them, in any order; the others keep
+/// the defaults of SimulatedDevice. `origin` is printed in errors, which are placed at the wrong word: an unknown or
+/// repeated key, a malformed quantity, a value out of range.
 [[nodiscard]] SimulatedDevice parse_simulated_device(const std::string& text, const std::string& origin);
-/// Text that is read back as the same device.
+/// Text that is parsed to the same device.
 [[nodiscard]] std::string print_simulated_device(const SimulatedDevice& device);
 
 }  // namespace ddl

@@ -1,5 +1,5 @@
-// cuDNN's graph interface by its definitions: descriptors keep what is set, and a plan runs the operations of its graph one
-// after the other in plain loops. Like the library, it declines batch norms of odd channels and what it has no kernels for.
+// cuDNN's graph interface by its definitions: descriptors store attributes, and a plan runs the operations of its graph one
+// after the other in plain loops. Like the library, it rejects batch norms of odd channels and operations without kernels.
 
 #include <array>
 #include <cmath>
@@ -62,7 +62,8 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
 
 Index number_of(const Parts& tensor) { return tensor.one<Index>(CUDNN_ATTR_TENSOR_UNIQUE_ID); }
 
-/// Where the tensors of a graph lie. Those between operations have fp32 of their own, whatever they are said to have.
+/// The memory of the tensors of a graph. Tensors between operations have their own fp32 memory, whatever their declared
+/// format.
 struct Addresses {
   struct Place {
     void* address;
@@ -76,7 +77,7 @@ struct Addresses {
     const auto known = places.find(number);
     const auto type = tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
     if (known != places.end()) {
-      // A tensor's own format, unless it stands for another's memory.
+      // A tensor's own format, unless it is an alias of another's memory.
       if (known->second.type == CUDNN_DATA_DOUBLE) known->second.type = type;
       return known->second;
     }
@@ -107,7 +108,7 @@ class Tensor {
   [[nodiscard]] double at(const std::vector<Index>& index) const {
     return type == CUDNN_DATA_INT8 ? static_cast<signed char*>(address)[place(index)] : numbers_.at(place(index));
   }
-  /// As a product reads it.
+  /// As rounded by a product.
   [[nodiscard]] double factor(const std::vector<Index>& index) const { return numbers_.factor(place(index)); }
   void set(const std::vector<Index>& index, double value) const {
     if (type == CUDNN_DATA_INT8) {
@@ -117,7 +118,7 @@ class Tensor {
     }
   }
   void add(const std::vector<Index>& index, double value) const { sums_[index] += value; }
-  /// Writes what was added up, and zeros elsewhere.
+  /// Writes the sums, and zeros elsewhere.
   void write_sums() const;
 
   std::vector<Index> sizes, strides;
@@ -179,7 +180,7 @@ void convolve(const Parts& operation, Addresses& addresses, Direction direction,
   (direction == Direction::forward ? small : direction == Direction::data ? large : weights).write_sums();
 }
 
-/// The group of an item, as an index into the statistics, and the channel's into what is trained.
+/// The group of an item, as an index into the statistics, and the channel's index into the parameters.
 std::vector<Index> matching(const std::vector<Index>& index, const std::vector<Index>& sizes) {
   std::vector<Index> result = index;
   for (std::size_t d = 0; d < result.size(); ++d) {
@@ -310,7 +311,7 @@ void resample(const Parts& operation, Addresses& addresses, bool forward) {
   if (!forward) large.write_sums();
 }
 
-/// Functions of one to three items, those of smaller tensors repeated.
+/// Functions of one to three items, with broadcasting of smaller tensors.
 void point(const Parts& operation, Addresses& addresses) {
   const Tensor x(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), addresses);
   const Tensor y(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);
@@ -355,7 +356,7 @@ void multiply(const Parts& operation, Addresses& addresses) {
   const Tensor a(operation.part(CUDNN_ATTR_OPERATION_MATMUL_ADESC), addresses);
   const Tensor b(operation.part(CUDNN_ATTR_OPERATION_MATMUL_BDESC), addresses);
   const Tensor c(operation.part(CUDNN_ATTR_OPERATION_MATMUL_CDESC), addresses);
-  // Heads of the second matrix may be shared by those of the first that lie one behind the other.
+  // Heads of the second matrix may be shared by consecutive ones of the first.
   const Index sharing = a.sizes[1] / b.sizes[1];
   each(c.sizes, [&](const std::vector<Index>& i) {
     double sum = 0;
@@ -397,7 +398,7 @@ void reshape(const Parts& operation, Addresses& addresses) {
   addresses.places[number_of(to)] = addresses.of(operation.part(CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
 }
 
-/// Whether the library would have engines for the graph, as far as was seen on its own lists for an H100.
+/// Whether the library would have engines for the graph, as observed in its lists for an H100.
 bool is_offered(const Parts& operation) {
   switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
@@ -479,9 +480,9 @@ std::vector<const Parts*> operations_of(const Parts& graph) {
 /// How an engine multiplies fp32.
 struct Engine {
   std::vector<cudnnBackendNumericalNote_t> notes;
-  int bits;  ///< behind the point that it leaves of fp32
+  int bits;  ///< bits of fp32 that it keeps after the binary point
 };
-/// The first rounds what it reads to bf16, the second multiplies on tensor cores, the third does neither.
+/// The first rounds its inputs to bf16, the second multiplies on tensor cores, the third does neither.
 const std::vector<Engine> engines{
     {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, 7},
     {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 10},
@@ -532,7 +533,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
       keep(configuration, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, &graph);
       keep(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, i);
     }
-    // As many are thought of as in the first call, and one fewer is given where there is nothing to give.
+    // The first count is that of the first call; one fewer is returned if one is not available.
     return CUDNN_STATUS_SUCCESS;
   }
   *count = 1;
@@ -598,7 +599,7 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cud
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// Calls `row` with the places of each row that adds up to one: a sample, or the channels of a position.
+/// Calls `row` with the positions of each row that sums to one: a sample, or the channels of a position.
 static void each_softmax_row(const cudnnTensorStruct& data, cudnnSoftmaxMode_t mode,
                              const std::function<void(const std::vector<Index>&)>& row) {
   std::map<std::vector<Index>, std::vector<Index>> rows;
@@ -691,7 +692,7 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t, cudnnActivationDescriptor_t
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Like the library where it has no kernels for bf16, so that the graph interface is asked next.
+// Like the library without kernels for bf16, so that the graph interface is used next.
 cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     cudnnHandle_t, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t data,
     const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
@@ -751,7 +752,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     const cudnnTensorDescriptor_t, const void* dy, const cudnnTensorDescriptor_t, void*, const cudnnTensorDescriptor_t,
     void* dx, const cudnnTensorDescriptor_t, const void* scale, const void*, void* dscale, void* dshift, double,
     const void* mean, const void* inverse, cudnnActivationDescriptor_t, void*, size_t, void* aside, size_t aside_bytes) {
-  // What forward set aside has come along.
+  // The data saved by forward has been passed.
   if (aside_bytes > 0 && *static_cast<char*>(aside) != 42) return CUDNN_STATUS_BAD_PARAM;
   const Numbers from = data->at(x), gradient = data->at(dy), to = data->at(dx);
   const auto of = [](const void* statistics, Index channel) {

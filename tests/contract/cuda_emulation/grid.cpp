@@ -19,7 +19,7 @@ namespace {
 constexpr unsigned warp_size = 32;
 constexpr std::size_t stack_bytes = 128U << 10U;
 
-/// Threads that wait for one another. Those that have ended are waited for no more.
+/// Threads that wait for each other. Threads that have ended are no longer waited for.
 struct Barrier {
   unsigned alive = 0, arrived = 0, generation = 0;
   void open_if_all() {
@@ -29,8 +29,8 @@ struct Barrier {
   }
 };
 
-/// A place on some stack to go on from. swapcontext saves the signal mask too, by a system call at every turn: once a stack
-/// is in use, _setjmp and _longjmp are ten times as fast.
+/// A position on a stack at which execution continues. swapcontext also saves the signal mask, by a system call at every
+/// switch: once a stack is in use, _setjmp and _longjmp are ten times as fast.
 struct Place {
   jmp_buf registers;
 };

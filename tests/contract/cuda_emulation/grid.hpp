@@ -7,19 +7,19 @@
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
 
-// CUDA's language as an ordinary compiler can read it: threads of a block are contexts that take turns, blocks run one after
-// the other. Included before any kernel.
+// CUDA's language for an ordinary compiler: threads of a block are contexts that take turns, blocks run one after the other.
+// Included before any kernel.
 namespace ddl::emulation {
 
-/// Runs `thread` for each thread of each block. It takes the device as many seconds as it asked the clock for cycles, at 1
-/// GHz, or else what any kernel takes.
+/// Runs `thread` for each thread of each block. Its device time is the number of cycles requested from the clock, at 1 GHz,
+/// or else the default of a kernel.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
-/// All threads of the block, or of the warp, have come here.
+/// A barrier of all threads of the block, or of the warp.
 void wait_for_block();
 void wait_for_warp();
 /// One word for each lane of the warp.
 float* warp_words();
-/// The device's clock, which goes on when it is read.
+/// The device's clock, which advances when it is read.
 long long next_cycle();
 unsigned lane();
 

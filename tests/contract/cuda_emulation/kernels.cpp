@@ -1,4 +1,4 @@
-// The back end's own kernels, run by the emulation, whose words they are read with.
+// The back end's own kernels, run by the emulation.
 
 // clang-format off
 #include "tests/contract/cuda_emulation/grid.hpp"

@@ -1,4 +1,4 @@
-// cuBLASLt's matrix product by its definition: D = op(A)·op(B), matrices in column order, with a bias for each row of D.
+// cuBLASLt's matrix product by its definition: D = op(A)·op(B), column-major matrices, with a bias for each row of D.
 
 #include <cstring>
 
@@ -100,7 +100,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t result, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t, int asked, cublasLtMatmulHeuristicResult_t* found,
                                               int* count) {
-  // No bias for odd sizes, so that both ways of adding one run. Else two, of which the first needs more room.
+  // No bias for odd sizes, so that both implementations are tested. Otherwise two candidates, the first of which needs more
+  // workspace.
   if (part<Description>(description).epilogue == CUBLASLT_EPILOGUE_BIAS && part<MatrixLayout>(result).rows % 2 != 0) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }

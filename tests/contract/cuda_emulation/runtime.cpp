@@ -1,4 +1,4 @@
-// CUDA's runtime over main memory: what the back end calls of it, and no more.
+// CUDA's runtime over main memory: only the functions that the back end calls.
 
 #include <algorithm>
 #include <chrono>
@@ -15,16 +15,16 @@
 namespace {
 
 cudaError_t last = cudaSuccess;
-/// Of a device that is broken, which every call gives.
+/// The status of a broken device, returned by every call.
 cudaError_t broken = cudaSuccess;
 std::int64_t launches_until_broken = -1;
 cudaError_t breaks_with = cudaSuccess;
 bool is_recording = false;
 std::int64_t recorded = 0;
-/// When each kernel that was started is done.
+/// When each launched kernel is done.
 std::deque<double> pending;
 constexpr std::size_t memory = std::size_t{1} << 30U;
-/// Memory beyond a tensor that no kernel may write to.
+/// Guard memory after a tensor, to which no kernel may write.
 constexpr std::size_t fence = 64;
 constexpr int fence_value = 0xA5;
 
@@ -99,7 +99,7 @@ float rounded_for_product(float value) {
 
 namespace ddl::cuda {
 
-// In place of the host's clock.
+// Replaces the host's clock.
 double host_seconds() { return emulation::timeline().is_on ? emulation::timeline().host : real_seconds(); }
 
 }  // namespace ddl::cuda
@@ -112,7 +112,7 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   auto* whole = static_cast<Allocation*>(std::aligned_alloc(256, (sizeof(Allocation) + bytes + fence + 255) / 256 * 256));
   whole->bytes = bytes;
   *data = whole + 1;
-  // What was there before is no zeros.
+  // Uninitialized memory is not zero.
   std::memset(*data, 0x7f, bytes);
   std::memset(static_cast<char*>(*data) + bytes, fence_value, fence);
   return cudaSuccess;
@@ -122,7 +122,7 @@ cudaError_t cudaFree(void* data) {
   auto* whole = static_cast<Allocation*>(data) - 1;
   const auto* end = static_cast<unsigned char*>(data) + whole->bytes;
   for (std::size_t i = 0; i < fence; ++i) {
-    if (end[i] != fence_value) std::abort();  // written beyond the end
+    if (end[i] != fence_value) std::abort();  // out-of-bounds write
   }
   std::free(whole);
   return cudaSuccess;
@@ -190,7 +190,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   return broken;
 }
 
-// A graph is a number of kernels. They ran when they were recorded, and only take time when the graph is started.
+// A graph is a number of kernels. They ran when they were recorded, and only take time when the graph is launched.
 struct CUgraph_st {
   std::int64_t kernels;
 };

@@ -1,5 +1,5 @@
-// CUDA's runtime over main memory: what the transport calls of it, and no more. Streams do nothing until they are looked at,
-// so that what is only likely to be done on a device is not done here: the latest order that CUDA allows.
+// CUDA's runtime over main memory: only the functions that the transport calls. Streams only make progress when they are
+// queried, so that nothing is done earlier than CUDA guarantees.
 
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +28,7 @@ CUstream_st& default_stream() {
   return stream;
 }
 
-/// Does what can be done; whether that is all.
+/// Runs what can run; returns whether that is everything.
 bool advance(CUstream_st& stream) {
   const std::lock_guard lock(guard());
   while (!stream.work.empty()) {
@@ -90,7 +90,7 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t st
   });
   return cudaSuccess;
 }
-// Of memory of the device it does not wait, and goes into the default stream.
+// For device memory it does not wait, and runs in the default stream.
 cudaError_t cudaMemset(void* data, int value, size_t bytes) { return cudaMemsetAsync(data, value, bytes, nullptr); }
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }

@@ -1,4 +1,4 @@
-// NCCL without a network: each process goes through its exchanges alone, and what others would send is zeros.
+// NCCL without a network: each process runs its exchanges alone, and receives zeros in place of others' data.
 
 #include <algorithm>
 #include <atomic>
@@ -128,7 +128,7 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   while (hangs()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::lock_guard lock(guard());
   ++seen().aborted;
-  return ncclSuccess;  // not deleted: what is queued still asks it
+  return ncclSuccess;  // not deleted: queued work still uses it
 }
 ncclResult_t ncclCommDestroy(ncclComm_t) {
   const std::lock_guard lock(guard());

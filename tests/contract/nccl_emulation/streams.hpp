@@ -6,7 +6,8 @@
 
 namespace ddl::emulated {
 
-/// Puts work into a stream. It is done when the stream is looked at and all before it is; it says whether it is done.
+/// Enqueues work in a stream. It runs when the stream is queried and all earlier work is done; it returns whether it is
+/// done.
 void enqueue(cudaStream_t stream, std::function<bool()> work);
 
 }  // namespace ddl::emulated

@@ -334,7 +334,7 @@ for opset in (11, 14, 17):
 export("shuffle_op14", Shuffle(), torch.zeros(2, 8, 6, 6), 14)
 export("upsample_op14", Upsample(), image, 14)
 export("scaled_op13", Scaled(), image, 13, train=True)
-# What is refused.
+# Unsupported operators.
 encoder = nn.TransformerEncoderLayer(16, 4, 32, 0.1)
 export("refused_batch_second", encoder, torch.zeros(8, 2, 16), 14, train=True, macs=None)
 export("refused_gru", Recurrent(), torch.zeros(2, 8, 8), 14, macs=None)

@@ -7,28 +7,27 @@
 
 namespace ddl {
 
-/// A piece of a text, and the pieces that it is made of: what a fuzzer moves, copies and removes whole, so that the text
-/// stays one of its language.
+/// A piece of a text, and its subpieces: a fuzzer moves, copies and removes whole pieces, so that the text stays in its
+/// language.
 struct Piece {
-  /// What stands before it: a key, the dash of an item, the number of a field.
+  /// The prefix: a key, the dash of an item, the number of a field.
   std::string head{};
-  /// What it says, where it has no pieces.
+  /// The value, if there are no subpieces.
   std::string value{};
-  /// How its language writes it; each language has letters of its own.
+  /// The style in its language; each language has its own letters.
   char kind = 0;
   std::vector<Piece> pieces{};
 };
 
-/// How texts are taken to pieces, and written again. What is read is written so that it reads the same; what changes is
-/// blanks.
+/// Parsing of texts into pieces, and the inverse. A parsed text is written with the same meaning; only blanks change.
 struct Language {
   std::string_view name;
-  /// Nothing where the text is not of the language.
+  /// Empty if the text is not in the language.
   std::optional<Piece> (*read)(std::string_view text);
   std::string (*write)(const Piece& whole);
 };
 
-/// Pieces within pieces that a reader takes apart; deeper ones stay values.
+/// Maximum depth of parsed pieces; deeper ones stay values.
 inline constexpr int most_nested = 100;
 
 extern const Language csv_language;

@@ -12,11 +12,11 @@ using MutationRandom = std::minstd_rand;
 /// Changes the bytes of a value.
 using ChangeBytes = std::function<void(std::string&)>;
 
-/// Changes one thing of what a text says: removes, doubles, moves or copies a piece, gives it another key or value, or does
-/// so to a whole column.
+/// Changes one part of a text: removes, doubles, moves or copies a piece, gives it another key or value, or does so for a
+/// whole column.
 void mutate(Piece& whole, MutationRandom& random, const ChangeBytes& change_bytes);
 
-/// Puts a piece of another text in the place of one.
+/// Replaces a piece by a piece of another text.
 void cross(Piece& whole, const Piece& other, MutationRandom& random);
 
 }  // namespace ddl

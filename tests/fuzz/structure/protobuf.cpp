@@ -4,8 +4,8 @@
 
 #include "tests/fuzz/structure/language.hpp"
 
-// https://protobuf.dev/programming-guides/encoding: a field is a varint of its number and wire type, and what the type says:
-// 0 a varint, 1 eight bytes, 2 a length and as many bytes, which may be a message, 5 four bytes.
+// https://protobuf.dev/programming-guides/encoding: a field is a varint of its number and wire type, followed by the content
+// of that type: 0 a varint, 1 eight bytes, 2 a length and as many bytes, which may be a message, 5 four bytes.
 namespace ddl {
 namespace {
 
@@ -69,7 +69,7 @@ std::optional<Piece> read_field(std::string_view& text, int depth) {
       const auto size = take_varint(text);
       if (!size || !take(*size)) return std::nullopt;
       field.kind = bytes;
-      // A text that could be a message, too, is a text.
+      // Content that could be both a message and a text is treated as text.
       const bool is_text = std::all_of(field.value.begin(), field.value.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
       if (is_text || depth > most_nested) return field;
       std::optional<Piece> inner = read_message(field.value, depth + 1);

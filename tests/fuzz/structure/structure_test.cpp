@@ -1,4 +1,4 @@
-// What the fuzzers change of a text leaves a text of its language, and reaches every part of it.
+// Mutations of a text leave a text of its language, and reach every part of it.
 
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +26,7 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// The inputs of a fuzzer that its reader takes, which their names tell.
+/// The stored inputs of a fuzzer that its parser accepts, by their names.
 std::vector<std::string> inputs(const std::string& fuzzer, const std::string& part_of_name = "valid") {
   std::vector<std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(FUZZ_CORPUS) / fuzzer)) {
@@ -50,7 +50,7 @@ bool is_json(const std::string& text) { return nlohmann::json::accept(text); }
 
 bool is_protobuf(const std::string& text) { return protobuf_language.read(text).has_value(); }
 
-/// Of how many changed texts `is_one` says that they are of the language, in percent; and how many differ from each other.
+/// The percentage of changed texts that `is_one` accepts as texts of the language; and how many are distinct.
 struct Changed {
   int of_the_language = 0;
   std::size_t different = 0;
@@ -116,7 +116,7 @@ TEST_CASE("texts that are no text of the language are left to changes of bytes")
   REQUIRE_FALSE(yaml_language.read(std::string(5000, ' ') + "a"));
 }
 
-// At least so many of a hundred, as seen and rounded down.
+// Minimum percentages, as observed and rounded down.
 TEST_CASE("most changes leave a text of the language, and few of them are the same") {
   const Changed json = change(json_language, inputs("plan_file"), is_json);
   CHECK(json.of_the_language >= 80);

@@ -2,7 +2,7 @@
 
 #include "tests/fuzz/structure/language.hpp"
 
-// As the files of this program are written: maps and lists by indentation or in brackets, texts in one line or as deeper
+// The YAML style of this program's files: maps and lists by indentation or in brackets, texts on one line or on deeper
 // lines.
 namespace ddl {
 namespace {
@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \r") + 1);
 }
 
-/// Where the value of an item begins: behind its dashes, and behind its key if it has one.
+/// The start of an item's value: after its dashes, and after its key if it has one.
 std::size_t value_in(std::string_view text) {
   std::size_t at = indentation_of(text);
   while (text.substr(at).starts_with("- ")) at += 2 + indentation_of(text.substr(at + 2));
@@ -36,7 +36,7 @@ std::size_t value_in(std::string_view text) {
   return at;
 }
 
-/// Takes a value in brackets apart; leaves the piece as it is where it is none, or is not closed in this line.
+/// Parses a value in brackets; leaves the piece unchanged if it is not one, or is not closed in this line.
 void read_brackets(Piece& piece, int depth) {
   const std::string_view text = trimmed(piece.value);
   if (depth > most_nested || text.size() < 2 || (text.front() != list && text.front() != map)) return;
@@ -98,7 +98,7 @@ std::optional<Piece> read_yaml(std::string_view text) {
     if (!trimmed(text.substr(0, end)).empty()) lines.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  // Every line that is deeper than the one before it is one call more.
+  // Every line that is deeper than the previous one is one more recursive call.
   constexpr std::size_t widest_indentation = 2000;
   for (const std::string_view each : lines) {
     if (indentation_of(each) > widest_indentation) return std::nullopt;
@@ -118,7 +118,7 @@ std::string in_brackets(const Piece& piece) {
 
 void write_lines(const std::vector<Piece>& pieces, std::size_t above, bool within, std::string& text) {
   for (const Piece& piece : pieces) {
-    // A piece that was moved here from brackets has no indentation of its own.
+    // A piece that was moved here from brackets has no indentation.
     const std::size_t own = indentation_of(piece.head);
     const std::size_t indentation = above + (own == 0 && within ? 2 : own);
     text.append(indentation, ' ').append(piece.head.substr(own));

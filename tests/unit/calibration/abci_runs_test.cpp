@@ -1,4 +1,4 @@
-// What the runs on ABCI teach, judged by configurations that were left out of the fit.
+// The fit to runs on ABCI, tested on held-out configurations.
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ TEST_CASE("the bundled coefficients have learned what today's predictions learn 
     const Learned learned = learned_of(bundled.learned, family.family);
     for (const LearnedCoefficient& each : family.coefficients) {
       INFO(family_name(family.family) << ": " << to_string(each.what));
-      // A tenth of what the runs leave open.
+      // A tenth of the uncertainty that the runs leave.
       CHECK(std::abs(learned[each.what] - each.value) <= 0.1 * (each.high - each.low));
     }
   }
@@ -56,7 +56,7 @@ TEST_CASE("strategies rank as in Table VIII, each predicted from other configura
     for (const ValidationCase* a : cases) {
       for (const ValidationCase* b : cases) {
         if (a->run.value >= b->run.value) continue;
-        // The printed total of this filter run is not the sum of its parts, and the sum ranks the other way.
+        // The printed total of this filter run is not the sum of its parts, and the sum reverses the ranking.
         const bool doubtful = where == std::pair<std::string, int>("resnet50", 64) && a->run.strategy == "filter" &&
                               b->run.strategy == "channel";
         if (doubtful) continue;

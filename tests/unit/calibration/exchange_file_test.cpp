@@ -197,12 +197,12 @@ TEST_CASE("what is broken in nccl-tests' text is said with its place") {
       contains(error("#  Rank  0 Group  0 Pid 1 on a device 0 [0x07] X\n#  Rank  1 Group  1 Pid 1 on a device 1 [0x07] X\n" +
                      nccl_header + nccl_row),
                "2 groups ran at once"));
-  // The columns are set to the right, so a shorter last line was cut within a figure.
+  // The columns are right-aligned, so a shorter last line was truncated within a number.
   const std::string short_header = "# size count type redop root time algbw busbw\n# (B) (elements) (us) (GB/s) (GB/s)\n";
   const std::string short_row = "     1048576        262144     float     sum      -1    100.0   10.49   10.49\n";
   CHECK(contains(error(short_header + short_row + short_row.substr(0, short_row.size() - 2)),
                  "the file ends inside this row"));
-  // A file whose last line lacks nothing but its line break is whole.
+  // A file whose last line only lacks its line break is complete.
   CHECK(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1)) == "no error");
 }
 
@@ -385,7 +385,7 @@ TEST_CASE("a file of one rank holds waiting, and each operation and group is a s
            record("All2All", 5, 0, 8, 2, 1000, 70) + record("AllReduce", 6, 0, 8, 2, 1000, 9, "kernel_cpu") +
            R"({"header":{"rank":0,"n_ranks":8,"nnodes":2},"p2p_perf":{"p2p":"Send","p2p_exec_time_us":5}})");
   REQUIRE(reading.series.size() == 3);
-  // NCCL counts what one rank hands over.
+  // NCCL counts the part of one rank.
   CHECK(row_of(reading.series[0], 4000).time.value() == Approx(50e-6));
   CHECK(reading.series[1].ranks == 8);
   CHECK(row_of(reading.series[1], 8000).time.value() == Approx(70e-6));
@@ -406,7 +406,7 @@ TEST_CASE("of many repetitions a hundred stay, with the same median") {
   CHECK(reading.series[0].rows[50].time.value() == Approx(506e-6));
 }
 
-// A fit looks at all rows for each of some hundred ranges of sizes: 20,000 took 13 s.
+// A fit evaluates all rows for each of some hundred ranges of sizes: 20,000 took 13 s.
 TEST_CASE("of a size that a table repeats without end a hundred rows stay, in the order of the file") {
   std::string text = "# OSU MPI Latency Test v5.3\n# Size          Latency (us)\n1 1.0\n";
   for (int i = 0; i <= 20'000; ++i) text += fmt::format("2048 {}\n", 2 + (i * 7919 % 20'001) * 1e-4);
@@ -710,7 +710,7 @@ TEST_CASE("facts that contradict each other are refused") {
 }
 
 TEST_CASE("NCCL's log says which algorithm and protocol ran, and interrupts rows") {
-  // As printed on one stream: a row in three parts, the log glued to the cell before it.
+  // As printed to one stream: a row in three parts, with the log directly after the previous cell.
   const std::string listed = "#  Rank  0 Group  0 Pid  7 on 9node1 device  0 [0x1b] NVIDIA H100\n";
   const std::string host = "9node1:7:7 [0] NCCL INFO ";
   const std::string before_2_23 = listed + nccl_header + "     1048576        262144     float     sum      -1" + host +
@@ -724,7 +724,7 @@ TEST_CASE("NCCL's log says which algorithm and protocol ran, and interrupts rows
   CHECK(series.rows[1].time.value() == Approx(110e-6));
   CHECK(series.rows[1].algorithm == "NVLSTree Simple");
 
-  // Whole lines before a row, with names. Other functions, sizes and lines say nothing of it.
+  // Whole lines before a row, with names. Other functions, sizes and lines do not apply to it.
   const auto beside = [&](const std::string& log) {
     return read(nccl_header + log + nccl_row, otherwise(allreduce)).series.at(0).rows[0].algorithm;
   };

@@ -17,7 +17,7 @@ namespace {
 constexpr double alpha = 5e-6;
 constexpr double beta = 4e-11;
 
-/// Sizes by factors of 2 from 8 B to 256 MiB, with the time that `time_of` gives.
+/// Sizes by factors of 2 from 8 B to 256 MiB, with times from `time_of`.
 template <typename TimeOf>
 ExchangeSeries sweep(Collective operation, int ranks, int nodes, TimeOf time_of) {
   ExchangeSeries series;
@@ -147,7 +147,7 @@ TEST_CASE("more noise widens the intervals, and they hold the truth about as oft
     }
   }
   CHECK(wide > 3 * narrow);
-  // A knee where there is none is rare.
+  // A false knee is rare.
   CHECK(known > 0.9 * 2 * trials);
   // 95 % of 120 are 114, with a standard deviation of 2.4: four of those on both sides.
   CHECK(alpha_held > 0.87 * known);
@@ -155,7 +155,7 @@ TEST_CASE("more noise widens the intervals, and they hold the truth about as oft
 }
 
 TEST_CASE("a change of protocol is found where it is, and what stays is one number") {
-  // Eager up to 64 KiB; beyond, a handshake of two more latencies and the same wire.
+  // Eager up to 64 KiB; above, a handshake of two more latencies and the same link.
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 5 * alpha : alpha) + 1e-10 * bytes; });
   add_noise(series, 0.01, 4);
@@ -171,15 +171,15 @@ TEST_CASE("a change of protocol is found where it is, and what stays is one numb
 }
 
 TEST_CASE("a bend without a jump is one") {
-  // Four times as slow beyond a cache of 1 MiB; the bend lies between two measured sizes.
+  // Four times as slow above a cache of 1 MiB; the bend is between two measured sizes.
   static constexpr double knee = 1.5 * 1048576;
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2, [](double bytes) {
     return alpha + beta * std::min(bytes, knee) + 4 * beta * std::max(0.0, bytes - knee);
   });
   add_noise(series, 0.002, 5);
   const ExchangeFit fit = fit_of({series});
-  // Ranges are cut before they are joined, as lines that start at nothing or above, which what lies behind the bend is not:
-  // it may come out a size late, with a short range of its own.
+  // Ranges are found before they are joined, as lines with a start-up that is not negative, unlike the line after the bend:
+  // the knee may be found one size late, with a short range of its own.
   REQUIRE(fit.ranges.size() >= 2);
   REQUIRE(fit.ranges.size() <= 3);
   CHECK(fit.ranges.front().max_message <= 2_MiB);
@@ -239,11 +239,11 @@ TEST_CASE("the algorithm behind times of several rank counts is found and named"
   };
   const std::vector<Case> cases{
       {ExchangeAlgorithm::ring, ring_allreduce_time},
-      // A tree takes twice as long, with any link as with one of half the speed: it cannot be told from a butterfly.
+      // A tree takes twice as long, as on a link with half the speed: it cannot be distinguished from a butterfly.
       {ExchangeAlgorithm::butterfly, butterfly_allreduce_time},
       {ExchangeAlgorithm::rabenseifner, rabenseifner_allreduce_time},
       {ExchangeAlgorithm::linear, linear_allreduce_time},
-      // Switches that add: a latency and a bandwidth whatever the ranks.
+      // Switches that reduce: a latency and a bandwidth independent of the ranks.
       {ExchangeAlgorithm::in_switch, [](Bytes m, double, const Link& l) { return l.alpha + m * l.beta; }}};
   for (const Case& one : cases) {
     std::vector<ExchangeSeries> series;
@@ -258,7 +258,7 @@ TEST_CASE("the algorithm behind times of several rank counts is found and named"
     CHECK(to_string(fit.ranges[0].algorithm) == to_string(one.algorithm));
     CHECK(fit.ranges[0].alpha->value.value() == Approx(alpha).epsilon(0.03));
     CHECK(fit.ranges[0].beta->value.value() == Approx(beta).epsilon(0.03));
-    // And so predicts what was not measured, with a warning.
+    // It also predicts unmeasured cases, with a warning.
     const ExchangePrediction prediction = predict(fit, 256, 1, 16_MiB);
     CHECK(prediction.time.value.value() == Approx(one.time(16_MiB, 256, link).value()).epsilon(0.04));
     CHECK(prediction.time.low < prediction.time.value);
@@ -313,7 +313,7 @@ TEST_CASE("noise alone makes no knee, and outliers do not hide one") {
     ExchangeSeries series = line();
     add_noise(series, 0.05, 500 + seed);
     false_knees += fit_of({series}).ranges.size() > 1 ? 1 : 0;
-    // Three latencies beyond 64 KiB, and two sizes of twice and thrice the time.
+    // Three latencies above 64 KiB, and two sizes with twice and three times the time.
     ExchangeSeries knee = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 3 * alpha : alpha) + 1e-10 * bytes; });
     add_noise(knee, 0.03, 900 + seed);

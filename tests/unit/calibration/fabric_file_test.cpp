@@ -24,8 +24,8 @@ using namespace ddl;
 
 namespace {
 
-/// What a data sheet says of links inside a node and between nodes: payload of NVLink as on most machine files, and of
-/// adapters where nothing was measured.
+/// Datasheet values of links inside a node and between nodes: payload of NVLink as on most machine files, and of adapters
+/// without measurements.
 constexpr double nvlink_share = 0.81;
 constexpr double usual_share = 0.895;
 constexpr Seconds inside_step = Seconds(3.4e-6);
@@ -33,8 +33,8 @@ constexpr Seconds inside_step = Seconds(3.4e-6);
 struct Row {
   std::string fabric, cluster, operation;
   double ranks = 0, nodes = 0;
-  Bandwidth nvlink{}, node{};  ///< of the data sheet
-  double share = 0;            ///< of that which adapters reach; 0 where nobody knows
+  Bandwidth nvlink{}, node{};  ///< of the datasheet
+  double share = 0;            ///< share of it that adapters reach; 0 if unknown
   Bytes message{};
   Seconds time{};
 };
@@ -59,7 +59,7 @@ std::vector<Row> measured_rows() {
   return rows;
 }
 
-/// As an exchange that runs alone is priced.
+/// As for an exchange that runs alone.
 Seconds priced(const Row& row, const LibraryHabits& habits, Seconds step, double share) {
   const double in_node = row.ranks / row.nodes;
   const auto per_byte = [](Bandwidth rate) { return SecondsPerByte(1 / rate.value()); };
@@ -121,7 +121,7 @@ TEST_CASE("links to a switch are priced as those of H100 and H200 were measured"
   }
   CHECK(errors.size() > 200);
   CHECK(median(errors) < 0.15);
-  // The generation before takes longer than these say.
+  // The previous generation takes longer than predicted.
   CHECK(median(of_a100) < 0.32);
   std::sort(of_a100.begin(), of_a100.end());
   CHECK(of_a100[of_a100.size() * 9 / 10] < std::log(machine.levels[0].library->doubt));
@@ -137,7 +137,7 @@ TEST_CASE("a level of a machine file states its fabric, and α follows") {
                                     [](const SourcedNumber& number) { return number.key == "levels.system.latency"; });
   REQUIRE(latency != sheet.numbers.end());
   CHECK(latency->source == "fitted: ethernet, as 10 published clusters have it");
-  // Written beside a fabric, it holds.
+  // An explicit value overrides a fabric.
   CHECK(load_machine("dgx-a100").levels[1].latency == 14.0_us);
   CHECK(load_machine("dgx-a100").levels[1].library->fabric == "infiniband");
   CHECK_FALSE(load_machine("abci").levels[1].library);
@@ -175,7 +175,7 @@ TEST_CASE("a fabric file is refused for what cannot be") {
 
 namespace {
 
-/// What is fitted: logarithms, the first guess and how far they may lie from it.
+/// A fitted parameter: logarithms, the initial guess and the maximum distance from it.
 struct Parameter {
   const char* name;
   double guess, reach;
@@ -204,7 +204,7 @@ Seconds priced(const Row& row, const Values& v) {
   return priced(row, habits, Seconds((ethernet ? v[8] : v[7]) * 1e-6), v[12]);
 }
 
-/// Least absolute errors of logarithms, nearly; each cluster and operation counts alike, and as a dozen times.
+/// Approximately least absolute errors of logarithms; each cluster and operation has equal weight, that of a dozen times.
 Values fitted(const std::vector<Row>& rows) {
   std::map<std::string, double> times;
   for (const Row& row : rows) times[row.cluster + row.operation] += 1;

@@ -14,7 +14,7 @@ using namespace ddl;
 
 namespace {
 
-/// What a machine of other links would measure, by the formulas that price exchanges.
+/// The measurements of a machine with other links, by the formulas for exchanges.
 MeasuredCurve measured_on(const Machine& machine, Collective operation, int ranks, int nodes) {
   const Coefficients none;
   const LoneExchange alone(machine, none, ranks, nodes);
@@ -112,7 +112,7 @@ TEST_CASE("what one rank of each node shows leaves algorithm and rails open, and
   CHECK(assumed({pair, all}, {}).empty());
   CHECK(assumed({inside}, {}).empty());
   CHECK(assumed({}, {}).empty());
-  // A single exchange says it, too.
+  // A single exchange reports it, too.
   Coefficients coefficients;
   coefficients.exchanges = MeasuredExchanges({pair});
   const ExchangePredictor predictor(machine, coefficients);
@@ -122,7 +122,7 @@ TEST_CASE("what one rank of each node shows leaves algorithm and rails open, and
 
 TEST_CASE("what two nodes exchanged is no promise for more of them than their links carry") {
   Machine sheet = load_machine("dgx-a100");
-  // As a tree among two nodes, whose links each byte crosses once.
+  // As a tree between two nodes, whose links each byte crosses once.
   MeasuredCurve two{.operation = Collective::allreduce, .ranks = 16, .nodes = 2};
   for (int power = 10; power <= 32; ++power) {
     const double bytes = std::exp2(power);

@@ -11,13 +11,13 @@
 #include "core/statistics.hpp"
 #include "tests/catch.hpp"
 
-// Measured iterations that the host decides, beside what is predicted: calibration/observations/README.md has their source.
+// Measured host-bound steps, compared with predictions: calibration/observations/README.md has their source.
 
 using namespace ddl;
 
 TEST_CASE("the bundled tables of language models say how each run was divided") {
   const auto node = load_runs("vtrain-a100-node"), cluster = load_runs("vtrain-a100-cluster");
-  // As many rows as the published tables have that are here.
+  // The number of rows in the published tables that are included here.
   CHECK(node.size() == 997);
   CHECK(cluster.size() == 73);
   for (const auto& runs : {node, cluster}) {
@@ -41,7 +41,7 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
   REQUIRE(learned.cases.size() == before.cases.size());
-  // Seen: 0.910 beside 0.899, and every strategy above 0.82.
+  // Observed: 0.910 compared with 0.899, and every strategy above 0.82.
   CHECK(learned.summary.overall.accuracy > 0.88);
   CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy);
   for (const auto& [strategy, group] : learned.summary.groups) {
@@ -59,11 +59,11 @@ TEST_CASE("families of plans agree on how fast the host starts kernels, and larg
        {"data", "pipeline", "tensor", "data+pipeline", "data+tensor", "pipeline+tensor", "data+pipeline+tensor"}) {
     const std::vector<RunFilter> filters{parse_where(std::string("strategy=") + strategy)};
     const RunFit fit = RunFitter(select_runs(runs, filters), "dgx-a100", "none").fit();
-    // What is not learned stays as the software has it.
+    // A value that is not fitted stays as in the software file.
     CHECK(fit.choices.back().determined() == fit.coefficients.software.launch_overhead.has_value());
     starts.push_back(fit.coefficients.software.launch_overhead.value_or(Seconds(usual)).value());
   }
-  // Each fitted by itself: 58 to 69 us seen, and 25 us of the 51 runs of data+pipeline+tensor, the fewest.
+  // Each fitted separately: 58 to 69 us observed, and 25 us for the 51 runs of data+pipeline+tensor, the fewest.
   std::sort(starts.begin(), starts.end());
   CHECK(starts.back() < 1.2 * usual);
   CHECK(starts[1] > 0.8 * usual);
@@ -84,12 +84,12 @@ TEST_CASE("PyTorch's launch overhead is the median of measured iterations over t
   const auto runs = load_runs("torchvision-a100");
   std::vector<double> starts;
   for (const MeasuredRun& run : select_runs(runs, std::vector<RunFilter>{parse_where("precision=fp16")})) {
-    // A second more for each kernel.
+    // One second more for each kernel.
     starts.push_back(run.value / (time(run, 2) - time(run, 1)));
   }
   CHECK(starts.size() == 20);
   const double usual = load_software("pytorch").launch_overhead.value().value();
   CHECK(usual == Approx(median(starts)).epsilon(0.02));
-  // Seen: 0.80 beside 0.18; the large ones, VGG's, are bound by their kernels.
+  // Observed: 0.80 compared with 0.18; the large ones, VGG's, are limited by their kernels.
   CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);
 }

@@ -9,7 +9,7 @@ using namespace ddl;
 
 namespace {
 
-/// An exchange of four ranks a node, which takes `alpha` and moves `rate` bytes a second.
+/// An exchange of four ranks per node, with start-up `alpha` and `rate` bytes per second.
 MeasuredCurve curve_of(Collective operation, int nodes, double alpha, double rate, std::string source) {
   MeasuredCurve curve{.operation = operation, .ranks = 4 * nodes, .nodes = nodes};
   curve.source = std::move(source);
@@ -39,12 +39,12 @@ TEST_CASE("what was measured again replaces what was measured before") {
 }
 
 TEST_CASE("measurements of another network do not stay beside new ones") {
-  // Four times the time at large messages only, and at small ones only.
+  // Four times the time for large messages only, and for small ones only.
   for (const MeasuredCurve& slow : {curve_of(Collective::allreduce, 2, 20e-6, 10e9, "slow.txt"),
                                     curve_of(Collective::allreduce, 2, 80e-6, 40e9, "slow.txt")}) {
     std::vector<std::string> warnings;
     const std::vector<MeasuredCurve> joined = joined_curves(fast_network(), {slow}, warnings);
-    // What was measured inside a node says nothing of the network, and stays.
+    // Measurements inside a node do not apply to the network, and stay.
     REQUIRE(joined.size() == 2);
     CHECK(joined[0].source == "node.txt");
     CHECK(joined[1] == slow);

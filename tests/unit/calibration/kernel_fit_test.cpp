@@ -66,7 +66,7 @@ TEST_CASE("the constants of kernels that follow the formula are found") {
 }
 
 TEST_CASE("rows that were left out of published tables are predicted") {
-  // What is asked of a fit to all rows of a device, here with the few that are kept beside this test.
+  // The properties of a fit to all rows of a device, here with the few that are stored with this test.
   const auto left_out = [](const std::string& file, const std::string& machine, KernelKind kind, const std::string& pass,
                            double median, double p90) {
     const KernelFit fit = fit_kernels(read_data(file).samples, load_machine(machine).device, {.source = "published"});
@@ -222,7 +222,7 @@ TEST_CASE("tables of kernels are read by their columns") {
   CHECK(both.samples[1].kernels[0].first.k == 16);
   CHECK(both.samples[1].kernels[1].first.k == 8);
 
-  // Inference stacks copy keys and values into their cache, where each is written. Encoders keep none.
+  // Inference software copies keys and values into its cache, where each is written. Encoders have none.
   const KernelTable attention =
       read_kernel_table(written("attention.csv",
                                 "source,dtype,pass,batch,seq,heads,kv_heads,head_dim,causal,time_us\n"
@@ -261,12 +261,12 @@ TEST_CASE("a device without a file has the constants of one of its compute capab
   REQUIRE(unknown.compute_capability == 9.0);
   const KernelFamily like = products(*transferred_kernels(unknown));
   CHECK(like.constants == h100.constants);
-  // What single kernels of the other device differ by is that device's.
+  // Residuals of single kernels on the other device only apply to that device.
   CHECK_FALSE(h100.residuals.empty());
   CHECK(like.residuals.empty());
   unknown.compute_capability = 12.0;
   CHECK(products(*transferred_kernels(unknown)).constants != h100.constants);
-  // Turing: RTX 8000 convolves as T4 does, of which convolutions were measured.
+  // Turing: RTX 8000 runs convolutions like T4, for which convolutions were measured.
   const auto convolutions = [](const DeviceKernels& kernels) {
     return std::find_if(kernels.families.begin(), kernels.families.end(),
                         [](const KernelFamily& family) {
@@ -278,7 +278,7 @@ TEST_CASE("a device without a file has the constants of one of its compute capab
         convolutions(*bundled_kernels(load_machine("workstation-t4").device)));
   unknown.compute_capability.reset();
   CHECK_FALSE(products(*transferred_kernels(unknown)).constants.empty());
-  // Written and read again.
+  // Written and parsed again.
   DeviceFile file{.names = {"a"}, .sources = {}, .kernels = {}, .compute_capability = 9.0};
   CHECK(print_device_file(file).find("compute_capability: 9\n") != std::string::npos);
 }

@@ -46,12 +46,13 @@ FoundProfile profile(const std::vector<std::pair<std::string, double>>& medians,
 }
 
 TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are priced") {
-  // Nobody timed VGG-11 on any machine; on ABCI others were, on an L40S none. In training, neither keeps less of its peak.
+  // VGG-11 was not timed on any machine; on ABCI other models were, on an L40S none. In training, neither has a lower share
+  // of its peak.
   for (const std::string machine : {"abci", "workstation-l40s"}) {
     StudySpec spec;
     spec.model = "vgg11";
     spec.machine = machine;
-    // A plan's software may copy images between formats and add biases by kernels of their own, a kernel alone does not.
+    // A plan's software may copy images between formats and add biases by separate kernels, a single kernel does not.
     spec.software = std::string(no_software);
     spec.memory_format = MemoryFormat::channels_last;
     spec.profiles.files = {"none"};
@@ -79,7 +80,7 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
     for (std::size_t i = 0; i < times.size(); ++i) {
       INFO(machine << ": " << predicted.kernels[i].line);
       CHECK(predicted.kernels[i].time.value() == Approx(times[i].value()).epsilon(1e-12));
-      // One factor for all kernels of a model says nothing of how far off a single one is.
+      // One factor for all kernels of a model does not determine the error of a single one.
       if (machine == "abci") {
         CHECK(predicted.kernels[i].source == Provenance::curve);
         CHECK_FALSE(predicted.kernels[i].low);
@@ -105,7 +106,7 @@ TEST_CASE("a measured kernel has its median and interval, another one of the fam
   REQUIRE(measured.low);
   CHECK(measured.low->value() == Approx(9e-6));
   CHECK(measured.high->value() == Approx(12e-6));
-  // Both take a multiple of their roofline time, the same one; four times as many samples have four times the roofline time.
+  // Both take the same multiple of their roofline time; four times as many samples have four times the roofline time.
   CHECK(predicted.kernels[1].source == Provenance::interpolated);
   CHECK(predicted.kernels[1].time.value() == Approx(20e-6));
   CHECK_FALSE(predicted.kernels[1].low);

@@ -24,7 +24,7 @@ TEST_CASE("measured kernels are compared with what the device's kernel model say
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
   std::vector<KernelSample> samples;
-  // Four of five take what is predicted, and one takes twice that: the median error is 0, and the 90th percentile lies
+  // Four of five take the predicted time, and one takes twice that: the median error is 0, and the 90th percentile lies
   // between the fourth and the fifth, at 0.6 of |1/2 − 1|.
   for (const double side : {512.0, 1024.0, 2048.0, 4096.0, 8192.0}) {
     const Seconds predicted = model.time(product(side), Pass::forward, 1).time;

@@ -10,7 +10,7 @@
 #include "measured_series.hpp"
 #include "tests/catch.hpp"
 
-// What benchmarks show of a link that is known: 1 ms and 100 Mbit/s, which is 80.6 ns for a byte of payload under frames of
+// Benchmarks of a link with known parameters: 1 ms and 100 Mbit/s, which is 80.6 ns for a byte of payload with frames of
 // 9,000 bytes (tests/data/README.md).
 
 using namespace ddl;
@@ -28,7 +28,7 @@ ExchangeFit fit_of(const ExchangeSeries& series) {
   return fits[0];
 }
 
-/// Read by the rules of Open MPI 4.1, which ran.
+/// Interpreted by the rules of Open MPI 4.1, which was used.
 FitRange by_rules(ExchangeSeries series) {
   series.library = "openmpi-4.1";
   const ExchangeFit fit = fit_of(series);
@@ -38,7 +38,7 @@ FitRange by_rules(ExchangeSeries series) {
   return fit.ranges[0];
 }
 
-/// Of the fit's last range, beside the link's.
+/// The fit's last range relative to the link.
 double error_of_beta(const FitRange& range) { return range.beta->value.value() / link_beta - 1; }
 
 }  // namespace
@@ -58,8 +58,8 @@ TEST_CASE("a link of known α and β") {
 }
 
 TEST_CASE("rings of a library take as long as its own messages of their slices") {
-  // Messages of 64 to 256 KiB take longer than the wire does: 8.5 of 12.4 MB/s. Rings whose slices are of such sizes do too,
-  // and so the time per byte that they show is not the link's.
+  // Messages of 64 to 256 KiB take longer than the link does: 8.5 of 12.4 MB/s. Rings with slices of such sizes do too, and
+  // so their time per byte is not the link's.
   const auto files = known_link();
   const ExchangeFit message = fit_of(files.at("omb74_ompi_2r_osu_latency"));
   for (const char* file : {"omb74_ompi_4r_osu_allreduce_alg4ring", "omb74_ompi_4r_osu_allreduce"}) {
@@ -80,7 +80,7 @@ TEST_CASE("rings of a library take as long as its own messages of their slices")
 
 TEST_CASE("collectives that are read by their library's own rules show the link") {
   const auto files = known_link();
-  // Read as a ring, β of this Allreduce is 1.8 times the link's, and of the Reduce-scatter 1.6 times.
+  // Interpreted as a ring, β of this Allreduce is 1.8 times the link's, and of the Reduce-scatter 1.6 times.
   const FitRange allreduce = by_rules(files.at("omb74_ompi_4r_osu_allreduce"));
   CHECK(std::abs(error_of_beta(allreduce)) < 0.05);
   CHECK(allreduce.alpha->value.value() == Approx(1e-3).epsilon(0.5));
@@ -101,7 +101,7 @@ TEST_CASE("rules of a library are of two and of four ranks") {
     return sent;
   };
   for (const double ranks : {2.0, 4.0}) {
-    // No algorithm sends less than these, and large messages go by algorithms that send no more.
+    // No algorithm sends less than these, and large messages use algorithms that send no more.
     const double part = (ranks - 1) / ranks * 1048576;
     CHECK(bytes_sent(Collective::allreduce, ranks, 1048576) == Approx(2 * part));
     CHECK(bytes_sent(Collective::allgather, ranks, 1048576) == Approx(part));
@@ -113,7 +113,7 @@ TEST_CASE("rules of a library are of two and of four ranks") {
   CHECK_FALSE(open_mpi_messages(Collective::allreduce, 3, 1024));
   CHECK_FALSE(open_mpi_messages(Collective::allreduce, 8, 1024));
   CHECK_FALSE(open_mpi_messages(Collective::broadcast, 4, 1024));
-  // Of other numbers of ranks a file is read as any other.
+  // For other numbers of ranks, a file is interpreted like any other.
   ExchangeSeries eight = known_link().at("omb74_ompi_4r_osu_allreduce");
   eight.library = "openmpi-4.1";
   eight.ranks = eight.nodes = 8;

@@ -92,7 +92,7 @@ TEST_CASE("detected ports are the rails of a node") {
   request.host.ports = DetectedPorts{4, 200, "/sys/class/infiniband, 200 Gb/sec (4X HDR)"};
   const Machine machine = drafted(request);
   CHECK(machine.levels[1].rails == 4);
-  // 200 Gb/s are 25 GB/s, of which messages still get the fraction of the other machine.
+  // 200 Gb/s are 25 GB/s, of which messages get the same fraction as on the other machine.
   CHECK(machine.levels[1].bandwidth.value() == Approx(25e9 * 0.97));
   CHECK(machine.levels[2].bandwidth.value() == Approx(25e9 * 0.97));
   CHECK(machine.levels[2].rails == Approx(32 * 4));

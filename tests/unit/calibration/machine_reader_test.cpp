@@ -125,7 +125,7 @@ TEST_CASE("products may keep up another part of their rate in one precision than
   CHECK(error("  sustained_peaks: {bf17: {value: 0.7, source: guess}}\n").find("m.yaml:14:") == 0);
   CHECK(error("  sustained_peaks: {bf16: {value: 0, source: guess}}\n").find("must be greater than zero") !=
         std::string::npos);
-  // Racks of GB200 do not have what single nodes of B200 keep up in 16 bits.
+  // Racks of GB200 do not have the sustained rate of single nodes of B200 in 16 bits.
   CHECK(load_machine("dgx-b200").device.sustained_at(Precision::bf16) <
         load_machine("gb200-nvl72").device.sustained_at(Precision::bf16));
 }

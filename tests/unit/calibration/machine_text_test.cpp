@@ -129,7 +129,7 @@ TEST_CASE("texts are quoted only where that is needed") {
 }
 
 TEST_CASE("what kernels and network rest on follows from the citations") {
-  CHECK(kernels_of("measured: by us", "assumed") == NumberBasis::published);  // a tile is no time
+  CHECK(kernels_of("measured: by us", "assumed") == NumberBasis::published);  // a tile is not a time
   CHECK(kernels_of("the data sheet", "assumed") == NumberBasis::data_sheet);
   CHECK(kernels_of("assumed: a guess", "sheet") == NumberBasis::assumed);
   const auto basis = [](const std::string& name) {
@@ -138,7 +138,7 @@ TEST_CASE("what kernels and network rest on follows from the citations") {
   };
   CHECK(basis("abci").kernels == NumberBasis::measured);
   CHECK(basis("dgx-h100").kernels == NumberBasis::published);
-  CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // measured inside nodes alone
+  CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // only measured inside nodes
   CHECK(basis("polaris").network == NumberBasis::measured);
   CHECK(basis("azure-nd-h100").network == NumberBasis::published);
   CHECK(basis("aws-p5").network == NumberBasis::mixed);  // its rate is assumed

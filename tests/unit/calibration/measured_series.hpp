@@ -21,7 +21,7 @@ inline ddl::Collective collective_of(const std::string& name) {
   throw ddl::Error("no collective " + name);
 }
 
-/// Of known-link.csv, by file.
+/// From known-link.csv, by file.
 inline std::map<std::string, ddl::ExchangeSeries> known_link(const std::string& path) {
   const ddl::CsvTable table = ddl::CsvTable::load(path);
   std::map<std::string, ddl::ExchangeSeries> result;
@@ -44,7 +44,7 @@ inline std::map<std::string, ddl::ExchangeSeries> known_link(const std::string& 
   return result;
 }
 
-/// Of alps-allreduce.csv, with one version of the network's plugin, by nodes.
+/// From alps-allreduce.csv, with one version of the network's plugin, by nodes.
 inline std::map<int, ddl::ExchangeSeries> alps(const std::string& path, const std::string& plugin) {
   const ddl::CsvTable table = ddl::CsvTable::load(path);
   std::map<int, ddl::ExchangeSeries> result;

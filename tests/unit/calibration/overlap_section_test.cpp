@@ -37,7 +37,7 @@ TEST_CASE("A slow-down is the time beside the other over the time alone") {
   REQUIRE(measured);
   CHECK(measured->kernels == 1.25);
   CHECK(measured->exchange == 1.25);
-  // Noise: neither is faster beside the other.
+  // Noise: neither can be faster while overlapped.
   CHECK(measured_overlap(overlap_of(1.9, 4), "a sweep")->kernels == 1);
   CHECK(measured_overlap(overlap_of(2, 3.9), "a sweep")->exchange == 1);
 }

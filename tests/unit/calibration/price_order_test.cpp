@@ -9,7 +9,7 @@ namespace {
 using namespace ddl;
 
 TEST_CASE("what a plan takes does not depend on the plans that were priced before it") {
-  // Plans that differ in what they shard share prices of layers; ZeRO-3 has launches of its own.
+  // Plans that only differ in what they shard share the costs of layers; ZeRO-3 has additional launches.
   StudySpec spec;
   spec.model = "resnet50";
   spec.machine = "dgx-a100";

@@ -18,7 +18,7 @@ namespace {
 
 using namespace ddl;
 
-/// Measures on a device without noise: twice as slow as a roofline of its figures, and 5 us to start a kernel.
+/// Measures on a device without noise: twice as slow as its roofline, with a launch overhead of 5 us.
 class Simulant {
  public:
   explicit Simulant(std::string model) {
@@ -103,7 +103,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
   CHECK(explanation.estimate.time.compute().value() == Approx(sum));
   CHECK(kernel_time_shares(explanation)[0] == 1.0);
   CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
-  // The parts of each layer are those that its lines say.
+  // The parts of each layer are those of its lines.
   for (const LayerExplanation& layer : explanation.layers) {
     Seconds lines{}, kernels{};
     for (const PricedProblem& each : layer.prices.problems) lines += each.is_update ? Seconds{} : each.time;
@@ -111,7 +111,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
     CHECK(lines.value() == Approx(kernels.value()));
   }
 
-  // Where nothing was measured in fp32, a norm is as in 16 bits, and twice as long by what it moves.
+  // If nothing was measured in fp32, a norm takes as long as in 16 bits, times two for its traffic.
   Simulant halves(name);
   halves.measure_all(problems_of(model, 4, Precision::bf16, Optimizer::adam));
   const Study told(spec_of(halves));
@@ -143,7 +143,7 @@ TEST_CASE("the update of a list is priced as it was measured, whatever the layer
     INFO(to_string(implementation));
     simulant.measure_line(print_problem(update_of_all(model, Optimizer::momentum, Precision::fp32, implementation)));
     const Seconds measured = simulant.profile().rows.back().measurement.samples.median;
-    // Who does not ask for it has what he had.
+    // Without requesting it, nothing changes.
     const Study as_before(simulant.spec());
     CHECK(Estimator(as_before.job()).estimate(serial(4)).time.weight_update.value() == by_layer.value());
     StudySpec spec = simulant.spec();
@@ -250,14 +250,14 @@ TEST_CASE("of another model the whole step says what starting kernels takes") {
   spec.model = "vgg11";
   const Study study(spec);
   const Explanation explanation = Estimator(study.job()).explain(serial(4));
-  // Nearly all of the second is starting AlexNet's 22 kernels, and VGG-11 has more of them.
+  // Almost all of the second is the launch overhead of AlexNet's 22 kernels, and VGG-11 has more of them.
   CHECK(explanation.estimate.time.forward.value() > 1.0);
   for (const PricedKernel& kernel : explanation.layers.front().prices.kernels) {
     if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
   }
 }
 
-/// AlexNet's kernels on four samples, and what of a step is asked for.
+/// AlexNet's kernels on four samples, and some parts of a step.
 Simulant alexnet() {
   Simulant simulant("alexnet");
   simulant.measure_all(problems_of(load_model("alexnet"), 4, Precision::fp32, Optimizer::momentum));
@@ -292,7 +292,7 @@ TEST_CASE("first touches of memory are part of the phase that makes them, and of
   CHECK((after.backward - before.backward).value() == Approx(alexnet_touches));
   CHECK(beside(with, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
   CHECK(beside(without, "fresh-memory", Phase::backward).value() == 0);
-  // They are no kernels, and kernels and they make up the layers.
+  // They are not kernels, but together with the kernels they make up the layers.
   CHECK(kernel_time_shares(with)[0] == 1.0);
   Seconds kernels{};
   for (const LayerExplanation& layer : with.layers) {
@@ -331,7 +331,7 @@ TEST_CASE("a framework's steps count in place of the profiler's, less their firs
     CHECK(measured.same_model);
     CHECK(measured.name == "alexnet on simulated device (simulated)");
   }
-  // Without the kernels they say nothing.
+  // Without the kernels they have no effect.
   CHECK(measured_kernels(std::vector<FoundProfile>{{"steps", steps.profile()}}, model, Precision::fp32).steps.empty());
 }
 
@@ -368,7 +368,7 @@ TEST_CASE("a framework that keeps its memory has no first touches") {
   const Explanation kept = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(kept.estimate.time.backward.value() == Approx(2.0));
   CHECK(beside(kept, "fresh-memory", Phase::backward).value() == 0);
-  // Where there are both, what gives its memory back counts.
+  // If there are both, the one that returns its memory counts.
   steps.add_step(model, 4, StepPart::backward, Seconds(3.0), "torch-1");
   const Explanation both = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(both.estimate.time.backward.value() == Approx(3.0));

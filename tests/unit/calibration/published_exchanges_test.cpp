@@ -1,4 +1,4 @@
-// What others have published of their clusters, read as it was printed.
+// Published measurements of clusters, read as they were printed.
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ ExchangeFacts facts_of(const std::string& line) {
   return facts;
 }
 
-/// tests/data/comm/clusters.txt, which says what its lines mean.
+/// tests/data/comm/clusters.txt, which explains its lines.
 std::vector<Published> published() {
   std::ifstream file(DATA_FOLDER "comm/clusters.txt");
   REQUIRE(file);
@@ -77,7 +77,7 @@ std::vector<ExchangeSeries> read(const Published& one) {
   return parse_exchanges(one.text, one.name, {one.facts, {}}, warnings);
 }
 
-/// Of the files whose names have all of these parts, by nodes.
+/// From the files whose names have all of these parts, by nodes.
 std::map<int, ExchangeSeries> series_of(const std::vector<std::string>& parts) {
   std::map<int, ExchangeSeries> found;
   for (const Published& one : published()) {
@@ -89,7 +89,7 @@ std::map<int, ExchangeSeries> series_of(const std::vector<std::string>& parts) {
   return found;
 }
 
-/// Half of the errors of one cluster's times from `least` on are below this; `fit` is of others.
+/// The median error of one cluster's times from `least` on; `fit` is of others.
 double median_error(const ExchangeFit& fit, const ExchangeSeries& asked, Bytes least) {
   std::vector<double> errors;
   for (const MeasuredExchange& row : asked.rows) {
@@ -114,7 +114,7 @@ TEST_CASE("of 109 published outputs 100 are read, and the others refused with th
       REQUIRE_FALSE(series.empty());
       for (const ExchangeSeries& each : series) {
         CHECK_FALSE(each.rows.empty());
-        // Where the publication says, what is read is that.
+        // If the publication contains a fact, the parsed one is the same.
         if (one.facts.operation) CHECK(each.operation == *one.facts.operation);
         if (one.facts.ranks) CHECK(each.ranks == *one.facts.ranks);
         if (one.facts.nodes) CHECK(each.nodes == *one.facts.nodes);
@@ -148,7 +148,7 @@ TEST_CASE("what is read of published outputs is fitted, or refused for what it l
 
 namespace {
 
-/// Errors of times of 1 MiB to 1 GiB, and whether the interval holds what was measured.
+/// Errors of times of 1 MiB to 1 GiB, and whether the interval covers the measured time.
 struct LeftOut {
   std::vector<double> errors{};
   int held = 0;
@@ -156,7 +156,7 @@ struct LeftOut {
   [[nodiscard]] double share_held() const { return held / static_cast<double>(errors.size()); }
 };
 
-/// Each number of nodes above one, left out of the others: `inside` and `beyond` what was measured.
+/// Each number of nodes above one, held out from the others: `inside` and `beyond` the measured range.
 void leave_out(const std::map<int, ExchangeSeries>& by_nodes, LeftOut& inside, LeftOut& beyond) {
   std::vector<ExchangeSeries> all;
   for (const auto& [nodes, series] : by_nodes) {

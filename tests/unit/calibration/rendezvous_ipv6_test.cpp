@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* loopback = "::1";
 
-/// Nothing on a machine without IPv6.
+/// Empty on a machine without IPv6.
 std::optional<MeetingPlace> free_place() {
   try {
     return MeetingPlace{.host = loopback, .port = Listener(loopback, 0).port()};

@@ -42,12 +42,12 @@ Environment environment_of(const Variables& variables) {
   };
 }
 
-/// So long that no machine is so slow, for what is to come; and so short that nobody waits, for what does not.
+/// Long enough for any machine, for events that are expected; and short enough for a test, for events that are not.
 constexpr Seconds long_enough(60), not_long(0.3);
 
 MeetingPlace free_place() { return {.host = "localhost", .port = Listener("localhost", 0).port()}; }
 
-/// What each of several ranks comes to, each in a thread of its own: what its work says, or its error.
+/// The outcome of each of several ranks, each in a separate thread: the result of its work, or its error.
 class Launch {
  public:
   using Work = std::function<std::string(TcpProcesses&)>;
@@ -87,7 +87,7 @@ std::string gathered(TcpProcesses& processes) {
   return all;
 }
 
-/// A network that does not exist, whose ranks are processes that do.
+/// A simulated network, whose ranks are real processes.
 class PlayedNetwork final : public Transport {
  public:
   PlayedNetwork(const std::string& figures, Processes& processes)
@@ -405,7 +405,7 @@ TEST_CASE("a rank that ends with words has all end with them") {
         processes.end_others("rank x: no GPU", "look for one");
         return "ended";
       }
-      // One waits for what the others say, one for something else.
+      // One waits for the others' messages, one for something else.
       if (processes.rank() == 1) {
         const Deadline until(long_enough);
         while (!until.is_over()) processes.look();
@@ -463,7 +463,7 @@ TEST_CASE("a rank that is killed ends the others") {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      // No more of a test than this: what the other threads held is held for ever.
+      // The child process only runs this: locks held by other threads at the fork are never released in it.
       try {
         TcpProcesses processes({.rank = killed, .ranks = 3, .launcher = "test"}, launch.place, long_enough);
         static_cast<void>(processes.gather(""));

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// A device that runs nothing, and writes down what it was given between which waits.
+/// A device that runs nothing, and records what was queued between waits.
 class CountingDevice final : public KernelBackend {
  public:
   struct Counts {
@@ -47,7 +47,7 @@ TEST_CASE("kernels beside an exchange are queued in rows, and waited for once a 
     CountingDevice::Counts counts;
     RowsOfKernels rows(std::make_unique<CountingDevice>(counts, kernel));
     const auto run = [&] { return rows.time([&] { ++counts.queued; }); };
-    // Alone at first, until it is known how long one takes.
+    // Single runs at first, until the time of one is known.
     CHECK(run() == kernel);
     CHECK(counts.queued == 1);
     rows.make_rows(kernel);

@@ -21,7 +21,7 @@ using namespace ddl;
 
 namespace {
 
-/// Runs of known shape: kernels of 100 to 200 ms, gradients that grow with p, and what true coefficients make of them.
+/// Runs with known terms: kernels of 100 to 200 ms, gradients that grow with p, and times from true coefficients.
 std::vector<TaughtRun> runs_of(const Learned& truth, int count) {
   std::vector<TaughtRun> runs;
   for (int i = 0; i < count; ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("coefficients that made synthetic runs are found again") {
   CHECK(fit.learned[Coefficient::gradient_beta] == Approx(3.0).epsilon(0.1));
   CHECK(fit.misfit < 0.01);
   CHECK(found(fit, Coefficient::gradient_beta).determined());
-  // Nothing of these runs goes through layers or halos.
+  // No exchange in these runs belongs to layers or halos.
   for (const Coefficient each :
        {Coefficient::layer_alpha, Coefficient::layer_beta, Coefficient::halo_alpha, Coefficient::halo_beta}) {
     CHECK(fit.learned[each] == 1);
@@ -133,7 +133,7 @@ TEST_CASE("one wild run does not carry the others away") {
 }
 
 TEST_CASE("a configuration is left out with all its repeats") {
-  // Repeats that are far off change the fit of the others, but not their own prediction.
+  // Repetitions that are far off change the fit of the others, but not their own prediction.
   std::vector<MeasuredRun> runs = some_runs();
   const Validation before = RunFitter(runs, "abci", "").leave_one_out();
   runs[1].value *= 1.5;
@@ -197,7 +197,7 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
                                        parse_where("includes_io=no")};
   const std::vector<MeasuredRun> all = select_runs(load_runs("paradl-abci"), filters);
   REQUIRE(all.size() > 12);
-  // The bundled file says what these runs have taught: as it was before.
+  // The bundled file contains the fit to these runs: here without it.
   std::string before;
   for (const EmbeddedFile& file : coefficients_files()) {
     if (std::string_view(file.path).ends_with("abci.yaml")) before = file.content;
@@ -219,7 +219,7 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
       CHECK(choice.determined());
     }
   }
-  // One run decides nothing, all of them that gradients go layer by layer.
+  // One run determines nothing, all of them together that gradients are exchanged layer by layer.
   const LearnedChoice layered = RunFitter(all, "abci", untaught).fit().choices[2];
   CHECK(layered.key == "layered_gradients_in_hybrids");
   CHECK(layered.after == "yes");
@@ -259,7 +259,7 @@ TEST_CASE("the device waits for its host where kernels and exchanges take less t
     values[Coefficient::launch_overhead] = start;
     return run.predicted(values);
   };
-  // 2000 kernels of 50 us take 0.1 s, less than the 0.12 s of kernels and exchanges; of 100 us they take 0.2 s.
+  // 2000 kernels of 50 us take 0.1 s, less than the 0.12 s of kernels and exchanges; with 100 us they take 0.2 s.
   CHECK(predicted(1, 50e-6) == Approx(0.13));
   CHECK(predicted(1, 100e-6) == Approx(0.21));
   // Slower kernels hide it again.
@@ -267,7 +267,7 @@ TEST_CASE("the device waits for its host where kernels and exchanges take less t
 }
 
 TEST_CASE("what is predicted teaches nothing") {
-  // Small shares of a batch: the device waits for its host, and gradients hide beside that.
+  // Small shares of a batch: the device waits for its host, and gradients are hidden by that.
   RunPredictor predictor("dgx-a100", "none", {});
   std::string table = "model,strategy,gpus,global_batch,precision,quantity,value\n";
   for (const char* model : {"resnet50", "vgg16", "alexnet"}) {
@@ -303,7 +303,7 @@ TEST_CASE("runs of measured kernels are not explained by a sheet's host that doe
   RunFitter fitter(runs, "dgx-a100", file.string());
   const RunFit fit = fitter.fit();
   CHECK(fit.choices.back().before == "0.0 us");
-  // What the fit says of these runs is what is predicted with it.
+  // The reported fit equals the predictions with it.
   const Coefficients& learned = fit.coefficients;
   RunPredictor predictor("dgx-a100", file.string(), {});
   const double predicted = std::get<Seconds>(predictor.predict(runs.front(), learned)).value();
@@ -334,18 +334,18 @@ TEST_CASE("a start of kernels that made runs is found again, over all families t
   // The prior pulls it towards zero.
   CHECK(fit.coefficients.software.launch_overhead->value() == Approx(60e-6).epsilon(0.1));
   REQUIRE(fit.families.size() == 3);
-  // A run that the host bounds is as far off as its start.
+  // The error of a host-bound run is that of its launch overhead.
   for (const FamilyFit& family : fit.families) CHECK(family.misfit < 0.06);
   const LearnedChoice& start = fit.choices.back();
   CHECK(start.key == "launch_overhead");
   CHECK(start.before == "114.0 us");
   CHECK(start.determined());
-  // It reads back from the file that it is written to, and is kept where the runs say nothing of it.
+  // It is parsed back from the file that it is written to, and kept if the runs do not determine it.
   const std::string head =
       "format: 1\nname: new\nmachine: dgx-a100\ndescription: d\ngenerator: g\ndate: 2026-01-01\nsources: {}\n";
   const Coefficients read = parse_coefficients(with_learned(head, fit, "twelve runs"), "new.yaml");
   CHECK(read.software.launch_overhead == fit.coefficients.software.launch_overhead);
-  // Runs whose kernels take longer than the host say nothing of it.
+  // Runs whose kernels take longer than the host do not determine it.
   const std::string busy =
       table.substr(0, table.find('\n') + 1) + "gpt3-175b,tensor,8,tensor=8,8,8,fp16,full,iter_total_s,20\n";
   const LearnedChoice silent = RunFitter(parse_runs(busy, "r.csv"), "dgx-a100", "none").fit().choices.back();

@@ -83,7 +83,7 @@ TEST_CASE("a run may state how it was divided, and what it computed with") {
 
   CHECK(error_in(row("data,16,\"data=4,tensor=4\",,,,"))
             .find("'data=4,tensor=4' are degrees of 'data+tensor', the strategy is 'data'") != std::string::npos);
-  // A degree may be 1, and degrees say how many devices there were.
+  // A degree may be 1, and degrees determine the number of devices.
   CHECK(parsed(row("data+tensor,,\"data=4,tensor=1\",,,,"))[0].gpus == 4);
   CHECK(error_in(row("data,16,data=4,,,,")).find("'data=4' are 4 devices, the run had 16") != std::string::npos);
   CHECK(error_in(row("data,16,data=0,,,,")).find("r.csv:2:") == 0);

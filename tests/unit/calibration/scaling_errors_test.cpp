@@ -1,4 +1,4 @@
-// Errors of weak scaling, on runs whose efficiencies are given.
+// Errors of weak scaling, for runs with given efficiencies.
 
 #include "calibration/runs/scaling_errors.hpp"
 

@@ -13,7 +13,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
-// Files of software (docs/software.md), and what a study makes of them.
+// Files of software (docs/software.md), and their effect in a study.
 
 using namespace ddl;
 
@@ -140,7 +140,7 @@ TEST_CASE("a run that does not say how it exchanges contexts exchanges what its 
   for (const auto& each : found.cases) times.push_back(each.predicted.value());
   CHECK(times[0] == times[1]);
   CHECK(times[0] != times[2]);
-  CHECK(times[3] == times[4]);  // which has both, and the ring where nobody says
+  CHECK(times[3] == times[4]);  // which has both, and the ring by default
 }
 
 TEST_CASE("files of software that extend each other in a circle are refused") {
@@ -214,7 +214,7 @@ TEST_CASE("a search chooses what the software can run, and a file that extends a
   CHECK_THROWS_AS(parse_software(own + "zero_stages: {value: 0 7, source: x}\n", "own.yaml"), Error);
   CHECK_THROWS_AS(parse_software(own + "schedules: {value: '', source: x}\n", "own.yaml"), Error);
 
-  // Of Chainer's plans none is sharded, unless it is asked for.
+  // None of Chainer's plans is sharded, unless requested.
   StudySpec spec;
   spec.machine = "abci";
   const Study study(spec);

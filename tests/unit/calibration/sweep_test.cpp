@@ -163,7 +163,7 @@ TEST_CASE("A ring of several ranks a node runs on the rails of all of them") {
   CHECK(last("rails=1 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(25e9)));
   // No ring is faster than the links inside its nodes.
   CHECK(last("rails=8 bandwidth_inside=100 GB/s", SweepOperation::allreduce) == Approx(ring(100e9)));
-  // Of an all-to-all each rank has a rail, or a share of one.
+  // In an all-to-all each rank has a rail, or a share of one.
   const auto pairs = [&](double rate) { return 15 * (10e-6 + bytes / 16 / rate); };
   CHECK(last("rails=8", SweepOperation::all_to_all) == Approx(pairs(25e9)));
   CHECK(last("rails=2", SweepOperation::all_to_all) == Approx(pairs(25e9 / 4)));
@@ -197,7 +197,7 @@ TEST_CASE("Protocols of a simulated network are found again, and their sizes gro
       CHECK(found[i].beta->value.value() == Approx(1 / (46e9 * truth[i].second)).epsilon(0.03));
     }
   }
-  // Among eight nodes alone the first protocol reaches to four times the size.
+  // Only between eight nodes does the first protocol reach four times the size.
   const auto time = [&](const std::string& figures, std::int64_t bytes) {
     SweepPlan plan = plan_of({SweepOperation::allreduce});
     plan.smallest = plan.largest = bytes;
@@ -242,7 +242,7 @@ TEST_CASE("Sizes double, and floats are shared evenly") {
   using Sizes = std::vector<std::int64_t>;
   CHECK(sizes(SweepOperation::latency, 2) == Sizes{4, 8, 16, 32, 64});
   CHECK(sizes(SweepOperation::reduce_scatter, 3) == Sizes{12, 24, 48});
-  // Of one rank's part: four of them are at most 64 bytes.
+  // Size of one rank's part: four of them are at most 64 bytes.
   CHECK(sizes(SweepOperation::all_to_all, 4) == Sizes{1, 2, 4, 8, 16});
   plan.smallest = 1;
   CHECK(sizes(SweepOperation::allreduce, 2) == Sizes{4, 8, 16, 32, 64});
@@ -261,7 +261,7 @@ TEST_CASE("Groups are chosen so that ranks per node and nodes vary") {
   CHECK(groups[1] == SweepGroup{{0, 1, 2, 3}, 1});
   CHECK(groups[2] == SweepGroup{{0, 4}, 2});
   CHECK(groups[3] == SweepGroup{{0, 4, 8}, 3});
-  // As many of each node: the last has three.
+  // As many on each node: the last has three.
   CHECK(groups[4] == SweepGroup{{0, 1, 2, 4, 5, 6, 8, 9, 10}, 3});
   const auto contenders = sweep_contenders(nodes);
   REQUIRE(contenders.size() == 3);
@@ -297,7 +297,7 @@ TEST_CASE("Groups at once and kernels beside an exchange are not of sizes that t
 
 namespace {
 
-/// Two processes of which the second says what a test wants it to.
+/// Two processes, the second of which returns what a test sets.
 class TwoProcesses final : public Processes {
  public:
   explicit TwoProcesses(std::string other) : other_(std::move(other)) {}
@@ -318,7 +318,7 @@ class TwoProcesses final : public Processes {
   std::vector<std::string> names_{"here"};
 };
 
-/// A device whose kernels fail in some round, beside a network that fails in some step; the first of either is 1, and none
+/// A device whose kernels fail in some round, with a network that fails in some step; the first of either is 1, and none
 /// fails at 0.
 class FailingLoad final : public DeviceLoad {
  public:
@@ -360,7 +360,7 @@ TEST_CASE("What fails in one process fails in all, by the same words") {
   CHECK_THROWS_WITH(do_or_agree(other, [] {}), "rank 1: no GPU");
   TwoProcesses second("");
   CHECK_THROWS_WITH(do_or_agree(second, [] { throw Error("no kernel"); }), "rank 0: no kernel");
-  // Those that fail and those that do not have gathered as often.
+  // Failing and successful ranks have gathered equally often.
   CHECK(second.gathered == well.gathered);
   TwoProcesses third("");
   CHECK_THROWS_AS(do_or_agree(third, [] { throw std::runtime_error("out of threads"); }), AgreedError);
@@ -384,7 +384,7 @@ TEST_CASE("Kernels that fail are a warning, and an exchange that fails beside th
 
 namespace {
 
-/// A network whose ranks connect when a size is first exchanged, in the first two exchanges of it.
+/// A network whose ranks connect during the first two exchanges of a size.
 class ConnectingNetwork final : public Transport {
  public:
   [[nodiscard]] std::string name() const override { return whole_->name(); }

@@ -17,7 +17,7 @@ namespace {
 
 TimeErrorsFile some_file() { return {"runs of nobody", bundled_time_errors(), {{"ours", 3, 0.9, 0.8, {0.5, 1.5}}}}; }
 
-/// Sets of runs whose matrix products are off by a width of their own.
+/// Sets of runs whose matrix products have errors of a common width.
 std::vector<ErrorRow> synthetic_rows(double width) {
   std::mt19937_64 engine(7);
   std::normal_distribution<double> normal;

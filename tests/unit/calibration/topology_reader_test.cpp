@@ -1,4 +1,4 @@
-// The key 'topology' of machine files, and what coefficients say of contention and congestion.
+// The key 'topology' of machine files, and contention and congestion in coefficients.
 
 #include <string>
 
@@ -146,7 +146,7 @@ topology:)");
       edited(two_levels + edited(dragonfly, "routers_per_group: {value: 2,", "routers_per_group: {value: 5000,"),
              "units: {value: 16,", "units: {value: 10000,");
   CHECK(first_line(error_of([&] { (void)parse_machine(links, "m.yaml"); })).find(" links") != std::string::npos);
-  // A ring of a thousand nodes, half of it the longest way.
+  // A ring of a thousand nodes; the longest route is half of it.
   const std::string ring =
       edited(two_levels + edited(torus, "[4, 4]", "[1000]"), "units: {value: 16,", "units: {value: 1000,");
   CHECK(first_line(error_of([&] { (void)parse_machine(ring, "m.yaml"); })) == "m.yaml:23:17: 500 links on the longest way");

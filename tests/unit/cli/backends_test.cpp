@@ -1,4 +1,4 @@
-// `backends` tells what this machine has, which no transcript can know: only its form is checked here.
+// `backends` reports this machine's devices, which no transcript can contain: only its form is checked here.
 
 #include <sstream>
 #include <string>

@@ -1,4 +1,4 @@
-// A report is not bound to the formats that there are: one more is written here, of nothing but a report's document.
+// A report is independent of the existing formats: another one is written here, only from a report's document.
 
 #include "cli/report/document.hpp"
 

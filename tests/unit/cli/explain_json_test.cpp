@@ -1,4 +1,4 @@
-// What programs rely on: an explanation holds the plan's object of recommend, and its layers and phases add up to it.
+// Guarantees for programs: an explanation contains the plan's object of recommend, and its layers and phases add up to it.
 
 #include <algorithm>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// What a reader of the report gets: NaN and infinity become null on the way.
+/// What a reader of the report gets: NaN and infinity become null.
 Json written(const Report& report) { return Json::parse(report.json().dump()); }
 
 Arguments with(const char* command, const Arguments& arguments, const Arguments& more = {}) {
@@ -33,7 +33,7 @@ std::string text_of(const Arguments& arguments) {
   return text;
 }
 
-/// Plans that have a price: models of every kind, every strategy, the options that change what is priced.
+/// Plans with a predicted time: models of every kind, every strategy, and the options that change the prediction.
 std::vector<Arguments> priced_plans() {
   return {
       {"--strategy", "serial", "--gpus", "1"},
@@ -81,7 +81,7 @@ TEST_CASE("an explanation has the plan's object that recommend has, and what it 
     const Json explained = written(run_command(with("explain", arguments)));
     const Json recommended = written(run_command(with("recommend", arguments)));
     CHECK(explained.at("schema") == 1);
-    // As written, so that the order of the keys counts too.
+    // As text, so that the order of the keys counts too.
     CHECK(explained.at("plan").dump() == recommended.at("best").dump());
     Json inputs = recommended.at("inputs");
     inputs.erase("objective");
@@ -209,7 +209,7 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
     CHECK(one.at("best").dump() == alone.at("best").dump());
     CHECK(one.at("problem").is_null());
     const double iteration = one.at("best").at("time").at("iteration_s").get<double>();
-    // cosmoflow-128's file says how many are usual.
+    // cosmoflow-128's file has the usual number.
     const int each = one.at("model") == "resnet50" ? 32 : 1;
     CHECK(one.at("samples_per_s").get<double>() == Approx(16 * each / iteration));
     CHECK(one.at("epochs_per_day").get<double>() == Approx(86400 / one.at("best").at("time").at("epoch_s").get<double>()));

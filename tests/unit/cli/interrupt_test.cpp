@@ -15,7 +15,7 @@ TEST_CASE("SIGTERM asks a command to end as Ctrl-C does") {
     REQUIRE(std::raise(signal) == 0);
     CHECK(Interrupt::asked());
   }
-  // The next command begins without.
+  // The next command starts without a request.
   const Interrupt interrupt;
   CHECK_FALSE(Interrupt::asked());
 }

@@ -68,7 +68,7 @@ class RandomJobs {
     return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
   }
   std::string name() {
-    // What YAML might take for something else.
+    // Characters that YAML may interpret differently.
     const std::string letters = "ab1~-:#'\"\\{}[],&*!|>%@` ./?";
     std::string text;
     const std::int64_t length = number(1, 6);

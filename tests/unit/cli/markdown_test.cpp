@@ -1,4 +1,4 @@
-// Reports as GitHub Flavored Markdown, whatever their texts hold.
+// Reports as GitHub Flavored Markdown, with any texts.
 
 #include <string>
 #include <utility>

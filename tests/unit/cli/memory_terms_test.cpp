@@ -66,7 +66,7 @@ TEST_CASE("the terms of each item add up to it, and those of the bound to the bo
   }
 }
 
-// Without experts a formula is the whole of weights and optimizer: no term corrects it.
+// Without experts a formula gives all of weights and optimizer: no term corrects it.
 TEST_CASE("the formulas of weights and of the optimizer leave nothing to be explained") {
   for (const Arguments& plan : plans()) {
     if (plan.front().starts_with("mixtral")) continue;

@@ -127,7 +127,7 @@ TEST_CASE("no line of any drawing is longer than 100 columns") {
   };
   for (const std::string& name : model_names()) check_lines(load_model(name));
   const std::string longest(100, 'n');
-  // Names are cut, and what stands too deep is counted.
+  // Names are cut, and layers that are too deep are counted.
   std::string deep = "[{fully_connected: 12}]";
   for (int i = 0; i < 28; ++i) deep = "[{residual: " + deep + "}, {activation: relu}]";
   check_lines(model_of(vector, "  - residual: " + deep + '\n'));

@@ -36,11 +36,11 @@ TEST_CASE("a profile is measured by one process at a time, which is named to oth
   const std::string who = "is being measured by process " + std::to_string(child);
   CHECK(error_of([&] { const ProfileLock lock(profile); }).find("p.profile' " + who) != std::string::npos);
   CHECK(error_of([&] { const ProfileLock lock(folder + "/link"); }).find(who) != std::string::npos);
-  // However it ends, others may go on.
+  // However it ends, others may continue.
   REQUIRE(::kill(child, SIGKILL) == 0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   CHECK(error_of([&] { const ProfileLock lock(profile); }) == "no error");
-  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);  // the profile and the link, and nothing that was left
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);  // the profile and the link, and no leftover file
   fs::remove_all(folder);
 }
 

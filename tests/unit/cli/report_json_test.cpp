@@ -1,4 +1,4 @@
-// What programs rely on: the keys of the reports in JSON, and figures where figures are due.
+// Guarantees for programs: the keys of the reports in JSON, and numbers where numbers are expected.
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +85,7 @@ bool has_all(const Json& object, const Names& names) {
   return std::includes(keys.begin(), keys.end(), names.begin(), names.end());
 }
 
-/// What a reader of the report gets, not what the program meant to write: NaN and infinity become null on the way.
+/// What a reader of the report gets: NaN and infinity become null.
 Json written(const Report& report) { return Json::parse(report.json().dump()); }
 
 /// Where `json` has null, as paths: `plans/0/cost`.
@@ -101,7 +101,7 @@ std::vector<std::string> nulls_in(const Json& json) {
   return found;
 }
 
-/// The parts of a whole are figures of at least 0 that add up to it.
+/// The parts of a whole are not negative and add up to it.
 void check_parts(const Json& whole, const Names& parts, const std::string& sum) {
   double added = 0;
   for (const std::string& part : parts) {
@@ -114,7 +114,7 @@ void check_parts(const Json& whole, const Names& parts, const std::string& sum) 
   CHECK(whole.at(sum).get<double>() > 0);
 }
 
-/// Closed forms have no interval: nobody measured how far they are off.
+/// Closed forms have no interval: their error was not measured.
 void check_plan(const Json& plan, bool priced_machine, bool has_tokens, bool has_interval) {
   INFO(plan.dump());
   CHECK(keys_of(plan) == plan_keys);
@@ -122,12 +122,12 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens, bool has
   CHECK(plan.at("degrees").at("spatial").size() == 3);
   CHECK(plan.at("placement").size() == axis_count);
   CHECK(plan.at("feasible").get<bool>() == plan.at("reasons").empty());
-  // What a report says of a plan is enough to ask for it.
+  // A plan in a report is sufficient to request it again.
   const Json again = plan_to_json(plan_from_json(plan.dump(), "report"));
   for (const auto& [key, value] : again.items()) CHECK(plan.at(key) == value);
 
   if (plan.at("time").is_null()) {
-    // Never priced: nothing is made up, and the reason is said.
+    // Never estimated: no value is invented, and the reason is given.
     CHECK_FALSE(plan.at("reasons").empty());
     CHECK(nulls_in(plan) ==
           std::vector<std::string>{"rank", "verdict", "time", "efficiency", "cost", "throughput", "memory", "interval"});
@@ -216,7 +216,7 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
       const std::string model = report.at("inputs").at("model").get<std::string>();
       check_plan(plan, priced, model.starts_with("gpt"), !is_ideal);
       if (plan.at("rank").is_null()) {
-        // Those that are not possible come last.
+        // Impossible ones come last.
         CHECK_FALSE(plan.at("feasible").get<bool>());
         ended = true;
         continue;
@@ -226,13 +226,13 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
       const double figure = report.at("inputs").at("objective") == "memory"
                                 ? plan.at("memory").at("total_bytes").get<double>()
                                 : plan.at("time").at("iteration_s").get<double>();
-      // What may not fit comes behind what does.
+      // Plans at risk come after those that fit.
       if (!at_risk && plan.at("verdict") == "AT-RISK") {
         at_risk = true;
         before = 0;
       }
       CHECK(plan.at("verdict") == (at_risk ? "AT-RISK" : "FITS"));
-      // Of plans that tie a simpler one comes first.
+      // Of tied plans a simpler one comes first.
       CHECK(figure * (1 + usual_tie) >= before);
       before = std::max(figure, before);
     }
@@ -263,7 +263,7 @@ TEST_CASE("the time and cost of so many tokens are those of an epoch, scaled") {
           Approx(plan.at("time").at("training_s").get<double>() / plan.at("time").at("epoch_s").get<double>()));
     CHECK(table.number(row, table.column("training_s")) == plan.at("time").at("training_s").get<double>());
     CHECK(table.number(row, table.column("mfu")) == plan.at("throughput").at("mfu").get<double>());
-    // A plan of such a report can be asked for again.
+    // A plan of such a report can be requested again.
     CHECK_NOTHROW(plan_from_json(plan.dump(), "report"));
     ++row;
   }

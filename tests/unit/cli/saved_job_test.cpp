@@ -1,4 +1,4 @@
-// A job that `recommend --save-job` writes is checked as the report says that it comes from.
+// A job written by `recommend --save-job` is checked with the result of the report that it comes from.
 
 #include <filesystem>
 #include <sstream>
@@ -49,7 +49,7 @@ TEST_CASE("a saved job needs the memory of the plan it was saved from, and all i
   };
   for (const std::string& line : lines) {
     INFO(line);
-    // A file that was read is not written to.
+    // An input file is not written to.
     const std::string path = (folder / fmt::format("ddl-saved-job-{}-test.yaml", ++count)).string();
     std::vector<std::string> words{"recommend", "--save-job", path};
     for (const std::string& word : words_of(line)) words.push_back(word);

@@ -45,7 +45,7 @@ TEST_CASE("each row of a scaling table is the answer of a single call") {
       const Json single = best_of(with(with(gpt2, batch), {"--gpus", std::to_string(counts[i])}));
       CHECK(point.at("best") == single);
       CHECK(point.at("gpus") == counts[i]);
-      // Samples in a second and GPU, over those of the fewest GPUs.
+      // Samples per second and GPU, relative to those of the fewest GPUs.
       const double samples = single.at("throughput").at("samples_per_s_per_gpu").get<double>();
       if (!reference) reference = samples;
       CHECK(point.at("efficiency").get<double>() == Approx(samples / *reference));

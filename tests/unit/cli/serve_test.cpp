@@ -1,4 +1,4 @@
-// What `serve` makes of requests before anything is searched.
+// How `serve` handles requests before any search.
 
 #include <string>
 #include <utility>

@@ -100,7 +100,7 @@ TEST_CASE("columns are given up from the right, useful ones before essential one
       for (std::size_t c = 0; c < table.columns.size(); ++c) {
         const Keep keep = table.columns[c].keep;
         if (keep == Keep::asked) CHECK_FALSE(is_shown(c));
-        // To the right of one that is given up there is none of its kind.
+        // To the right of a dropped one there is none of its kind.
         if (keep == Keep::useful) {
           CHECK_FALSE((useful_lost && is_shown(c)));
           useful_lost = useful_lost || !is_shown(c);

@@ -10,7 +10,7 @@ function(expect version expected)
   endif()
 endfunction()
 
-# Only CUDA 12 knows Pascal and Volta.
+# Only CUDA 12 supports Pascal and Volta.
 expect(12.0.76 "60-real;70-real;75-virtual;80-real;90-real")
 expect(12.6.85 "60-real;70-real;75-virtual;80-real;90-real")
 expect(12.9 "60-real;70-real;75-virtual;80-real;90-real")

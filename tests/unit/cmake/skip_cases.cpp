@@ -1,4 +1,4 @@
-// What skip_exit_codes runs one by one: cases that are skipped, pass and fail.
+// The cases that skip_exit_codes runs one by one: skipped, passing and failing ones.
 
 #include "tests/catch.hpp"
 #include "tests/skip.hpp"

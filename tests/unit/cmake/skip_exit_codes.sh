@@ -1,5 +1,5 @@
 #!/bin/sh
-# skip_exit_codes.sh PROGRAM: a test program ends with 77 where nothing ran but skips, and never where something failed.
+# skip_exit_codes.sh PROGRAM: a test program exits with 77 if only skips ran, and never if something failed.
 set -eu
 program=$1
 

@@ -28,7 +28,7 @@ TEST_CASE("a pipe that somebody holds open, but says nothing, is given up") {
     CHECK(error_of([&] { static_cast<void>(stream.read(bytes)); }) ==
           "cannot read '" + path + "': nobody has written to it for 0.01 s");
   }
-  // What is written in time is read, and silence begins anew behind it.
+  // Data that arrives in time is read, and the timeout then starts again.
   REQUIRE(::write(writer.number(), "abc", 3) == 3);
   FileStream stream(path, 100, 0.01);
   CHECK(stream.read(bytes) == 3);

@@ -40,9 +40,9 @@ TEST_CASE("a module whose library is missing names it, and says how it is found"
 TEST_CASE("a module of another build is refused") {
   const std::string foreign =
       "'" MODULE_FOLDER "/test-foreign.so' is of another version of ddl-oracle\nhint: install both from one build";
-  // It says that it was built from something else.
+  // It reports that it was built from something else.
   CHECK(error_of([] { static_cast<void>(load_module("test-foreign", "ddl_thrower", "")); }) == foreign);
-  // It does not have what is asked for.
+  // It does not export the requested symbol.
   CHECK_THAT(error_of([] { static_cast<void>(load_module("test-thrower", "ddl_other", "")); }),
              ContainsSubstring("another version"));
 }

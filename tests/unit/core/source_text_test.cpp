@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// An empty folder that is gone at the end of the test.
+/// An empty folder that is removed at the end of the test.
 class Folder {
  public:
   Folder() {
@@ -229,7 +229,7 @@ TEST_CASE("writing through a link changes the file and keeps the link") {
 }
 
 TEST_CASE("what a killed process of another container left in the folder does not stop the next") {
-  // In a container the program is process 1, always: names by process number are taken after a first kill.
+  // In a container the program is always process 1: names based on process ids are taken after a first kill.
   const Folder folder;
   constexpr int others = 2000;
   for (int i = 0; i < others; ++i)

@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-/// With others that no test asks for, more than are ever listed.
+/// With further names, more than are ever listed.
 Names long_list(Names names) {
   for (const std::string_view other : {"qqqqqq", "qqqqqw", "qqqqwq", "qqqwqq", "qqwqqq", "qwqqqq", "wqqqqq", "qqqqww",
                                        "qqqwqw", "qqwqqw", "qwqqqw", "wqqqqw"})

@@ -228,7 +228,7 @@ TEMPLATE_TEST_CASE("every quantity reads back from its print as the same double"
     CHECK(parsed<TestType>(print_quantity(TestType(value))) == value);
   }
   for (int round = 0; round < 5000; ++round) {
-    // Any double at all, then ones that a person would write.
+    // Any double, then typical ones.
     const double any = std::abs(std::bit_cast<double>(random()));
     const double usual = whole(random) * std::pow(10.0, exponent(random)) *
                          (round % 3 == 0   ? 1024.0

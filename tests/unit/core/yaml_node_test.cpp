@@ -526,7 +526,7 @@ TEST_CASE("a file that cannot be read is named") {
 
 namespace {
 
-/// Writes a random tree and remembers it as the reader should see it: `kind text line:column` per node, depth first.
+/// Writes a random tree and records it as the reader should see it: `kind text line:column` per node, depth first.
 class RandomFile {
  public:
   explicit RandomFile(std::uint64_t seed) : random_(seed) { write_block_map(0, 0); }

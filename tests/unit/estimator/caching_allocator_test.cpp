@@ -21,7 +21,7 @@ TEST_CASE("sizes are rounded up to 512 bytes and segments to 2 MiB, 20 MiB or mu
   for (const Case& c : {Case{1, 512, 2 * MiB}, Case{513, 1024, 2 * MiB}, Case{MiB, MiB, 2 * MiB},
                         Case{MiB + 1, MiB + 512, 20 * MiB}, Case{10 * MiB - 512, 10 * MiB - 512, 20 * MiB},
                         Case{10 * MiB, 10 * MiB, 10 * MiB}, Case{30 * MiB + 1, 30 * MiB + 512, 32 * MiB},
-                        // No more than 1 MiB is left over: it stays with the block.
+                        // No more than 1 MiB is left: it stays with the block.
                         Case{31 * MiB, 32 * MiB, 32 * MiB}}) {
     CachingAllocator allocator = cuda();
     static_cast<void>(allocator.allocate(Bytes(c.asked)));

@@ -19,12 +19,12 @@ Link without_adding(Link l) {
   return l;
 }
 
-/// Every collective as a function of message, ranks and link, for the properties all of them share. Those of two levels take
-/// the ranks in nodes of four (or in one node, where four do not divide them), with equal links and φ = 1.
+/// Every collective as a function of message, ranks and link, for the properties all of them share. Those of two levels have
+/// the ranks in nodes of four (or in one node, if four does not divide them), with equal links and φ = 1.
 struct NamedTime {
   std::string name;
   std::function<Seconds(Bytes, double, const Link&)> time;
-  bool dense_allreduce;  ///< within the reach of the lower bound
+  bool dense_allreduce;  ///< covered by the lower bound
 };
 
 std::vector<NamedTime> all_times() {
@@ -92,13 +92,13 @@ TEST_CASE("an All-to-all among nodes takes as long as what leaves them, or what 
   // 7 · 2 + 4 slices of 1,000 bytes to the other node; 3 stay.
   CHECK(hierarchical_all_to_all_time(eight, 4, 2, fast, slow).value() == Approx(14 + 4 * 10.0));
   CHECK(hierarchical_all_to_all_time(eight, 4, 2, slow, fast).value() == Approx(7 + 3 * 10.0));
-  // Nodes of one rank: pair by pair.
+  // Nodes of one rank: pairwise.
   CHECK(hierarchical_all_to_all_time(eight, 1, 8, fast, slow).value() ==
         Approx(pairwise_all_to_all_time(eight, 8, slow).value()));
 }
 
 TEST_CASE("copies of a token that are sent once to each unit") {
-  // One copy, or nobody to share with: all are sent.
+  // One copy, or a single receiver: all are sent.
   CHECK(share_of_copies(4, 1) == 1);
   CHECK(share_of_copies(1e9, 8) == Approx(1));
   // Two experts on two nodes: both are on the same one in half of the cases, 1.5 copies of 2.
@@ -111,7 +111,7 @@ TEST_CASE("ranks that are no power of two take a whole round more") {
   // P = 5: ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8); Rabenseifner 6 · 1 + 16 · 4/5 + 0.8 · 4/5.
   CHECK(butterfly_allreduce_time(message, 5, wire).value() == Approx(29.4));
   CHECK(rabenseifner_allreduce_time(message, 5, wire).value() == Approx(19.44));
-  // Powers of two take no round too many: 2^20 ranks are 20 rounds of (1 + 8).
+  // Powers of two take no additional round: 2^20 ranks are 20 rounds of (1 + 8).
   CHECK(tree_broadcast_time(message, 1048576, wire).value() == Approx(180.0));
   CHECK(tree_broadcast_time(message, 1048577, wire).value() == Approx(189.0));
 }
@@ -194,8 +194,8 @@ TEST_CASE("a larger φ never makes a two-level collective faster") {
   }
 }
 
-// A parameter server has no part: its workers' single round trip leaves out the servers' ports. Sparse vectors neither: they
-// are shorter than the dense message that the bound is about.
+// A parameter server is excluded: its workers' single round trip omits the servers' ports. Sparse vectors, too: they are
+// shorter than the dense message of the bound.
 TEST_CASE("no dense Allreduce beats the lower bound where adding is free") {
   for (const NamedTime& collective : all_times()) {
     if (!collective.dense_allreduce) continue;

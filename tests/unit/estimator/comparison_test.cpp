@@ -64,7 +64,7 @@ TEST_CASE("a plan beside itself is known to be so") {
 }
 
 TEST_CASE("of a faster plan, a part that is longer does not decide") {
-  // 1.0 + 0.5 against 0.2 + 1.0: the exchange is longer, computing decides.
+  // 1.0 + 0.5 against 0.2 + 1.0: the exchange is longer, compute decides.
   const Comparison comparison = compared(estimate_of(1.0, 0.5, 4), estimate_of(0.2, 1.0, 4));
   REQUIRE(comparison.deciding_time);
   CHECK(comparison.deciding_time->name == "compute");
@@ -100,7 +100,7 @@ TEST_CASE("a plan that cannot be is not compared") {
   CHECK(comparison.time.empty());
   CHECK(comparison.memory.empty());
   CHECK_FALSE(comparison.deciding_memory);
-  // Of other batches, so that the possible one's time is that of an epoch.
+  // With different batches, so that the possible one's time is that of an epoch.
   CHECK(compared(impossible(), possible).other_time.value() == Approx(120));
 }
 

@@ -27,8 +27,7 @@ Plan plan_of(std::int64_t batch) {
   return plan;
 }
 
-/// One matrix of 80 weights, 320 bytes; nothing that could be hidden.
-/// The same model as one block.
+/// One matrix of 80 weights, 320 bytes; nothing that could be hidden. The same model as one block.
 Model in_block(Model model) {
   for (Layer& layer : model.layers) layer.block = 0;
   model.blocks = 1;
@@ -62,15 +61,15 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   const Breakdown without = estimate(0, plan);
   CHECK(without.waiting == Seconds{});
   CHECK(estimate(1e-9, plan).iteration() == without.iteration());
-  // The device then waits for all but its kernels and exchanges: an iteration takes a whole number of starts and what comes
-  // after backward.
+  // The device then waits for everything except its kernels and exchanges: a step takes a whole number of launches and what
+  // comes after backward.
   const Breakdown slow = estimate(1.0, plan), slower = estimate(2.0, plan);
   const double starts = (slower.iteration() - slow.iteration()).value();
   CHECK(starts == Approx(std::round(starts)).epsilon(1e-9));
   CHECK(starts > static_cast<double>(load_model("alexnet").layers.size()));
   CHECK(slow.iteration().value() == Approx(starts + without.iteration().value() -
                                            (without.forward + without.backward + without.layer_collectives).value()));
-  // What is started again counts again: forward in backward, each micro-batch, each stage's first.
+  // Repeated launches count again: forward in backward, each micro-batch, each stage's first.
   Plan parts = plan;
   parts.micro_batches = 4;
   CHECK((estimate(2.0, parts).iteration() - estimate(1.0, parts).iteration()).value() == Approx(4 * starts));
@@ -79,7 +78,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   const double more = (estimate(2.0, again).iteration() - estimate(1.0, again).iteration()).value();
   CHECK(more > 1.2 * starts);
   CHECK(more < 2 * starts);
-  // A split in filters starts as many kernels for less work each, and exchanges: 8 layers gather their outputs, and all but
+  // A filter split launches as many kernels for less work each, and exchanges: 8 layers gather their outputs, and all but
   // the first sum the gradients of their inputs.
   Plan split = plan_of(64);
   split.mesh.set(Axis::filter, 4);
@@ -87,7 +86,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
 }
 
 TEST_CASE("one process starts the forward of its devices one after the other, and their backward with a thread each") {
-  // Starts take so long that nothing else of a pass counts: s of them in forward and b in backward of one device.
+  // Launches take so long that nothing else of a pass counts: s of them in forward and b in backward of one device.
   const auto iteration = [](bool one_process, int devices, Pass pass) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
@@ -111,7 +110,7 @@ TEST_CASE("one process starts the forward of its devices one after the other, an
 }
 
 TEST_CASE("starts of backward take a share of those of forward, and one process does a share of those in turn") {
-  // Starts take so long that nothing else counts.
+  // Launches take so long that nothing else counts.
   const auto iteration = [](double backward_starts, double serial_forward, int devices) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
@@ -124,7 +123,8 @@ TEST_CASE("starts of backward take a share of those of forward, and one process 
     plan.mesh.set(Axis::data, devices);
     return Estimator(job.job).estimate(plan).time.iteration().value();
   };
-  // Without backward, all is forward: F(1 + g(p - 1)) on p devices. Half of backward's starts are half of what it adds.
+  // Without backward, everything is forward: F(1 + g(p - 1)) on p devices. Half of backward's launches are half of its
+  // contribution.
   const double forward = iteration(0, 1, 1), all = iteration(1, 1, 1);
   CHECK(all > forward);
   CHECK(iteration(0.5, 1, 1) - forward == Approx((all - forward) / 2));
@@ -150,7 +150,7 @@ TEST_CASE("managed memory passes through the link to the host where a rank needs
   const Estimate fits = estimate(1e12, true, 3);
   CHECK(fits.time.waiting == estimate(1e12, false, 3).time.waiting);
   CHECK(estimate(1, false, 3).time.waiting == fits.time.waiting);
-  // Both passes move all that the plan needs, three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and copies of
+  // Both passes move all that the plan needs: three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and copies of
   // a quarter of the first convolution's output, 4 × 16 × 128³; two devices share a link of 16 GB/s.
   const double cube = 128.0 * 128 * 128 * 4;
   for (const double copies : {0.0, 3.0}) {
@@ -170,7 +170,7 @@ TEST_CASE("one device working alone is wholly efficient with a slow host too") {
   CHECK(alone.host_waiting > Seconds(1));
   CHECK(alone.time.waiting == alone.host_waiting);
   CHECK(alone.efficiency == Approx(1.0));
-  // Four devices start four times as many kernels for the same batch.
+  // Four devices launch four times as many kernels for the same batch.
   Plan plan = plan_of(64);
   plan.mesh.set(Axis::data, 4);
   CHECK(Estimator(job.job).estimate(plan).efficiency < 0.3);
@@ -209,7 +209,7 @@ TEST_CASE("efficiency is the time that one device needs over that of all devices
 
 TEST_CASE("an epoch is as many iterations as the samples fill") {
   const Matrix matrix(Assumptions{});
-  // 1000 samples in batches of 32: 31.25 iterations of 32 · 3 + 12 s.
+  // 1000 samples in batches of 32: 31.25 steps of 32 · 3 + 12 s.
   const Estimate estimate = Estimator(matrix.job).estimate(plan_of(32));
   CHECK(estimate.time.iteration().value() == Approx(108.0));
   CHECK(estimate.epoch.value() == Approx(31.25 * 108));
@@ -269,12 +269,12 @@ TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much ag
   CHECK(exchange(1) == Approx(6.48));
   CHECK(exchange(2) == Approx(6.48));
   CHECK(exchange(3) == Approx(9.72));
-  // Where gradients are sharded they are scattered after each micro-batch, and the weights of ZeRO-3 gathered for each pass.
+  // Sharded gradients are scattered after each micro-batch, and the weights of ZeRO-3 gathered for each pass.
   plan.micro_batches = 8;
   CHECK(exchange(1) == Approx(6.48));
   CHECK(exchange(2) == Approx(8 * 3.24 + 3.24));
   CHECK(exchange(3) == Approx(8 * 3.24 + 16 * 3.24));
-  // Without ZeRO the shortest Allreduce: two rounds of a butterfly.
+  // Without ZeRO the fastest Allreduce: two rounds of a butterfly.
   CHECK(exchange(0) == Approx(2 * (1 + 0.32)));
   CHECK(Estimator(matrix.job).estimate(plan).gradient_algorithm == to_string(AllreduceAlgorithm::butterfly));
 }
@@ -300,7 +300,7 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
   const Estimate all = estimate(0), group_of_all = estimate(4);
   CHECK(group_of_all.time.iteration() == all.time.iteration());
   CHECK(group_of_all.memory.total() == all.memory.total());
-  // Groups of one rank exchange and hold what ranks without ZeRO do.
+  // Groups of one rank have the same exchanges and memory as ranks without ZeRO.
   const Estimate alone = estimate(1);
   plan.zero_stage = 0;
   const Estimate whole = estimate(0);
@@ -323,9 +323,9 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   // A Reduce-scatter and an Allgather of 320 B among four, 3 · (1 + 0.08) each, and an Allgather among two, 1 + 0.16.
   CHECK(exchange(2) == Approx(2 * 3.24 + 1.16));
   plan.micro_batches = 8;
-  // The copy lasts until weights are updated.
+  // The secondary shards are valid until weights are updated.
   CHECK(exchange(2) == Approx(8 * 3.24 + 3.24 + 15 * 1.16));
-  // Among all ranks it takes the time of ZeRO-3, and a quarter of the weights again; with one rank there is none.
+  // Among all ranks it takes the time of ZeRO-3, and a quarter of the weights again; with one rank there are none.
   CHECK(exchange(4) == exchange(0));
   CHECK(exchange(1) == exchange(0));
   const auto weights = [&](int ranks) {
@@ -335,7 +335,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   CHECK(weights(4) == Approx(weights(0) + 80));
   CHECK(weights(2) == Approx(weights(0) + 160));
   CHECK(weights(1) == weights(0));
-  // Groups divide the ranks, and there is something to gather twice, of all ranks.
+  // Groups divide the ranks, and weights are gathered twice, among all ranks.
   CHECK(estimator.limits(plan).empty());
   const auto refuses = [&](const Plan& other) {
     const Limits limits = estimator.limits(other);
@@ -361,7 +361,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
 }
 
 TEST_CASE("the ranks of a shard group are neighbours, and those of other groups as far apart as a group is large") {
-  // Eight ranks of data on two nodes of four: groups of four lie in a node, the ranks of equal places in two.
+  // Eight ranks of data on two nodes of four: groups of four are in a node, the ranks at equal positions in two.
   Plan plan;
   plan.mesh.set(Axis::data, 8);
   const Machine machine = nodes_of_four();
@@ -393,7 +393,7 @@ TEST_CASE("a straggler adds what its kernels take longer, where there are others
     CHECK((uneven.waiting - even.waiting).value() == Approx(0.25 * (even.forward + even.backward).value()));
     CHECK((uneven.iteration() - even.iteration()).value() == Approx((uneven.waiting - even.waiting).value()));
   }
-  // One device waits for nobody, and is no slower than itself.
+  // One device waits for no other, and is not slower than itself.
   CHECK(priced(1.25, 1, 1).iteration() == priced(1, 1, 1).iteration());
 }
 
@@ -485,7 +485,7 @@ TEST_CASE("with ZeRO each replica updates its part") {
 }
 
 /// 200 MiB of gradients, eight buckets of 25 MiB, that two replicas exchange in one second by a ring without start-up.
-/// Backward takes `backward` a sample.
+/// Backward takes `backward` per sample.
 struct EightBuckets : OwnedJob {
   EightBuckets(Seconds backward, const Assumptions& some_assumptions, const Coefficients& some_coefficients = {})
       : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 6400}\nlayers:\n  - fully_connected: {features: 8192, "
@@ -504,7 +504,7 @@ struct EightBuckets : OwnedJob {
 };
 
 TEST_CASE("backward hides the exchange of all buckets but the last") {
-  // Seven eighths of 0.4 s are there to hide an exchange of 1 s.
+  // Seven eighths of 0.4 s can hide an exchange of 1 s.
   const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}).estimate();
   CHECK(some.time.gradient_exchange.value() == Approx(0.65));
   CHECK(some.hidden_exchange.value() == Approx(0.35));
@@ -523,8 +523,8 @@ TEST_CASE("gradients are exchanged after the last micro-batch, which alone hides
 }
 
 TEST_CASE("the next forward hides the weights that ZeRO-1 gathers where the software does that") {
-  // Scatter and gather take half a second each. Seven eighths of backward's 0.4 s hide the former, but for its last bucket
-  // and what is longer: 1/16 + 7/16 - 0.35 s. Forward takes 1 s and hides all of the latter but the first bucket.
+  // Scatter and gather take half a second each. Seven eighths of backward's 0.4 s hide the former, except its last bucket
+  // and the rest that is longer: 1/16 + 7/16 - 0.35 s. Forward takes 1 s and hides all of the latter but the first bucket.
   const auto estimate = [](bool overlaps, const Assumptions& assumptions = {}) {
     Coefficients coefficients;
     coefficients.software.overlaps_weight_gathers = overlaps;
@@ -555,13 +555,13 @@ TEST_CASE("nothing is hidden where the assumptions or the software say so, or in
 TEST_CASE("kernels and an exchange that run at the same time each take longer") {
   Coefficients coefficients;
   coefficients.overlap = {.kernels = 1.25, .exchange = 1.5};
-  // 0.35 s of kernels take 0.4375 s beside an exchange that gets 0.2917 of 0.875 s done meanwhile. The rest of it, and the
-  // last bucket, run alone: 0.4375 + 0.5833 + 0.125 s where kernels alone take 0.35 s.
+  // 0.35 s of kernels take 0.4375 s while overlapped with an exchange, of which 0.2917 of 0.875 s are done meanwhile. The
+  // rest of it, and the last bucket, run alone: 0.4375 + 0.5833 + 0.125 s where kernels alone take 0.35 s.
   const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}, coefficients).estimate();
   CHECK(some.time.gradient_exchange.value() == Approx(0.4375 + 0.875 - 0.4375 / 1.5 + 0.125 - 0.35));
   CHECK(some.time.backward.value() == Approx(0.4));
   CHECK(some.hidden_exchange.value() == Approx(1 - some.time.gradient_exchange.value()));
-  // The exchange of 0.875 s is done after 1.3125 s, in which kernels fall 0.2625 s behind.
+  // The exchange of 0.875 s is done after 1.3125 s, in which kernels lose 0.2625 s.
   const Estimate most = EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate();
   CHECK(most.time.gradient_exchange.value() == Approx(0.2625 + 0.125));
   // Kernels that are not slowed down hide an exchange that takes three times as long, if there are enough of them.
@@ -571,7 +571,7 @@ TEST_CASE("kernels and an exchange that run at the same time each take longer") 
 
 TEST_CASE("gradients are exchanged after backward where beside it is longer, unless the software does so all the same") {
   Coefficients coefficients;
-  coefficients.overlap = {.kernels = 2, .exchange = 2};  // both get along as fast as one alone
+  coefficients.overlap = {.kernels = 2, .exchange = 2};  // both together are as fast as one alone
   const auto shown = [&] {
     return EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value();
   };
@@ -579,7 +579,7 @@ TEST_CASE("gradients are exchanged after backward where beside it is longer, unl
   coefficients.overlap.kernels = 4;
   CHECK(shown() == Approx(1.0));
   coefficients.software.overlaps_gradients = true;
-  // 0.875 s of exchange take 1.75 s, in which kernels fall three quarters behind.
+  // 0.875 s of exchange take 1.75 s, in which kernels lose three quarters.
   CHECK(shown() == Approx(1.75 * 0.75 + 0.125));
   CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().hidden_exchange.value() == 0);
   coefficients.software.overlaps_gradients = false;
@@ -613,7 +613,7 @@ TEST_CASE("layers that everybody computes are replicated work") {
                        Assumptions{}, 1000, std::vector<LayerTimes>(2, {Seconds(1), Seconds(2), Seconds()}));
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 4);
-  // Of 3/4 + 3 s a sample and rank, 6/4 would do.
+  // Instead of 3/4 + 3 s per sample and rank, 6/4 would suffice.
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(1 - 1.5 / 3.75));
   plan.mesh.set(Axis::filter, 1);
   plan.mesh.set(Axis::data, 4);

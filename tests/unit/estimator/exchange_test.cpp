@@ -25,7 +25,7 @@ constexpr std::array all_collectives{Collective::allreduce,     Collective::allg
                                      Collective::point_to_point};
 constexpr std::array all_purposes{Purpose::layer, Purpose::halo, Purpose::gradient, Purpose::pipeline};
 
-/// A layout on a machine, and what may be changed about its exchanges.
+/// A layout on a machine, with adjustable settings of its exchanges.
 struct Setting {
   Plan plan;
   Machine machine = nodes_of_four();
@@ -44,8 +44,8 @@ struct Setting {
   }
 };
 
-/// `replicas` groups of four filter parts: the parts are neighbours, so each of a node's four ranks is of another replica
-/// group.
+/// `replicas` groups of four filter parts: the parts are neighbours, so each of a node's four ranks belongs to another
+/// replica group.
 Setting with_plan(int replicas, int parts = 1) {
   Setting setting;
   setting.plan.mesh.set(Axis::data, replicas);
@@ -65,7 +65,7 @@ TEST_CASE("a ring across nodes starts as its widest hop does and flows as its na
   // 2 · 7 · (2 + 100 · max(0.001, 0.01 / 2))
   CHECK(with_plan(8).allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
 
-  // Nodes of four, leaves of two nodes, a spine that is slow to start but as fast as a node.
+  // Nodes of four, leaves of two nodes, a spine with a high latency but the bandwidth of a node.
   Setting deep = with_plan(16);
   deep.machine.levels[1].units = 2;
   deep.machine.levels.push_back({"spine", 4, Seconds(5), Bandwidth(1000), 1});
@@ -99,7 +99,7 @@ TEST_CASE("the placement says which ranks are neighbours, and with it who shares
   std::iter_swap(place_of(Axis::filter), place_of(Axis::data));
   // Now replicas are neighbours: one ring fills two nodes, alone on both rails: φ = 1/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
-  // The parts are eight ranks apart, in four nodes: four rings of one member a node, φ = 4/2.
+  // The parts are eight ranks apart, in four nodes: four rings with one member per node, φ = 4/2.
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("Allgather and Reduce-Scatter across nodes go by node and slice where 
   setting.assumptions.add = SecondsPerByte(0.001);
   CHECK(setting.price(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
   CHECK(setting.price(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
-  // Software that does rings, and the ideal projection, go round once.
+  // Software that uses rings, and the ideal projection, go round once.
   setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
   CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
   setting.coefficients.software.layer_algorithm.reset();
@@ -135,10 +135,10 @@ TEST_CASE("a message to a neighbour has one rail, which it shares with its node'
   Setting setting;
   setting.plan.mesh.set(Axis::pipeline, 4);
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
-  // Across nodes a single message is not striped: 10 ms/B, though a second rail is idle.
+  // Across nodes a single message is not striped: 10 ms/B, although a second rail is idle.
   setting.plan.mesh.set(Axis::pipeline, 8);
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
-  // Four pipelines side by side put four messages on two rails.
+  // Four concurrent pipelines put four messages on two rails.
   setting.plan.mesh.set(Axis::filter, 4);
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.02));
   setting.assumptions.contention = false;
@@ -150,8 +150,8 @@ TEST_CASE("exchanges of the software go through the host where it does not know 
   setting.machine.host = slow_host();
   setting.coefficients.software.layer_route = Route::host;
   setting.coefficients.software.halo_route = Route::host;
-  // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). What goes with halos has none: down and up the same
-  // PCIe link, which two devices share, 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
+  // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). Halo transfers have none: down and up the same PCIe
+  // link, which two devices share, 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   // The gradients' route is another.
@@ -216,7 +216,7 @@ TEST_CASE("of the algorithms allowed the shortest is taken") {
   CHECK(chosen(8, 800).time.value() == Approx(15.2));
   // Two ranks, where Rabenseifner and ring are the same: butterfly 1 · (1 + m), both 2 · 1 + m.
   CHECK(chosen(2, 1e6).algorithm == AllreduceAlgorithm::butterfly);
-  // Three ranks: ring 4 · (1 + m/3), Rabenseifner 4 · 1 + 4/3 · m; of equals the ring is taken.
+  // Three ranks: ring 4 · (1 + m/3), Rabenseifner 4 · 1 + 4/3 · m; the ring is chosen if equal.
   CHECK(chosen(3, 3e6).algorithm == AllreduceAlgorithm::ring);
   const Setting setting = with_plan(8);
   CHECK(setting.price(Collective::allreduce, 800, data, Purpose::gradient) == Approx(15.2));
@@ -228,11 +228,11 @@ TEST_CASE("each algorithm takes what its formula says of the links it uses") {
   CHECK(inside.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 2 * (1 + 0.8)));
   CHECK(inside.allreduce(AllreduceAlgorithm::butterfly, 800) == Approx(2 * (1 + 0.8)));
   CHECK(inside.allreduce(AllreduceAlgorithm::rabenseifner, 800) == Approx(2 * 2 * 1 + 2 * 0.8 * 3 / 4));
-  // Levels need two of them: in one node both are rings.
+  // Levels require two of them: in one node both are rings.
   CHECK(inside.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2));
   CHECK(inside.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2));
 
-  // Across nodes recursive algorithms have all four ranks of a node talk to the other at once: φ = 4/2, 20 ms/B.
+  // Across nodes, in recursive algorithms all four ranks of a node communicate with the other at once: φ = 4/2, 20 ms/B.
   Setting across = with_plan(8);
   CHECK(across.allreduce(AllreduceAlgorithm::linear, 800) == Approx(2 * 7 * (2 + 800 * 0.005)));
   CHECK(across.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 3 * (2 + 800 * 0.02)));
@@ -278,7 +278,7 @@ TEST_CASE("an algorithm asked for is taken for gradients, and before the softwar
   setting.coefficients.software.hybrid_gradient_algorithm = AllreduceAlgorithm::butterfly;
   const auto chosen = [&](Purpose purpose) { return setting.prices().allreduce(Bytes(800), data, purpose).algorithm; };
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::linear);
-  // Layer-wise Allreduces keep the shortest. One rank a node: butterfly 3 · (2 + 16) = 54, ring 14 · (2 + 2) = 56,
+  // Layer-wise Allreduces keep the fastest. One rank per node: butterfly 3 · (2 + 16) = 54, ring 14 · (2 + 2) = 56,
   // Rabenseifner 6 · 2 + 2 · 16 · 7/8 = 40.
   CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::rabenseifner);
   setting.assumptions.allreduce.reset();
@@ -289,14 +289,14 @@ TEST_CASE("an algorithm asked for is taken for gradients, and before the softwar
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
   setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
   CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::ring);
-  // The ideal projection knows rings alone.
+  // The ideal projection only supports rings.
   setting.assumptions.allreduce = AllreduceAlgorithm::linear;
   setting.assumptions.ring_only = true;
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::ring);
 }
 
 TEST_CASE("a group of one exchanges nothing") {
-  // Four parts, but a single replica; nothing along the other axes either.
+  // Four parts, but a single replica; no exchange along the other axes either.
   const Setting setting = with_plan(1, 4);
   for (const Family axes : {data, spatial, pipeline, data | spatial}) {
     for (const Purpose purpose : all_purposes) {
@@ -320,7 +320,7 @@ class Random {
   explicit Random(std::uint64_t seed) : engine_(seed) {}
   int whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
   bool chance() { return whole(0, 1) == 1; }
-  /// One of 1, 2, 5, 10, …, so that parts are equal now and then.
+  /// One of 1, 2, 5, 10, …, so that parts are sometimes equal.
   double step() {
     constexpr std::array<double, 3> mantissas{1, 2, 5};
     double value = mantissas[static_cast<std::size_t>(whole(0, 2))];
@@ -344,7 +344,7 @@ Setting random_setting(Random& random) {
     setting.machine.levels.push_back({"level", random.whole(1, 6), Seconds(1e-6 * random.step()),
                                       Bandwidth(1e6 * random.step()), random.whole(1, 8) / 2.0});
   }
-  setting.machine.levels.back().units = 1 << 20;  // holds any plan
+  setting.machine.levels.back().units = 1 << 20;  // large enough for any plan
   if (random.chance()) {
     setting.machine.host = HostPath{Bandwidth(1e6 * random.step()), random.whole(1, 4), Seconds(1e-6 * random.step())};
   }
@@ -389,7 +389,7 @@ TEST_CASE("no layer-wise collective is shorter than the least time, and no Allre
       REQUIRE(prices.price(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least * margin);
     }
   }
-  // A bound of nothing would be none.
+  // A bound of zero would be useless.
   CHECK(above_zero > 30000);
   CHECK(met > 1000);
 }
@@ -399,7 +399,7 @@ TEST_CASE("of a price, the start-ups are what grows with the latency") {
   int above_zero = 0;
   for (int i = 0; i < 2000; ++i) {
     Setting setting = random_setting(random);
-    // An algorithm that is chosen anew is another price.
+    // Another algorithm gives another time.
     setting.assumptions.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(i) % all_allreduce_algorithms.size()];
     setting.coefficients.software.layer_algorithm = setting.assumptions.allreduce;
     Setting slower = setting;

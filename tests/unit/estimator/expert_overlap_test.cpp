@@ -1,4 +1,4 @@
-// All-to-alls of experts beside the computing of another micro-batch.
+// All-to-alls of experts overlapped with the compute of another micro-batch.
 
 #include "estimator/step/expert_overlap.hpp"
 
@@ -83,7 +83,7 @@ TEST_CASE("what hides slows computing") {
   Mixture slowed(4);
   slowed.slowdown.kernels = 1.25;
   CHECK(slowed.hidden() == Approx(3.0 / 4 / 1.25));
-  // Where both together are slower than one after the other, nothing hides.
+  // If both together are slower than one after the other, nothing is hidden.
   slowed.slowdown = {.kernels = 2, .exchange = 3};
   CHECK(slowed.hidden() == Approx(0).margin(1e-12));
 }
@@ -111,10 +111,10 @@ TEST_CASE("a pipeline hides All-to-alls if its stages are interleaved, between i
   piped.plan.mesh.set(Axis::pipeline, 2);
   CHECK(piped.time().iteration() == piped.time_without().iteration());
   piped.plan.virtual_stages = 2;
-  // Before its first backward, the first stage does five forwards of a stretch, the last one three: of sixteen.
+  // Before its first backward, the first stage runs five forwards of a model chunk, the last one three: of sixteen.
   const int longest = piped.explanation().estimate.critical.time;
   CHECK(piped.hidden() == Approx(longest == 0 ? 11.0 / 16 : 13.0 / 16));
-  // Who waits for the first micro-batch waits for its exchanges.
+  // Stages that wait for the first micro-batch also wait for its exchanges.
   CHECK(piped.time().bubble.value() == Approx(piped.time_without().bubble.value()));
 }
 

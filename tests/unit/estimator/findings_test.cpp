@@ -47,7 +47,7 @@ Facts facts_of(const Finding& finding) {
   return std::get<Facts>(finding.facts);
 }
 
-/// Calls of the kinds that are about a part of the time, with that part.
+/// Kinds that refer to a part of the time, with that part.
 struct TimeKind {
   Kind kind;
   std::function<Seconds(const Breakdown&)> part;
@@ -64,7 +64,7 @@ std::vector<TimeKind> time_kinds() {
           {Kind::waiting, [](const Breakdown& t) { return t.waiting; }}};
 }
 
-/// The plan is bound by `bound`, and each part of its time is found with its share, or is too small to be.
+/// The plan is limited by `bound`, and each part of its time is reported with its share, or is too small to be.
 void check_bound_by(const Convolutions& job, Kind bound) {
   const Estimate estimate = job.estimate();
   INFO("expected to be bound by " << to_string(bound));
@@ -121,7 +121,7 @@ TEST_CASE("stages without micro-batches are bound by waiting") {
   Convolutions job(Seconds(100), Seconds(0));
   job.plan.mesh.set(Axis::pipeline, 3);
   check_bound_by(job, Kind::bubble);
-  // Two of three stages wait: 2/3 of the time, but for the messages.
+  // Two of three stages wait: 2/3 of the time, except for the messages.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
   CHECK(findings.front().share == Approx(2.0 / 3).epsilon(0.05));
   const auto pipeline = facts_of<Finding::Pipeline>(findings.front());
@@ -140,7 +140,7 @@ TEST_CASE("samples from a slow disk bind everything else") {
   check_bound_by(job, Kind::input);
 }
 
-/// Of 10 s computing takes 4, `part` the rest.
+/// 10 s, 4 of them compute and the rest `part`.
 Estimate ten_seconds(Seconds Breakdown::*part) {
   Estimate estimate;
   estimate.time.forward = Seconds(1);
@@ -160,7 +160,7 @@ TEST_CASE("findings are sorted by their share of the time, and those of less tha
   CHECK(findings[1].kind == Kind::compute);
   CHECK(findings[1].share == Approx(0.4));
   CHECK_FALSE(findings[1].bounds);
-  // A part of 1 s in 20 is worth saying, one of 0.9 s in 20 is not.
+  // A part of 1 s in 20 is reported, one of 0.9 s in 20 is not.
   estimate.time.halo = Seconds(15);
   estimate.time.bubble = Seconds(1);
   CHECK(find(findings_of(job.job, estimate), Kind::bubble) != nullptr);
@@ -244,7 +244,7 @@ TEST_CASE("replicas of a single sample are where data parallelism ends") {
   job.plan.mesh.set(Axis::data, 16);
   job.plan.micro_batches = 2;
   CHECK_FALSE(found());
-  // A single sample on a single device is no matter of replicas.
+  // A single sample on a single device has no replicas.
   job.plan = Plan{};
   CHECK_FALSE(found());
 }

@@ -11,7 +11,7 @@
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 
-// What a framework's choice of kernels makes of a kernel's time.
+// The effect of a framework's choice of kernels on a kernel's time.
 
 using namespace ddl;
 
@@ -145,7 +145,7 @@ TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved d
   CHECK(rate(one_by_one, "regnetx_002") < rate(one_by_one, "regnetx_032"));
   CHECK(rate(one_by_one, "regnetx_032") < rate(one_by_one, "regnetx_320"));
   CHECK(rate(last, "regnetx_320") < rate(one_by_one, "regnetx_320") / 4);
-  // 32 groups of 4 to 32 channels beside 2 to 24 groups of 16.
+  // 32 groups of 4 to 32 channels compared with 2 to 24 groups of 16.
   CHECK(rate(last, "resnext50_32x4d") > 2 * rate(last, "regnetx_004"));
 }
 
@@ -156,8 +156,8 @@ TEST_CASE("in 16 bits an elementwise kernel takes more than half as long as in f
     return KernelModel(device, Precision::fp16).seconds(sum, Pass::forward, 64) /
            KernelModel(device, Precision::fp32).seconds(sum, Pass::forward, 64);
   };
-  // Bytes and clock cycles of the data sheets, 24 items a cycle: (2.01 + 0.13) / (4.03 + 0.13) ps an item, and
-  // (0.61 + 0.16) / (1.21 + 0.16) ps.
+  // Bytes and clock cycles of the datasheets, 24 items per cycle: (2.01 + 0.13) / (4.03 + 0.13) ps per item, and (0.61 +
+  // 0.16) / (1.21 + 0.16) ps.
   CHECK(ratio("rtx4090") == Approx(0.515).epsilon(0.01));
   CHECK(ratio("dgx-h100") == Approx(0.558).epsilon(0.01));
 }
@@ -201,7 +201,7 @@ TEST_CASE("ranks wait for each other, the longer the more there are, until measu
 
 namespace {
 
-/// Items that a layer's kernels move in a pass, of one sample.
+/// Items that a layer's kernels move in a pass, for one sample.
 double moved(const KernelPrices& prices, const Model& model, std::size_t layer, Pass pass) {
   const Layer& at = model.layers[layer];
   double items = 0;
@@ -247,7 +247,7 @@ TEST_CASE("a compiler saves what lies between elementwise kernels") {
       CHECK(moved(single, model, i, pass) == moved(plain, model, i, pass));
     }
     if (type == "activation") {
-      // Behind a norm or an addition, which nobody else reads: neither read nor written.
+      // After a norm or an addition without other readers: neither read nor written.
       ++activations;
       CHECK(moved(plain, model, i, Pass::forward) == 2 * items);
       CHECK(moved(fused, model, i, Pass::forward) == 0);
@@ -354,15 +354,17 @@ TEST_CASE("operators weigh the biases of the experts' last layer alone") {
     return *last;
   };
   using enum ExpertBiases;
-  // In fp32, of two items each: p·b 2; y 1, p·b 2, the sum 2; joined 2 and 2; copied 2 and 1. Back copied 1 and 2, for y 2
-  // and 1, joined gradients 1 and 1, the product 2 and 2 and its sum 2; with the weights the product 2 and 2, its sum 2.
+  // In fp32, each item counting as two: p·b 2; y 1, p·b 2, the sum 2; concatenated 2 and 2; converted 2 and 1. Backward
+  // converted 1 and 2, for y 2 and 1, concatenated gradients 1 and 1, the product 2 and 2 and its sum 2; with the weights
+  // the product 2 and 2, its sum 2.
   for (const Precision half : {Precision::bf16, Precision::fp8}) {
     const Items wide = added("gpt-oss-20b@layers=2", half, fp32_operators);
     CHECK(wide.forward == Approx(14));
     CHECK(wide.data == Approx(14));
     CHECK(wide.weights == Approx(6));
   }
-  // In one precision: p·b 1; y 1, p·b 1, the sum 1; joined 1 and 1. Back joined gradients 2, the product 2 and its sum 1.
+  // In one precision: p·b 1; y 1, p·b 1, the sum 1; concatenated 1 and 1. Backward concatenated gradients 2, the product 2
+  // and its sum 1.
   for (const auto& [precision, biases] : {std::pair{Precision::bf16, operators}, {Precision::fp32, fp32_operators}}) {
     const Items same = added("gpt-oss-20b@layers=2", precision, biases);
     CHECK(same.forward == Approx(6));
@@ -370,7 +372,7 @@ TEST_CASE("operators weigh the biases of the experts' last layer alone") {
     CHECK(same.weights == Approx(3));
   }
   CHECK(added("gpt-oss-20b@layers=2", Precision::bf16, fused).forward == Approx(0).margin(1e-9));
-  // Adapters leave the bias as it is.
+  // Adapters leave the bias unchanged.
   const Items adapted = added("gpt-oss-20b@layers=2@lora=8", Precision::bf16, operators);
   CHECK(adapted.forward == Approx(6));
   CHECK(adapted.weights == Approx(0).margin(1e-9));
@@ -404,7 +406,7 @@ TEST_CASE("a tensor that others read is written, however many kernels are fused"
     if (model.layers[i].operation->type() != "norm" || facts.fusion[i].input < 0) continue;
     const auto maker = static_cast<std::size_t>(model.layers[i].inputs.front());
     CHECK(model.layers[maker].operation->type() == "add");
-    // But for the last norm, behind which only the head comes.
+    // Except the last norm, which is only followed by the head.
     if (model.layers[i].output_shape.items() == model.layers[maker].output_shape.items() && !facts.fusion[i].unwritten)
       seen = true;
   }
@@ -432,7 +434,7 @@ TEST_CASE("dropout is joined with the addition behind it, forward, where residua
     }
     return sum;
   };
-  // Two residuals of a block: what dropout would have written is neither written nor read.
+  // Two residuals of a block: dropout's output is neither written nor read.
   const double residual = 64 * 32;
   CHECK(items(Fusing::none, "add", Pass::forward) - items(Fusing::residuals, "add", Pass::forward) == 2 * 2 * residual);
   CHECK(items(Fusing::residuals, "add", Pass::backward_data) == items(Fusing::none, "add", Pass::backward_data));
@@ -494,13 +496,13 @@ layers:
   CHECK(items_of(gradients, fused, Fusing::none, usual, Pass::forward) == 0);
   CHECK(items_of(gradients, fused, Fusing::none, usual, Pass::backward_weight) == image);
   CHECK(items_of(fused, operators, Fusing::none, usual, Pass::backward_weight) == 0);
-  // No library of convolutions runs a depthwise one.
+  // Convolution libraries do not run depthwise ones.
   CHECK(items_of(operators, gradients, Fusing::none, depthwise, Pass::forward) == 0);
   CHECK(items_of(operators, gradients, Fusing::none, depthwise, Pass::backward_weight) == image);
   CHECK(items_of(operators, operators, Fusing::none, without, Pass::forward) == 0);
   CHECK(items_of(fused, operators, Fusing::none, linear, Pass::forward) == 20);
   CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::forward) == 0);
   CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::backward_weight) == 10);
-  // A compiler of graphs joins both with their neighbours.
+  // A graph compiler fuses both with their neighbours.
   CHECK(items_of(operators, operators, Fusing::half, usual, Pass::forward) == 0);
 }

@@ -14,7 +14,7 @@ TEST_CASE("tensors from 32 MiB on are fresh each time") {
   // 64 x 512 x 256 items of four bytes are 32 MiB.
   CHECK(fresh("add in=64x512x256,64x512x256 samples=1 pass=forward") == 33554432);
   CHECK(fresh("add in=64x512x255,64x512x255 samples=1 pass=forward") == 0);
-  // Of two samples the halves are one tensor; of two bytes an item they are too small again.
+  // For two samples the halves are one tensor; with two bytes per item they are too small again.
   CHECK(fresh("add in=64x256x256,64x256x256 samples=2 pass=forward") == 33554432);
   CHECK(fresh("add in=64x256x256,64x256x256 samples=2 precision=bf16 pass=forward") == 0);
 }
@@ -46,14 +46,14 @@ TEST_CASE("what is written over the input is not fresh, and its gradient is") {
 }
 
 TEST_CASE("what lies between the operators of a layer is fresh, and its gradient") {
-  // GPT-2's scores: 12 heads x 1,024 x 1,024, 48 MiB, as product, scaled, masked and softmax, where its output has 3 MiB.
+  // GPT-2's scores: 12 heads x 1,024 x 1,024, 48 MiB, as product, scaled, masked and softmax, while its output has 3 MiB.
   const double scores = 12.0 * 1024 * 1024 * 4;
   const std::string attention = "attention heads=12 causal=yes in=2304x1024t samples=1 pass=";
   CHECK(fresh(attention + "forward") == 4 * scores);
   CHECK(fresh(attention + "backward-data") == 4 * scores);
   CHECK(fresh("attention heads=12 in=2304x1024t samples=1 pass=forward") == 3 * scores);
   CHECK(fresh("attention heads=12 causal=yes fused=yes in=2304x1024t samples=1 pass=forward") == 0);
-  // Its loss: the logarithm of the softmax, whose gradient and that of the input backward makes.
+  // Its loss: the logarithm of the softmax, whose gradient and that of the input backward computes.
   const double logits = 50257.0 * 1024 * 4;
   CHECK(fresh("loss kind=cross_entropy in=50257x1024t samples=1 pass=forward") == logits);
   CHECK(fresh("loss kind=cross_entropy in=50257x1024t samples=1 pass=backward-data") == 2 * logits);

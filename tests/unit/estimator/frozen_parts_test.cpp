@@ -1,4 +1,4 @@
-// What training leaves as it is: no gradients of its weights, no state, nothing kept for it, and nothing exchanged.
+// Frozen parts: no weight gradients, no optimizer state, nothing kept for them, and nothing exchanged.
 
 #include <optional>
 #include <string>
@@ -68,7 +68,7 @@ TEST_CASE("weights that stay as they are have no gradients and no state of the o
 TEST_CASE("backward of a frozen front is nothing, and of a frozen layer behind a trained one the gradient of its input") {
   const Chain all(""), last("fc3"), first("fc1");
   const auto backward = [](const Chain& chain) { return Estimator(chain.job).estimate(plan_of(1)).time.backward.value(); };
-  // The first layer has no gradient of its input: five products in all, of which each takes as long.
+  // The first layer has no gradient of its input: five products in all, of equal time.
   CHECK(backward(last) == Approx(backward(all) / 5));
   CHECK(backward(first) == Approx(backward(all) * 3 / 5));
 }
@@ -77,7 +77,7 @@ TEST_CASE("gradients of trained weights alone are exchanged and updated") {
   const Chain all(""), last("fc3");
   const Estimate of_all = Estimator(all.job).estimate(plan_of(4)), of_last = Estimator(last.job).estimate(plan_of(4));
   const double beta = 1e-3;  // s/B inside of a node
-  // An Allreduce moves 2·(3/4) of the bytes, whichever algorithm does it: 80,000 bytes less.
+  // An Allreduce moves 2·(3/4) of the bytes, with any algorithm: 80,000 bytes less.
   CHECK((of_all.time.gradient_exchange - of_last.time.gradient_exchange).value() == Approx(2 * 0.75 * 80000 * beta));
   CHECK(of_last.time.weight_update.value() == Approx(of_all.time.weight_update.value() / 3));
 }
@@ -88,13 +88,13 @@ TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of t
   const double beta = 1e-3;
   // Two Allgathers of all weights, and a Reduce-scatter of 80,000 bytes less.
   CHECK((of_all.time.gradient_exchange - of_last.time.gradient_exchange).value() == Approx(0.75 * 80000 * beta));
-  // Nothing is trained of what is gathered: all of it may be frozen but one layer.
+  // Gathered parameters may be frozen, all of them except one layer.
   CHECK(of_last.memory.weights.value() < of_all.memory.weights.value() + 1);
 }
 
 TEST_CASE("a frozen matrix keeps no input, and what lies before all that is trained keeps nothing") {
   const Chain all(""), last("fc3"), first("fc1");
-  // Behind fc1, fc2 and fc3 need their matrices alone; before fc3 nothing needs anything.
+  // After fc1, fc2 and fc3 only need their matrices; before fc3 nothing needs anything.
   CHECK(first.facts.kept[0].input);
   CHECK(!first.facts.kept[1].input);
   CHECK(!first.facts.kept[2].input);

@@ -16,14 +16,14 @@ TEST_CASE("gradients are exchanged in the precision in which they lie in memory"
     const ExchangedBytes each = exchanged_bytes(plan, assumptions);
     return std::pair(each.gradient, each.weight);
   };
-  // Of fp32 and tf32 all is in 4 bytes, whatever is said of mixed precision.
+  // With fp32 and tf32 everything has 4 bytes, for any mixed precision setting.
   CHECK(bytes(Precision::tf32, MixedPrecision::half_gradients) == std::pair(4.0, 4.0));
   CHECK(bytes(Precision::bf16, MixedPrecision::half_gradients) == std::pair(2.0, 2.0));
   // Sums in 4 bytes, and weights that are gathered in 2 [Kort22; DeepSpeed, bf16_optimizer.py].
   CHECK(bytes(Precision::bf16, MixedPrecision::full_gradients) == std::pair(4.0, 2.0));
   CHECK(bytes(Precision::bf16, MixedPrecision::accumulated) == std::pair(4.0, 2.0));
   CHECK(bytes(Precision::fp16, MixedPrecision::autocast) == std::pair(4.0, 4.0));
-  // The software has the last word.
+  // The software's setting has priority.
   CHECK(bytes(Precision::bf16, MixedPrecision::half_gradients, GradientSums::full) == std::pair(4.0, 2.0));
   CHECK(bytes(Precision::bf16, MixedPrecision::full_gradients, GradientSums::half) == std::pair(2.0, 2.0));
 }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace ddl;
 
-/// Samples of 10 bytes on disk and 25 items in memory; one layer of 1 s forward and 2 s backward a sample.
+/// Samples of 10 bytes on disk and 25 items in memory; one layer of 1 s forward and 2 s backward per sample.
 struct Reading : OwnedJob {
   explicit Reading(const Assumptions& some_assumptions = {})
       : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 25}\nlayers:\n  - fully_connected: 8\n", "m.yaml"),
@@ -43,7 +43,7 @@ TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file sys
   CHECK(reading.time() == Approx(8.0));
   reading.storage().shared_total = Bandwidth(32);
   CHECK(reading.time() == Approx(10.0));
-  // Part of a node is one node all the same.
+  // A part of a node counts as one node.
   reading.plan.mesh.set(Axis::data, 2);
   reading.storage().shared_total.reset();
   CHECK(reading.time() == Approx(16.0));
@@ -138,7 +138,7 @@ TEST_CASE("a node's own disk is read where it can hold the data set") {
   reading.storage().local_capacity = Bytes(900);
   CHECK(fits_local_storage(reading.job));
   CHECK(reading.time() == Approx(4.0));
-  // What each node reads of its own is nobody else's business.
+  // The reading of each node does not affect the others.
   reading.storage().shared_total = Bandwidth(1);
   CHECK(reading.time() == Approx(4.0));
   reading.storage().shared_total.reset();
@@ -165,7 +165,7 @@ TEST_CASE("reading ahead shows only where it takes longer than everything else")
   CHECK(estimate.time.input.value() == 0);
   CHECK(estimate.hidden_input.value() == Approx(16.0));
   CHECK(estimate.time.iteration().value() == Approx(96.0));
-  // Of 160 s of reading 96 are hidden.
+  // 96 of 160 s of reading are hidden.
   reading.job.sample_bytes = Bytes(100);
   estimate = Estimator(reading.job).estimate(reading.plan);
   CHECK(estimate.time.input.value() == Approx(64.0));

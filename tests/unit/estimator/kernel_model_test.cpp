@@ -67,19 +67,19 @@ TEST_CASE("a device of which no kernels are known has its roofline") {
 TEST_CASE("an elementwise kernel takes its start and its traffic, the longer of them almost alone") {
   const Device device = device_with({elementwise(3, 0.5)});
   const KernelModel model(device, Precision::fp32);
-  // 1000 items of 4 bytes at 50 GB/s take 80 ns, a start of 3 us hides them; 10⁹ items take 80 ms.
+  // 1000 items of 4 bytes at 50 GB/s take 80 ns, hidden by a launch of 3 us; 10⁹ items take 80 ms.
   const double small = model.seconds({.activation_items = 1e3}, Pass::forward, 1).value();
   CHECK(small == Approx(std::hypot(3e-6, 80e-9)));
   const double large = model.seconds({.activation_items = 1e9}, Pass::forward, 1).value();
   CHECK(large == Approx(80e-3));
-  // In 16 bits the same constants hold for half of the bytes.
+  // In 16 bits the same constants apply to half of the bytes.
   const KernelModel half(device, Precision::bf16);
   CHECK(half.seconds({.activation_items = 1e9}, Pass::forward, 1).value() == Approx(40e-3));
   CHECK(half.traffic_time(1e9).value() == Approx(20e-3));
 }
 
 TEST_CASE("a matrix product fills its tiles and its waves, and sums have a start") {
-  // Peak 0.5: 4 TFLOP/s. No loss of small tiles, nothing for short sums, memory out of the way.
+  // Peak 0.5: 4 TFLOP/s. No loss of small tiles, none for short sums, memory not a limit.
   const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99})});
   const KernelModel model(device, Precision::bf16);
   // 512 × 512 are four tiles of 256: one wave of four multiprocessors.
@@ -112,7 +112,7 @@ TEST_CASE("without matrix units, products in half precision are those in single 
   };
   CHECK(ratio(6.1) == Approx(1));
   CHECK(ratio(7.0) < 0.9);
-  // A convolution in channels-first order makes no copies there.
+  // A convolution in channels-first order needs no copies there.
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;
   Work window = work;
@@ -140,19 +140,19 @@ TEST_CASE("convolutions of volumes turn what they read and write, where their so
   // Each item that it moves is read and written once more, 4 bytes each time, at half of 100 GB/s.
   CHECK(turned - as_it_lies == Approx(2 * volume.activation_items * 4 / 50e9).epsilon(0.01));
   CHECK(seconds(volume, Precision::bf16, last, true) == seconds(volume, Precision::bf16, last, false));
-  // In tf32, matrix units make copies of their own beside those.
+  // In tf32, matrix units need their own copies in addition to those.
   const double once = seconds(volume, Precision::tf32, first, false) - seconds(volume, Precision::tf32, last, false);
   const double twice = seconds(volume, Precision::tf32, first, true) - seconds(volume, Precision::tf32, last, false);
   CHECK(once > 0);
   CHECK(twice == Approx(2 * once));
-  // A transposed convolution turns them too, though it makes no other copies.
+  // A transposed convolution is converted too, although it needs no other copies.
   Work transposed = volume;
   transposed.kind.reset();
   CHECK(seconds(transposed, Precision::fp32, first, true) > seconds(transposed, Precision::fp32, first, false));
   Work image = volume;
   image.is_volume = false;
   CHECK(seconds(image, Precision::fp32, last, true) == seconds(image, Precision::fp32, last, false));
-  // That is a matter of the kernels of GPUs.
+  // This only applies to kernels of GPUs.
   device.is_processor = true;
   CHECK(seconds(volume, Precision::fp32, last, true) == seconds(volume, Precision::fp32, last, false));
 }
@@ -164,7 +164,7 @@ TEST_CASE("batch norms with weights in half precision are the framework's own wh
   const auto seconds = [&device](Precision precision, MixedPrecision mixed, bool own, KernelKind kind) {
     Assumptions assumptions;
     assumptions.mixed_precision = mixed, assumptions.own_half_norms = own;
-    // A framework that runs its operators one by one may have a library's norms.
+    // A framework with unfused operators may use a library's norms.
     assumptions.composites = CompositeKernels::operators;
     return KernelModel(device, precision, assumptions)
         .seconds({.activation_items = 1e9, .kind = kind}, Pass::forward, 1)
@@ -205,7 +205,7 @@ TEST_CASE("measured neighbours correct the formula, the nearer the more, and not
   CHECK(ratio(product(1024, 512, 4096)) < 2);
   CHECK(ratio(product(1024, 512, 4096)) > 1.8);
   CHECK(ratio(product(524288, 524288, 8)) < 1.15);
-  // Within the spread of rows that were left out near it, beyond it that of the formula.
+  // Near measured rows within the spread of held-out rows, beyond them that of the formula.
   const KernelTime near = with.time(product(512, 512, 4096), Pass::forward, 1);
   CHECK(near.high->value() == Approx(near.time.value() * std::exp(0.1)));
   CHECK(near.source == Provenance::curve);
@@ -237,7 +237,7 @@ TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes 
     return (model.seconds(work, pass, 1).value() - start) / (work.flops / 4e12);
   };
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-    // Nothing waits, and the smallest tile has lost five times half a percent.
+    // No operand limit applies, and the smallest tile has lost five times half a percent.
     CHECK(slower(enough, 32, pass) == Approx(1).epsilon(0.03));
     // 4 TFLOP/s read 4 TB/s over 1 and 1: tiles of 32 by 64 a 21st of it, those of 256 by 256 a 128th.
     const double cycles = device_peaks(device_with({}), Precision::bf16).cycle_rate;
@@ -274,7 +274,7 @@ TEST_CASE("tiles of an image that a window of 3 x 3 passes over take fewer multi
   // Gradients of weights have tiles of 4 × 4 alone: 36 multiplications in place of 144.
   CHECK(rate(8, Pass::backward_weight) == Approx(0.2e12 * 144 / 36).epsilon(0.03));
   CHECK(rate(7, Pass::backward_weight) == Approx(0.2e12 * 144 / 36 * 49 / 64).epsilon(0.03));
-  // Implicit products are better where tiles are mostly edges.
+  // Implicit products are better if tiles are mostly edges.
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     CHECK(rate(1, pass) == Approx(0.5e12).epsilon(0.03));
   }
@@ -347,14 +347,14 @@ TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four wher
   CHECK(seconds(half, with_inputs(3, 65536)) == Approx(seconds(half, filled(with_inputs(3, 65536), 8.0 / 3))));
   const Work strided = with_inputs(3, 4 * 65536, true);
   CHECK(seconds(half, strided) == Approx(seconds(half, filled(strided, 4.0 / 3))));
-  // A tile with the positions of its neighbours around it reads more than it writes, and its window need not stride.
+  // A tile with its halo reads more than it writes, and its window need not be strided.
   const Work tile = with_inputs(3, 4 * 65536);
   CHECK(seconds(half, tile) == Approx(seconds(half, filled(tile, 8.0 / 3))));
   CHECK(seconds(wide, with_inputs(4, 65536)) == Approx(seconds(wide, filled(with_inputs(4, 65536), 1))));
   CHECK(seconds(half, with_inputs(16, 65536)) == Approx(seconds(half, filled(with_inputs(16, 65536), 1))));
-  // What was measured on the device has it in it.
+  // Measurements on the device include this.
   CHECK(seconds(measured, with_inputs(4, 65536)) == Approx(seconds(measured, filled(with_inputs(4, 65536), 1))));
-  // Of gradients of weights, what is filled is a side of the result.
+  // For gradients of weights, the padding is on a side of the result.
   Work weights = with_inputs(4, 65536);
   weights.m = 256, weights.n = 108, weights.k = 65536;
   Work doubled = weights;
@@ -377,7 +377,7 @@ TEST_CASE("a kernel that is known of other devices alone moves its items no fast
   CHECK(seconds(slow, norm) == Approx(4e9 / 50e9));
   CHECK(seconds(slow, norm) == Approx(seconds(slow, copy)));
   CHECK(KernelModel(slow, Precision::fp32).least(norm, Pass::forward, 1).value() == Approx(4e9 / 50e9));
-  // Its own measured ones say what they take, and so do others beside an elementwise kernel of others.
+  // Its own measured ones have their measured times, and so have others if only elementwise kernels were measured elsewhere.
   CHECK(seconds(device_with({elementwise(3, 0.5), own_norms}), norm) == Approx(4e9 / 90e9));
   CHECK(seconds(device_with({}, {elementwise(3, 0.5), norms}), norm) == Approx(4e9 / 90e9));
   // Slower ones stay slower.
@@ -407,9 +407,9 @@ TEST_CASE("what is not known of a device is taken from others, on its own data s
   const KernelTime wide = KernelModel(device, Precision::fp32).time(work, Pass::forward, 1);
   CHECK(wide.source == Provenance::roofline);
   CHECK(wide.time.value() == Approx(1e-6 + 2.0 * 512 * 512 * 4096 / 0.5e12).epsilon(0.002));
-  // Products of another pass are like those that are known.
+  // Products of another pass are treated like the known ones.
   CHECK(KernelModel(device, Precision::bf16).time(work, Pass::backward_data, 1).source == Provenance::curve);
-  // The sheet's own word on what kernels reach is nearer than other devices.
+  // The datasheet's own sustained rate is a better estimate than other devices.
   Device said = device;
   said.attainable_peak = 0.5;
   CHECK(KernelModel(said, Precision::fp32).seconds(work, Pass::forward, 1).value() ==
@@ -446,11 +446,11 @@ TEST_CASE("heads that are no multiple of eight channels miss the matrix units") 
     scores.activation_items *= scores.count;
     return model.seconds(scores, Pass::forward, 1).value();
   };
-  // 2 of 8 TFLOP/s are left; BLOOM's 108 channels a head took longer than 112 and 128.
+  // 2 of 8 TFLOP/s are left; BLOOM's 108 channels per head took longer than 112 and 128.
   CHECK(seconds(108) > 3 * seconds(104));
   CHECK(seconds(108) > 2 * seconds(128));
   CHECK(seconds(104) < seconds(112));
-  // A product alone has kernels for any size, and tokens do not lie side by side.
+  // A single product has kernels for any size, and tokens are not contiguous.
   CHECK(model.seconds(product(2048, 2048, 108), Pass::forward, 1) <
         1.1 * model.seconds(product(2048, 2048, 112), Pass::forward, 1));
   Work experts = product(1024, 4096, 1001);
@@ -466,7 +466,7 @@ TEST_CASE("sums of gradients in fp32 are read and written beside the product tha
   Assumptions sums;
   sums.mixed_precision = MixedPrecision::full_gradients;
   const KernelModel plain(device, Precision::bf16), adding(device, Precision::bf16, sums);
-  // 128 tokens for each of 32 experts: 8 bytes a weight at 50 GB/s take longer than the product.
+  // 128 tokens for each of 32 experts: 8 bytes per weight at 50 GB/s take longer than the product.
   Work experts = product(2048, 7168, 128);
   experts.count = 32;
   experts.flops *= experts.count;
@@ -503,9 +503,9 @@ TEST_CASE("causal attention on fewer blocks than multiprocessors takes as long a
   device.memory_bandwidth = Bandwidth(100e12);
   const KernelModel model(device, Precision::bf16);
   const auto seconds = [&](const Work& work) { return model.seconds(work, Pass::forward, 1).value(); };
-  // 32 blocks: the last one sees all keys.
+  // 32 blocks: the last one has all keys.
   CHECK(seconds(attention(4096, 2048.5, 1)) == Approx(seconds(attention(4096, 4096, 1))).epsilon(0.02));
-  // 3,200 blocks share what there is: half.
+  // 3,200 blocks share the average: half.
   CHECK(seconds(attention(4096, 2048.5, 100)) == Approx(seconds(attention(4096, 4096, 100)) / 2).epsilon(0.1));
   // 16 queries do not fill a block of 128.
   CHECK(seconds(attention(16, 16, 10000)) < seconds(attention(128, 128, 10000)) / 8);

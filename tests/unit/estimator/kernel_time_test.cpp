@@ -26,7 +26,7 @@ layers:
                      "two.yaml");
 }
 
-/// Kernels at half of the peak and 4/5 of the bandwidth of the sheet: 1 TFLOP/s, 4 in half precision, 100 GB/s.
+/// Kernels at half of the peak and 4/5 of the bandwidth of the datasheet: 1 TFLOP/s, 4 in half precision, 100 GB/s.
 Machine half_as_fast_as_its_sheet() {
   Machine machine = nodes_of_four();
   machine.device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), std::nullopt};
@@ -66,7 +66,7 @@ TEST_CASE("the host starts the messages of a halo and the copies that join them 
   Plan plan;
   plan.mesh.set_tiles({4, 1, 1});
   plan.global_batch = 1;
-  // Two messages and two copies forward; two and three backward, but for the first layer, whose input needs no gradient.
+  // Two messages and two copies forward; two and three backward, except for the first layer, whose input needs no gradient.
   const LayerCosts first = costs_of(owned, plan, 0), second = costs_of(owned, plan, 2);
   CHECK(first.forward_exchanges == 4);
   CHECK(first.backward_exchanges == 0);
@@ -82,7 +82,7 @@ TEST_CASE("a convolution takes its arithmetic at the attainable peak") {
   const double pass = 75.497472e-6;
   CHECK(serial[0].forward.value() == Approx(pass));
   CHECK(serial[2].forward.value() == Approx(pass));
-  // Backward is the gradient of the weights, and of the input where that is not the model's own.
+  // Backward is the gradient of the weights, and that of the input unless it is the model's own.
   CHECK(serial[0].backward.value() == Approx(pass));
   CHECK(serial[2].backward.value() == Approx(2 * pass));
 }
@@ -116,7 +116,7 @@ TEST_CASE("matrix products run at the peak of their precision, everything else a
   const Work traffic{.activation_items = 1e6};
   CHECK(half.kernels.kernel_time(traffic, Pass::forward, 1, half.kernels.precision()).value() ==
         Approx(20e-6));  // 1e6 · 2 B / 1e11
-  // tf32 is not on the sheet: fp32's peak, and four bytes.
+  // tf32 is not in the datasheet: fp32's peak, and four bytes.
   const OwnedJob tf32(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::tf32);
   CHECK(tf32.kernels.kernel_time(product, Pass::forward, 1, tf32.kernels.precision()).value() == Approx(4e-6));
   CHECK(tf32.kernels.kernel_time(traffic, Pass::forward, 1, tf32.kernels.precision()).value() == Approx(40e-6));
@@ -129,12 +129,11 @@ TEST_CASE("the sides of a product's output are rounded up to the tile, its sum i
         .kernel_time({.flops = 1e6, .m = m, .n = n, .k = k, .batched = batched}, Pass::forward, 2, owned.kernels.precision())
         .value();
   };
-  // Two samples of 1e6 operations: 2 us, were nothing rounded.
-  // m = 2 · 10 = 20 → 32, n = 20 → 32: 2 us · 1.6 · 1.6
+  // Two samples of 1e6 operations: 2 us without rounding. m = 2 · 10 = 20 → 32, n = 20 → 32: 2 us · 1.6 · 1.6
   CHECK(time(10, 20, 5, Work::Batched::m) == Approx(5.12e-6));
   // m = 10 → 16, n = 2 · 20 = 40 → 48: 2 us · 1.6 · 1.2
   CHECK(time(10, 20, 5, Work::Batched::n) == Approx(3.84e-6));
-  // m = 10 → 16, n = 20 → 32: 2 us · 1.6 · 1.6, whether the samples lengthen the sum or are products of their own
+  // m = 10 → 16, n = 20 → 32: 2 us · 1.6 · 1.6, whether the samples lengthen the sum or are separate products
   CHECK(time(10, 20, 5, Work::Batched::k) == Approx(5.12e-6));
   CHECK(time(10, 20, 5, Work::Batched::count) == Approx(5.12e-6));
   CHECK(time(10, 20, 500, Work::Batched::k) == Approx(5.12e-6));
@@ -159,7 +158,7 @@ TEST_CASE("a measured total is spread over the layers and adds up to itself") {
   const double relu = (serial[1].forward + serial[1].backward).value();
   CHECK((serial[0].forward + serial[0].backward).value() / relu == Approx(2 * 75.497472 / (5 * 2.62144)));
   CHECK((serial[2].forward + serial[2].backward).value() / relu == Approx(3 * 75.497472 / (5 * 2.62144)));
-  // Kernels of any shape are scaled alike.
+  // Kernels of all shapes are scaled equally.
   const OwnedJob sheet(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
   const Work work{.flops = 1e9};
   CHECK(owned.kernels.kernel_time(work, Pass::forward, 3, Precision::fp32).value() ==
@@ -168,7 +167,7 @@ TEST_CASE("a measured total is spread over the layers and adds up to itself") {
 }
 
 TEST_CASE("a measured total is that of kernels in tiles") {
-  // 64 filters in tiles of 128 take twice their time; a sum that forgot that would come out too long.
+  // 64 filters in tiles of 128 take twice their time; a sum that ignored this would be too long.
   const OwnedJob owned(two_convolutions(), with_tile(128), Assumptions{}, 1, std::nullopt, Precision::fp32,
                        Optimizer::momentum, measured());
   CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
@@ -228,7 +227,7 @@ TEST_CASE("an update moves weight, gradient and slots") {
   CHECK(update_bytes_per_parameter(Optimizer::sgd, Precision::fp16) == 4 + 4 + 2 + 2);
   CHECK(update_bytes_per_parameter(Optimizer::momentum, Precision::bf16) == 4 + 4 + 2 + 2 + 8);
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp16) == 4 + 4 + 2 + 2 + 16);
-  // An operator at a time: 18 words of Adam.
+  // Unfused operators: 18 words for Adam.
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32, UpdateImplementation::foreach) == 72);
 }
 
@@ -248,7 +247,7 @@ TEST_CASE("filters split where nothing was measured save nothing once they are t
   // 16 of 64 filters are a quarter of the work, rounded up to four times theirs.
   CHECK(costs_of(owned, split, 2).forward.value() == Approx(costs_of(owned, serial, 2).forward.value()));
   // Backward: the gradient of the weights is 16 → 64 by 576, as large as before; that of the input sums over the filters:
-  // 8,192 by 64, a quarter. A half of the pass stays, an eighth of it is what is left of the other half.
+  // 8,192 by 64, a quarter. A half of the pass stays, and an eighth of it is left of the other half.
   CHECK(costs_of(owned, split, 2).backward.value() == Approx(costs_of(owned, serial, 2).backward.value() * (0.5 + 0.125)));
   // With tiles that fit, all of it divides.
   const OwnedJob finer(two_convolutions(), with_tile(16), Assumptions{}, 1);
@@ -278,7 +277,7 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
   expect(64, 1, 0.3 + 0.7 / 64);
   expect(1, 4, 0.6 + 0.4 / 4);
   expect(2, 4, (0.3 + 0.7 / 2) * (0.6 + 0.4 / 4));
-  // What has no filters is left alone: the activation is computed whole.
+  // Layers without filters are not split: the activation is replicated.
   Plan plan = serial;
   plan.mesh.set(Axis::filter, 4);
   CHECK(costs_of(owned, plan, 1).forward == costs_of(owned, serial, 1).forward);
@@ -326,7 +325,7 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
   // Three times 2 · 8 items, and the table: 4 bytes each at 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0).backward.value() == Approx((48 + 8e6) * 4 / 1e11));
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
-  // So does one that shares the table with another layer.
+  // The same holds for one that shares the table with another layer.
   const OwnedJob shared(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 1000000, "
                                     "features: 8}\n    name: words\n  - select: last\n  - input: {tokens: 2}\n"
                                     "    name: others\n  - embedding: {vocabulary: 1000000, features: 8, tied: words}\n"
@@ -334,14 +333,14 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                     "m.yaml"),
                         half_as_fast_as_its_sheet(), Assumptions{}, 1000);
   CHECK(costs_of(shared, Plan{.mesh = {{Axis::tensor, 4}}}, 3).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
-  // Rows are dealt whole: of 6 the fullest of four ranks has 2.
+  // Rows are distributed whole: of 6, one of four ranks has 2.
   const OwnedJob few(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 6, "
                                  "features: 1000000}\n  - fully_connected: 8\n",
                                  "m.yaml"),
                      half_as_fast_as_its_sheet(), Assumptions{}, 1000);
   CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 4}}}, 0).backward.value() == Approx((6e6 + 2e6) * 4 / 1e11));
   CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 8}}}, 0).backward.value() == Approx((6e6 + 6e6) * 4 / 1e11));
-  // Its features cut instead, both are a quarter.
+  // If its features are split instead, both are a quarter.
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::filter, 4}}}, 0).backward.value() == Approx((12 + 2e6) * 4 / 1e11));
 }
 

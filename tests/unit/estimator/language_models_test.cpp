@@ -31,7 +31,7 @@ struct Split {
 TEST_CASE("latent attention is cut between heads, and what it compresses is not") {
   const Split deepseek("deepseek-v3");
   const std::string attention = "layer5.attention.";
-  // As Megatron-LM cuts it: the matrices behind the compressed vectors by heads, and the projection of the heads.
+  // As Megatron-LM splits it: the matrices after the compressed vectors by heads, and the projection of the heads.
   CHECK(deepseek.role(attention + "queries.up") == TensorSplitRole::column);
   CHECK(deepseek.role(attention + "keys_and_values") == TensorSplitRole::column);
   CHECK(deepseek.role(attention + "queries.rotary1") == TensorSplitRole::inside);
@@ -43,10 +43,10 @@ TEST_CASE("latent attention is cut between heads, and what it compresses is not"
   for (const std::string name : {"compressed", "queries.down"})
     CHECK(deepseek.role(attention + name) == TensorSplitRole::lone);
   CHECK(deepseek.role(attention + "latent") == TensorSplitRole::whole);
-  // Both columns read a compressed vector of their own, whose gradient they sum.
+  // Each column reads its own compressed vector, whose gradient it sums.
   CHECK(deepseek.sends(attention + "queries.up"));
   CHECK(deepseek.sends(attention + "keys_and_values"));
-  // Experts and the shared expert are pairs of their own.
+  // Experts and the shared expert are separate pairs.
   for (const std::string part : {"routed.experts.", "shared."}) {
     const std::string name = "layer5.mixture." + part;
     INFO(name);
@@ -63,7 +63,7 @@ TEST_CASE("norms of queries and keys lie inside the heads that a rank has") {
   CHECK(qwen.role("layer7.query_key_norm1") == TensorSplitRole::inside);
   CHECK(qwen.units("layer7.query_key_norm1") == 8);
   CHECK(qwen.role("layer7.projection") == TensorSplitRole::row);
-  // A cap of the output is part of the loss, so that the head stays cut up to there.
+  // A cap of the output is part of the loss, so that the head stays split up to there.
   const Split gemma("gemma2-9b");
   CHECK(gemma.role("head") == TensorSplitRole::head);
 }
@@ -127,7 +127,7 @@ TEST_CASE("what shares a table names its owner, and who shared it before") {
   CHECK(readers[0].previous == words);
   CHECK(readers[1].reader == static_cast<int>(t5.find("head")));
   CHECK(readers[1].previous == readers[0].reader);
-  // A table of biases makes attention no layer with a matrix.
+  // A table of biases does not make attention a layer with a matrix.
   for (const int layer : t5.facts.weighted) {
     CHECK(t5.model.layers[static_cast<std::size_t>(layer)].operation->type() != "attention");
   }

@@ -15,7 +15,7 @@ struct Sum {
   void add(const Sum& other, double times) { value += other.value * times; }
 };
 
-/// Kinds in which stretches repeat: what a model's blocks look like.
+/// Kinds with repeated sequences: like a model's blocks.
 std::vector<int> repetitive(std::mt19937_64& engine) {
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine); };
   std::vector<int> kinds;

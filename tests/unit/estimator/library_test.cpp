@@ -63,7 +63,7 @@ TEST_CASE("in a library's two trees the vector leaves each node twice, or once a
   two.nodes = 2;
   const double less = 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
   CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 1e-3 + std::sqrt(less * 1e-3)));
-  // Where the chain inside the nodes is slower, it decides: up and down.
+  // If the chain inside the nodes is slower, it determines the time: up and down.
   two.in_node = SecondsPerByte(3e-9);
   CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 6e-3 + std::sqrt(less * 6e-3)));
 }

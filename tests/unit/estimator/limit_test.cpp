@@ -49,7 +49,7 @@ parameters: {layers: 2, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
 
 using Kind = Limit::Kind;
 
-/// What stands in the way of a plan: wanted, available, and the layer by its name, empty where none sets the limit.
+/// A violated limit of a plan: required, available, and the layer by its name, empty if no layer sets the limit.
 struct Broken {
   Kind kind = Kind::memory;
   double wanted = 0, available = 0;
@@ -117,7 +117,7 @@ TEST_CASE("a tensor split goes up to the heads of a transformer") {
 
 TEST_CASE("a tile is as wide as the halo that its neighbours want of it") {
   Images images;
-  // A kernel of 11 looks 5 rows beyond its own: 32/6 rows are enough, 32/7 are not; 40/8 columns are, 40/9 are not.
+  // A kernel of 11 extends 5 rows beyond its own: 32/6 rows are enough, 32/7 are not; 40/8 columns are, 40/9 are not.
   images.plan.mesh.set_tiles({6, 1, 1});
   CHECK(images.limits().empty());
   images.plan.mesh.set_tiles({7, 1, 1});
@@ -182,7 +182,7 @@ TEST_CASE("a plan needs no more memory than a device has") {
   CHECK(limit.kind == Kind::memory);
   CHECK(limit.wanted == need.value());
   CHECK(limit.available == images.machine.device.memory.value());
-  // What does not fit is priced all the same: it may be wanted on a larger device.
+  // A plan that does not fit is estimated all the same: it may be intended for a larger device.
   CHECK(estimate.time.iteration().value() > 0);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("a tensor split of a model without other matrices is one of its tables
                                  "  - loss: cross_entropy\n",
                                  "m.yaml"),
                      nodes_of_four(), Assumptions{}, 1000);
-  // The table is cut between its 20 rows, the last layer between its filters.
+  // The table is split by its 20 rows, the last layer by its filters.
   Plan plan{.mesh = {{Axis::tensor, 16}}, .global_batch = 16};
   CHECK(limits_of(recurrent, plan).empty());
   plan.mesh.set(Axis::tensor, 32);

@@ -81,7 +81,7 @@ TEST_CASE("the spread of a count between two measured ones lies between theirs")
 TEST_CASE("a ring predicts rings among fewer and more nodes") {
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); }),
                                     curve_of(Collective::allgather, 64, 16, [](double m) { return ring(m, 64) / 2; })});
-  // Where steps are bound by bytes, or by start-ups and the ring has fewer of them than a tree of the same times.
+  // Where steps are limited by bytes, or by start-ups and the ring has fewer of them than a tree with the same times.
   for (const double bytes : {1e8, 3e8, 1e9}) {
     for (const double nodes : {2.0, 8.0, 32.0}) {
       INFO(bytes << " bytes, " << nodes << " nodes");
@@ -191,16 +191,16 @@ TEST_CASE(
   CHECK(prices.startup(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
         Approx(ring(1024, 32)).epsilon(0.01));
   CHECK(prices.startup(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() < 1e-6);
-  // Neither an Allgather nor another number of ranks a node was measured.
+  // Neither an Allgather nor another number of ranks per node was measured.
   CHECK(prices.cheapest(Collective::allgather, 1_MiB, data, Purpose::layer).algorithm != "measured");
-  // An algorithm that is asked for, or a bare ring, takes the formulas.
+  // A prescribed algorithm, or a plain ring, uses the formulas.
   Assumptions asked;
   asked.allreduce = AllreduceAlgorithm::tree;
   CHECK(ExchangePrices(plan, machine, coefficients, asked)
             .cheapest(Collective::allreduce, 1_MiB, data, Purpose::gradient)
             .algorithm == "tree");
   CHECK_FALSE(ExchangePrices(plan, machine, coefficients, ideal_assumptions()).is_measured(data, Purpose::gradient));
-  // What runs have taught applies to start-ups and bytes.
+  // Fitted factors apply to start-ups and bytes.
   Learned learned;
   learned[Coefficient::gradient_alpha] = 3;
   learned[Coefficient::gradient_beta] = 2;
@@ -211,7 +211,7 @@ TEST_CASE(
         Approx(3 * ring(1024, 32)).epsilon(0.01));
   CHECK(dearer.price(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==
         Approx(2 * ring(1 << 30, 32)).epsilon(0.01));
-  // Repetitions lengthen it by their spread, others on the network by what they do, whichever is more.
+  // Repetitions lengthen it by their spread, others on the network by their effect, whichever is larger.
   Coefficients repeated = coefficients;
   MeasuredCurve curve = coefficients.exchanges.curves().front();
   curve.spread = 1.2;
@@ -226,7 +226,7 @@ TEST_CASE(
   CHECK(time_with(coefficients, slow) == Approx(ring(1 << 20, 32)));
   repeated.congestion.push_back({"system", 1, 1.5, ""});
   CHECK(time_with(repeated, slow) == Approx(2.25 * ring(1 << 20, 32)));
-  // Four groups of one rank a node each share the node's links, which no benchmark of one group has measured.
+  // Four groups of one rank per node each share the node's links, which no benchmark of one group has measured.
   Plan four = plan;
   four.mesh = Mesh{{Axis::data, 8}, {Axis::filter, 4}};
   four.placement = all_axes;
@@ -247,7 +247,7 @@ TEST_CASE("between two sizes a message takes a start-up time and a time per byte
   CHECK(bent.size_doubt(Bytes(3e5)).shorter > 0.1);
   CHECK(bent.size_doubt(Bytes(1e6)).shorter == 0);
   CHECK(bent.size_doubt(Bytes(5e7)).longer == 0);
-  // No time is below those of both sizes.
+  // No time is below both sizes' times.
   for (const double bytes : {1.1e5, 3e5, 9e5}) {
     const MeasuredCurve::SizeDoubt doubt = bent.size_doubt(Bytes(bytes));
     CHECK(bent.at(Bytes(bytes)).value() * std::exp(-doubt.shorter) >= bent.at(Bytes(1e5)).value() * (1 - 1e-12));

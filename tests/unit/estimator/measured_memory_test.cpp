@@ -34,7 +34,7 @@ struct Row {
   [[nodiscard]] bool has(const char* column) const { return !text(column).empty(); }
 };
 
-/// 23.69 GiB are what PyTorch calls the total capacity of an RTX 3090.
+/// 23.69 GiB is the total capacity of an RTX 3090 as reported by PyTorch.
 Machine rtx_3090() {
   Machine machine = nodes_of_four();
   machine.device.name = "NVIDIA GeForce RTX 3090";
@@ -50,7 +50,7 @@ Machine a100() {
   return machine;
 }
 
-/// Memory of a step with so many images.
+/// Memory of a step with this many images.
 MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   Plan plan;
   plan.global_batch = static_cast<std::int64_t>(batch);
@@ -61,7 +61,7 @@ MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   return stage_memory(owned.job, plan, table, 0, 0, static_cast<int>(owned.model.layers.size()));
 }
 
-/// Stages of as many blocks each, as Megatron-LM cuts them.
+/// Stages with equal numbers of blocks, as Megatron-LM cuts them.
 std::vector<int> equal_stages(const Model& model, int stages) {
   std::vector<int> firsts{0};
   for (int stage = 1; stage < stages; ++stage) {
@@ -74,8 +74,8 @@ std::vector<int> equal_stages(const Model& model, int stages) {
   return firsts;
 }
 
-/// Stages as DeepSpeed cuts them: as many blocks in each, and what is left in the last; with `slots`, an embedding counts as
-/// a block [bigscience-workshop/bigscience, chronicles-prequel.md, "Re-do" and "Rebalancing layers"].
+/// Stages as DeepSpeed cuts them: equal numbers of blocks, and the rest in the last; with `slots`, an embedding counts as a
+/// block [bigscience-workshop/bigscience, chronicles-prequel.md, "Re-do" and "Rebalancing layers"].
 std::vector<int> deepspeed_stages(const Model& model, int stages, bool slots) {
   const int first_slot = slots ? 1 : 0;
   const int items = model.blocks + 2 * first_slot, each = (items + stages - 1) / stages;
@@ -95,7 +95,7 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
   assumptions.older_framework = true;
-  // Of all rows, of those that were there while the rules were made, of the others, and by memory format.
+  // For all rows, for those that existed while the rules were made, for the others, and by memory format.
   struct Counts {
     int right = 0, at_risk = 0, wrong = 0;
     [[nodiscard]] int all() const { return right + at_risk + wrong; }
@@ -132,7 +132,7 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
     judge("fits", true);
     judge("failed", false);
   }
-  // As docs/memory.md has them.
+  // As in docs/memory.md.
   const auto line = [&](const char* verdict, int Counts::*count) {
     std::string text = fmt::format("| {} |", verdict);
     for (const Counts& each : counts) text += fmt::format(" {} |", each.*count);
@@ -151,8 +151,8 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
 }
 
 TEST_CASE("what the allocator cannot use is no more than upper bounds count, in 95 of 100 steps") {
-  // The allocator gives back what it holds in whole segments before a request fails: nearly all of these steps, which fill
-  // the memory of an RTX 3090 or a little more, find room in that much above their peaks.
+  // The allocator returns completely free segments before a request fails: nearly all of these steps, which fill the memory
+  // of an RTX 3090 or a little more, need at most that much above their peaks.
   const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
@@ -211,8 +211,8 @@ TEST_CASE("measured peaks of language models are met") {
     const bool deepspeed = row.text("set").starts_with("BLOOM");
     assumptions.engine_groups = assumptions.older_framework = assumptions.keeps_sent = assumptions.flat_gradients =
         deepspeed;
-    // Megatron-LM's cross entropy works in place; torchtitan's runs as operators: in December 2024 its loss was not compiled
-    // [pytorch/torchtitan, train.py: "compiling loss function causes CUDA errors, turning off for now"].
+    // Megatron-LM's cross entropy works in place; torchtitan's uses unfused operators: in December 2024 its loss was not
+    // compiled [pytorch/torchtitan, train.py: "compiling loss function causes CUDA errors, turning off for now"].
     assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::operators : CrossEntropy::in_place;
     const OwnedJob owned(model, deepspeed ? a100() : nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16,
                          Optimizer::adam);
@@ -225,7 +225,7 @@ TEST_CASE("measured peaks of language models are met") {
         static_cast<std::int64_t>(row.number("global_batch") / row.number("data") / row.number("micro_batch"));
     plan.zero_stage = static_cast<int>(row.number("zero"));
     plan.recompute = row.text("recompute") == "full" ? Recompute::full : Recompute::none;
-    // As both run a tensor split; Megatron-LM's tests are without.
+    // As both do with a tensor split; Megatron-LM's tests are without.
     plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && row.text("set") != "Megatron CI" && !deepspeed;
     plan.optimizer = Optimizer::adam;
     plan.precision = Precision::fp16;
@@ -240,20 +240,20 @@ TEST_CASE("measured peaks of language models are met") {
       const auto at = static_cast<std::size_t>(stage);
       TimelineOptions options;
       options.details = false;
-      // H100 with 96 GB [torchtitan, docs/performance.md], less what the driver keeps: cached segments go back when it is
+      // H100 with 96 GB [torchtitan, docs/performance.md], minus the driver's part: cached segments are returned when it is
       // full.
       if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * GiB);
       if (deepspeed) options.capacity = Bytes(75.0 * GiB);
       const MemoryTimeline timeline = memory_timeline(owned.job, plan, costs, stage, firsts[at], firsts[at + 1], options);
       Bytes peak = row.text("quantity") == "allocated" ? timeline.peak.allocated : timeline.peak_reserved;
-      // nvidia-smi counts what the allocator does not hand out.
+      // nvidia-smi includes memory outside of the allocator.
       if (row.text("quantity") == "nvidia-smi") {
         peak += context_bytes(owned.job.machine.device, assumptions.older_framework).expected +
                 communication_buffers(plan, owned.job.machine.device, engine_groups_of(owned.job)).expected;
       }
       ours = std::max(ours, peak.value());
       const MemoryBreakdown memory = stage_memory(owned.job, plan, costs, stage, firsts[at], firsts[at + 1]);
-      // As a report has it: at most is no less than what is reserved.
+      // As in a report: the upper bound is no less than the reserved memory.
       bound = std::max({bound, memory.upper_bound().value(), peak.value()});
       allocated = std::max(allocated, timeline.peak.allocated.value());
     }

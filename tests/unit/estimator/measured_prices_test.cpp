@@ -78,7 +78,7 @@ TEST_CASE("updates of lists are told by lists of the same implementation, and si
   };
   CHECK(price(both, at(layer, "4000000")).time.value() == Approx(4 * 0.56e-3));
   CHECK(price(both, at(list, "4000000")).time.value() == Approx(4 * 2.16e-3));
-  // Of an implementation that nobody measured, what the device reached in other updates.
+  // For an implementation that was not measured, the device's efficiency in other updates.
   const KernelPrice fused = price(both, other);
   CHECK(fused.source == Provenance::curve);
   CHECK(fused.time.value() > 0.28e-3 * 2 * 0.99);
@@ -91,7 +91,7 @@ TEST_CASE("scratch memory is that of the same problem, or lies between that of t
                                       {convolution(64, 64, 56, 16), 1e-2, 1e-4},
                                       {"activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward", 1e-4}});
   kernels.kernels[0].workspace = Bytes(4e6);
-  // Measured twice: the time that is known better counts, whoever saw the scratch memory.
+  // Measured twice: the more precise time counts, and the scratch memory of either.
   kernels.kernels[2].workspace = Bytes(8e6);
   const MeasuredPrices known(kernels, roofline(), Precision::fp32);
   const auto of = [&](const std::string& line) { return price(known, line).workspace; };
@@ -107,7 +107,7 @@ TEST_CASE("scratch memory is that of the same problem, or lies between that of t
   // Fewer samples may take less.
   CHECK(of(convolution(64, 64, 56, 2)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 2)).expected.value() == Approx(2e6).epsilon(0.03));
-  // What was timed by somebody who does not see it, and what was not measured at all.
+  // Timed without recording it, and not measured at all.
   CHECK(of("activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward").source == Provenance::roofline);
   CHECK(of(convolution(64, 64, 56, 4, "backward-data")).source == Provenance::roofline);
   CHECK(of(convolution(64, 64, 56, 4, "backward-data")).most.value() == 0);
@@ -176,7 +176,7 @@ TEST_CASE("between neighbours along filters, channels, extents, or several at on
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
 }
 
-/// The prices between two neighbours once more, by looking at every pair of the 128 nearest.
+/// The interpolation between two neighbours, implemented by trying every pair of the 128 nearest.
 class SimpleSearch {
  public:
   explicit SimpleSearch(const std::vector<Line>& lines) : known_(prices(lines)) {
@@ -189,7 +189,7 @@ class SimpleSearch {
   }
   [[nodiscard]] const MeasuredPrices& known() const { return known_; }
 
-  /// Less than nothing where the problem lies between no two.
+  /// Negative if the problem is between no two.
   [[nodiscard]] double between(const std::string& line) const {
     const Place asked = place_of(line);
     const double roofline = known_.roofline(parse_problem(line, "test")).value();
@@ -256,7 +256,7 @@ class SimpleSearch {
 
 TEST_CASE("prices between neighbours are those of a search through all pairs") {
   std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same sets every time
-  // Numbers without small common factors, so that no two pairs are as long as each other but for rounding.
+  // Numbers without small common factors, so that no two distances are equal except for rounding.
   const auto one_of = [&random](std::initializer_list<int> values) {
     return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
   };
@@ -330,7 +330,7 @@ TEST_CASE("a curve stays in the range of what was measured, and comes from the n
   CHECK(kin >= two);
   CHECK(kin <= one);
   CHECK(ratio(known, relu + "1 pass=backward-data") == Approx(ratio(known, relu + "1")));
-  // No optimizer was measured: all there is.
+  // No optimizer was measured: all data is used.
   const KernelPrice update = price(known, "update optimizer=sgd parameters=100000");
   CHECK(update.source == Provenance::curve);
   CHECK(update.time.value() > 0);
@@ -403,13 +403,13 @@ TEST_CASE("updates of several models tell a factor of all from the start of each
       overhead_of_one_kind({phase(20e-3, 160, 1.2, 15e-6), phase(3e-3, 150, 1.2, 15e-6), phase(90e-3, 30, 1.2, 15e-6)});
   CHECK(both.factor == Approx(1.2));
   CHECK(both.per_kernel.value() == Approx(15e-6));
-  // Many kernels that take less than their times alone would start in less than no time. Without a start
-  // (f − 1)² + (2f − 1)² is least at 3/5.
+  // Many kernels that take less than their separate times would give a negative launch overhead. With zero overhead (f − 1)²
+  // + (2f − 1)² is minimal at 3/5.
   const StepOverhead none =
       overhead_of_one_kind({{Seconds(10e-3), Seconds(10e-3), 10}, {Seconds(5e-3), Seconds(10e-3), 1000}});
   CHECK(none.per_kernel.value() == 0);
   CHECK(none.factor == Approx(0.6));
-  // One model, in one or more sizes, does not tell them apart.
+  // One model, in one or more sizes, does not identify both.
   const StepOverhead one =
       overhead_of_one_kind({{Seconds(110e-6), Seconds(100e-6), 5}, {Seconds(120e-6), Seconds(100e-6), 5}});
   CHECK(one.per_kernel.value() == Approx(3e-6));
@@ -425,7 +425,7 @@ TEST_CASE("first touches of memory are no overhead") {
   const StepOverhead quick = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
   CHECK(quick.per_kernel.value() == 0);
   CHECK(quick.factor == Approx(0.9));
-  // Nothing is left for kernels: nothing is known of them.
+  // No time is left for kernels: nothing is known about them.
   CHECK(overhead_of({{Seconds(20e-6), Seconds(10e-6), 5, Seconds(20e-6)}}).factor == 1);
 }
 

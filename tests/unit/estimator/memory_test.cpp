@@ -90,7 +90,7 @@ TEST_CASE("gradients that are joined before the update are there twice more, of 
     return stage_peaks(owned.job, plan, table, 0, 4).in_update[MemoryItem::gradients].value();
   };
   // 40,000 gradients of 2 bytes, of which a rank has 10,000: 20,000 bytes in half precision and 40,000 in fp32. An update
-  // that joins none asks for no memory.
+  // without a flat tensor requests no memory.
   CHECK(in_update(true) == 80'000 + 20'000 + 40'000);
   CHECK(in_update(false) == 0);
   plan.zero_stage = 0;
@@ -128,7 +128,7 @@ TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
   };
   for (const double capability : {7.0, 7.5, 8.0, 8.6, 8.9}) CHECK(range(capability) == std::pair(small, small));
   for (const double capability : {9.0, 10.0, 10.3, 12.0}) CHECK(range(capability) == std::pair(large, large));
-  // An H100 on PCIe has the bandwidth of an A100, and the other way round a fast one of a lower capability.
+  // An H100 on PCIe has the bandwidth of an A100, and there could be a fast device of a lower capability.
   CHECK(range(9.0, 2.0e12) == range(9.0, 3.35e12));
   CHECK(range(8.0, 3.35e12) == std::pair(small, small));
   CHECK(range(std::nullopt) == std::pair(small, large));
@@ -170,8 +170,8 @@ TEST_CASE("layers of one kind keep the same, whichever of their inputs is wide")
 }
 
 TEST_CASE("the dropout of attention keeps factors of 4 bytes on a processor, as a dropout layer does") {
-  // One head of 4 channels over 3 tokens: 9 scores, of which the softmax, what dropout leaves of it, and its mask are kept,
-  // and of the output nothing.
+  // One head of 4 channels over 3 tokens: 9 scores, of which the softmax, its dropout and the mask are kept, but nothing of
+  // the output.
   const Model model = parse_model(R"(format: 1
 model: attentive
 input: {channels: 12, tokens: 3}
@@ -283,7 +283,7 @@ TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights amon
   CHECK(total(1) == 4000 + 12000 / 4);
   CHECK(total(3) == 16000 / 4);
   CHECK(total(0) == 16000);
-  // A second copy of the weights, in two groups of four.
+  // Secondary shards, in two groups of four.
   plan.shard_group = 0;
   plan.secondary_shards = 4;
   CHECK(total(2) == 2000 + 14000 / 8);
@@ -329,10 +329,10 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
     plan.global_batch = 3 * micro_batches;
     return memory_of(owned, plan, stage, stage, stage + 1).activations.value();
   };
-  // What one layer's backward reads of forward: 3 samples · 100 items · 4 B.
+  // The activations that one layer's backward reads: 3 samples · 100 items · 4 B.
   const double kept = 1200;
   CHECK(activations(Schedule::gpipe, 8, 1) - activations(Schedule::gpipe, 1, 1) == Approx(7 * kept));
-  // 1F1B: four micro-batches in the first stage, three in the second, two in the third, however many there are.
+  // 1F1B: four micro-batches in the first stage, three in the second, two in the third, for any total number.
   for (const int stage : {0, 1, 2}) {
     INFO("stage " << stage);
     CHECK(activations(Schedule::one_forward_one_backward, 8, stage) ==
@@ -340,7 +340,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
     CHECK(activations(Schedule::one_forward_one_backward, 100, stage) ==
           Approx(activations(Schedule::gpipe, 4 - stage, stage)));
   }
-  // Fewer micro-batches than stages are all there is.
+  // If there are fewer micro-batches than stages, all of them.
   CHECK(activations(Schedule::one_forward_one_backward, 2, 0) == Approx(activations(Schedule::gpipe, 2, 0)));
 }
 
@@ -349,13 +349,13 @@ TEST_CASE("backward of the last layer needs all that was kept, the gradient it r
   Plan plan;
   plan.global_batch = 2400;
   // In backward of the third layer: the inputs of the first three, of which the first is the batch, and two gradients, 2400
-  // samples · 100 items · 4 B each, when the gradients of the last two matrices are there.
+  // samples · 100 items · 4 B each, when the gradients of the last two matrices exist.
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 960000));
   CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
   CHECK(whole_memory(owned, plan).gradients.value() == Approx(80000));
   plan.precision = Precision::fp16;
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 480000));
-  // With 24 samples it is the first layer's backward that needs most: the gradients of all weights and its output's.
+  // With 24 samples the first layer's backward needs most: the gradients of all weights and its output's.
   plan.precision = Precision::fp32;
   plan.global_batch = 24;
   CHECK(whole_memory(owned, plan).activations.value() == Approx(9600));
@@ -399,8 +399,8 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   // 50 items of each block's input, 1000 samples of 4 B, the first of them the batch.
   const double input = 50 * 4000;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
-  // In backward of a block its input, what it computes again (four times as much after the first layer), and gradients.
-  // Two blocks more are two inputs more, where keeping everything takes two blocks more.
+  // In backward of a block its input, what it recomputes (four times as much after the first layer), and gradients. Two more
+  // blocks are two more inputs, while keeping everything takes two more blocks.
   const double one = memory_of(owned, plan, 0, 6, 9).activations.value();
   const double three = whole_memory(owned, plan).activations.value();
   CHECK(three == Approx(one + 1 * input));
@@ -414,21 +414,21 @@ TEST_CASE("the first blocks are computed again, and the others keep what backwar
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // Of each block 50 items of its input, and if it is not computed again four times as many; 1000 samples of 4 B.
+  // For each block 50 items of its input, and if it is not recomputed four times as many; 1000 samples of 4 B.
   const double input = 50 * 4000;
   for (int blocks = 1; blocks <= 3; ++blocks) {
     plan.recompute_blocks = blocks;
     CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input + (3 - blocks) * 4 * input));
   }
-  // One of each stretch of a stage: a stage of three blocks in three stretches computes all again.
+  // One per model chunk of a stage: a stage of three blocks in three chunks recomputes all.
   plan.recompute_blocks = 1;
   plan.virtual_stages = 3;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
 }
 
 TEST_CASE("a transformer layer with sequence parallelism and selective recomputation keeps 34sbh/t bytes") {
-  // [Kort22, Table 2], of a layer with dropout: sbh(34 + 5as/h)/t without the part inside of attention. The statistics of
-  // two norms, two numbers of 4 bytes a token, are not counted there.
+  // [Kort22, Table 2], for a layer with dropout: sbh(34 + 5as/h)/t without the part inside of attention. The statistics of
+  // two norms, two numbers of 4 bytes per token, are not counted there.
   const double s = 512, h = 256, t = 4;
   const auto kept = [&](int layers, Recompute recompute) {
     const Model model = parse_model(fmt::format("format: 1\nmodel: run\nfamily: gpt\nparameters: {{layers: {}, hidden: 256, "

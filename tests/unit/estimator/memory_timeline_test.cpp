@@ -29,9 +29,9 @@ MemoryTimeline timeline_of(const OwnedJob& owned, const Plan& plan) {
 }
 
 TEST_CASE("what is kept for backward is what PyTorch saves") {
-  // torch_saved_bytes.csv, without the batch. Where it is not the same to the byte, what is missing or too much of a sample,
-  // and of a step: inception_v3's three numbers between its two losses; of ViT a tensor as large as the batch (196 patches
-  // of 768), and the twelve numbers of 8 bytes that queries are divided by; of ConvNeXt the factor of the first block's
+  // torch_saved_bytes.csv, without the batch. Where it is not exact, the bytes that are missing or too much per sample, and
+  // per step: inception_v3's three numbers between its two losses; of ViT a tensor as large as the batch (196 patches of
+  // 768), and the twelve numbers of 8 bytes that queries are divided by; of ConvNeXt the factor of the first block's
   // stochastic depth, whose rate is 0, which the rows by the layers of the model file have; of GoogLeNet six numbers.
   struct Difference {
     double sample = 0, step = 0;
@@ -90,7 +90,7 @@ layers:
 
 TEST_CASE("gradients appear in backward and stay to the update") {
   // Tensors of 24 · 100 · 4 = 9600 B, matrices of 40,000 B: in backward of the first layer there are both matrices and the
-  // gradients of both, the batch and the gradient that the second layer made.
+  // gradients of both, the batch and the gradient from the second layer.
   const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 24;
@@ -102,7 +102,7 @@ TEST_CASE("gradients appear in backward and stay to the update") {
   CHECK(timeline.peak[MemoryItem::input].value() == 9600);
   CHECK(timeline.peak[MemoryItem::activations].value() == 9600);
   CHECK(timeline.rounding().value() == 0);
-  // Momentum comes with the first update: then there are no tensors any more.
+  // Momentum is allocated in the first update: then there are no tensors any more.
   plan.optimizer = Optimizer::momentum;
   CHECK(timeline_of(owned, plan).peak.allocated.value() == 6 * 40000 + 2 * 9600);
 }
@@ -112,12 +112,12 @@ TEST_CASE("gradients that several backwards add to are there from the start") {
   Plan plan;
   plan.global_batch = 24;
   plan.micro_batches = 2;
-  // Tensors of 4800 B. Backward of the second layer: the output of the first, the gradient it makes, and its matrix's
-  // before that is added.
+  // Tensors of 4800 B. Backward of the second layer: the output of the first, the gradient it computes, and its matrix's
+  // before accumulation.
   CHECK(timeline_of(owned, plan).peak.allocated.value() == 4 * 40000 + 40000 + 3 * 4800);
 }
 
-/// Kernels of a step that were all measured, with so much scratch memory each.
+/// A step whose kernels were all measured, with this much scratch memory each.
 MeasuredKernels measured_step(const Model& model, std::int64_t batch, Bytes workspace) {
   MeasuredKernels measured;
   measured.name = "test";
@@ -155,8 +155,8 @@ TEST_CASE("scratch memory of measured kernels is there while they run") {
   CHECK(memory.workspace_origin == MemoryOrigin::measured);
   CHECK(origin_of(memory, MemoryItem::workspace) == MemoryOrigin::measured);
 
-  // Both layers have the same problem, and one of its measurements is enough. Where one kernel's is not known the item is
-  // assumed; where it is estimated, modelled, and at most what it may be.
+  // Both layers have the same problem, and one of its measurements suffices. If one kernel's is unknown the item is assumed;
+  // if it is estimated, modelled, with an upper bound.
   MeasuredKernels unseen = measured;
   unseen.kernels[1].workspace.reset();
   CHECK(with(unseen).second.workspace_origin == MemoryOrigin::measured);
@@ -223,13 +223,13 @@ TEST_CASE("what is live at the peak adds up to it") {
   }
 }
 
-/// Models of all shapes: chains, branches, blocks that repeat, an encoder beside a decoder, tied weights.
+/// Models of all structures: chains, branches, repeated blocks, an encoder with a decoder, tied weights.
 const std::vector<std::string> models{"alexnet",  "resnet50", "vgg16",         "densenet121", "mobilenet_v2", "inception_v3",
                                       "vit_b_16", "swin_t",   "convnext_tiny", "gpt2",        "bert-large",   "t5-large",
                                       "unet",     "gnmt",     "dlrm",          "llama3-8b"};
 
 TEST_CASE("what a search judges by is what the timeline of every stage comes to") {
-  // A search counts like repetitions of layers and earlier micro-batches, the timeline goes through all of them.
+  // A search counts equal repetitions of layers and earlier micro-batches, the timeline visits all of them.
   for (const Machine& machine : {processor(), nodes_of_four()}) {
     for (const std::string& name : models) {
       for (const Precision precision : {Precision::fp32, Precision::fp16}) {
@@ -251,7 +251,7 @@ TEST_CASE("what a search judges by is what the timeline of every stage comes to"
             plan.zero_stage = stages == 1 && precision == Precision::fp16 ? 2 : 0;
             const LayerCostTable table(owned.job, plan, kinds);
             for (int stage = 0; stage < stages; ++stage) {
-              // Wherever the cuts are, in the middle of blocks too.
+              // For cuts at any place, also in the middle of blocks.
               const int first = count * stage / stages, last = count * (stage + 1) / stages;
               const MemoryBreakdown memory = stage_memory(owned.job, plan, table, stage, first, last);
               const MemoryTimeline timeline = memory_timeline(owned.job, plan, table, stage, first, last);

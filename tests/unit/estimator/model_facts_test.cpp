@@ -122,7 +122,7 @@ TEST_CASE("a residual branch adds what it will be summed with to every cut insid
       288 + 288,         // second's and stem's
       288,               // the sum
       8,         8, 10,  // pooled, flat, classes
-      0                  // nobody reads the loss
+      0                  // the loss has no reader
   };
   REQUIRE(first == 1);
   CHECK(facts.live_items == expected);
@@ -146,7 +146,7 @@ layers:
   CHECK(facts_of(model).live_items == std::vector<double>{7, 14, 14, 7, 0});
 }
 
-/// An encoder of 6 tokens, and a decoder of 4 that reads what it makes; all of 8 channels.
+/// An encoder of 6 tokens, and a decoder of 4 that reads its output; all of 8 channels.
 Model two_sequences() {
   return parse_model(R"(format: 1
 model: two
@@ -182,7 +182,7 @@ TEST_CASE("another tensor of the sample is read where it is wanted: no cut sends
   // input | source | encoder | meaning | target | words | decoder | end | sum
   CHECK(facts.live_items == std::vector<double>{6, 48, 48, 8, 8, 8 + 32, 8 + 32, 8 + 8, 0});
   CHECK(names_where(model, facts.needs_input_gradient) == Names{"encoder", "meaning", "decoder", "end", "sum"});
-  // The tables' rows are found again by the tokens, which are the sample's.
+  // Backward finds the tables' rows again by the tokens, which belong to the sample.
   CHECK(names_where(model, facts.output_kept) == Names{"source", "target", "words"});
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("a transformer's block pairs qkv with projection and the two layers of
   CHECK(role("gelu1") == TensorSplitRole::inside);
   CHECK(role("fc2") == TensorSplitRole::row);
   CHECK(role("head") == TensorSplitRole::head);
-  // What lies between the pairs every rank computes whole.
+  // Every rank computes all of the tensors between the pairs.
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const std::string_view type = model.layers[i].operation->type();
     if (type == "norm" || type == "dropout" || type == "add" || type == "loss" || type == "position_embedding") {
@@ -232,7 +232,7 @@ TEST_CASE("a transformer's block pairs qkv with projection and the two layers of
       CHECK(facts.tensor_units[i] == 0);
     }
   }
-  // Heads stay whole; the perceptron is cut between its 96 features.
+  // Heads stay whole; the MLP is split by its 96 features.
   for (const std::string name : {"qkv", "attention1", "projection"}) CHECK(units(name) == 6);
   for (const std::string name : {"fc1", "gelu1", "fc2"}) CHECK(units(name) == 96);
   // One Allreduce of an input's gradient for each pair, at its column.
@@ -336,7 +336,7 @@ layers:
   CHECK(facts.tensor_role[find(model, "relu")] == TensorSplitRole::whole);
 }
 
-// p ≤ min F and p ≤ min C of [ParaDL, Table III], which hold filter and channel splits of both to 64 devices.
+// p ≤ min F and p ≤ min C of [ParaDL, Table III], which limit filter and channel splits of both to 64 devices.
 TEST_CASE("ResNet-50 and VGG16 have 64 filters and 64 channels where they have fewest") {
   const Model resnet = load_model("resnet50");
   const ModelFacts facts = facts_of(resnet);
@@ -393,9 +393,10 @@ layers:
   REQUIRE(model.layers.size() > 99'000);
   const std::clock_t start = std::clock();
   const ModelFacts facts = facts_of(model);
-  // Every block by every other takes a minute; one after the other a fraction of a second, with sanitizers some.
+  // Comparing every block with every other takes a minute; one after the other a fraction of a second, with sanitizers a
+  // few.
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 10.0);
-  // In the middle the sum of the block before lives, and what its own convolution makes: 768 items each.
+  // In the middle the previous block's sum is live, and its own convolution's output: 768 items each.
   CHECK(facts.live_items[50'002] == 2 * 768.0);
 }
 

@@ -1,4 +1,4 @@
-// What lies in the memory of the host, and what it takes to go there and back.
+// Offloading to host memory, and the time of the transfers.
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace ddl;
 
-/// Nodes of four devices, two of which share a link of 1 MB/s to a host whose memory moves 4 MB/s.
+/// Nodes of four devices, two of which share a link of 1 MB/s to a host with a memory bandwidth of 4 MB/s.
 Machine with_host(Machine machine = nodes_of_four()) {
   machine.host = HostPath{Bandwidth(1e6), 2, Seconds(0), Bandwidth(4e6)};
   return machine;
@@ -66,7 +66,7 @@ TEST_CASE("the optimizer in the memory of the host: no state on the device, grad
   // 80,000 parameters: 4 bytes down and 4 up over half a link, and 28 bytes of weight, gradient and two moments in a quarter
   // of the memory's bandwidth: read four words and write three.
   CHECK(off.time.weight_update.value() == Approx(80000 * 8 / 0.5e6 + 80000 * 28 / 1e6));
-  // ZeRO-1 shares the work among ranks, each of which has its own part.
+  // ZeRO-1 divides the work among ranks, each of which has its own part.
   const Estimate shared = owned.estimate(plan_of(Offload::optimizer, 4, 1));
   CHECK(shared.time.weight_update.value() == Approx(off.time.weight_update.value() / 4));
 }
@@ -97,7 +97,7 @@ TEST_CASE(
   // Inputs of eight matrices: 40,000 samples of 100 items of 4 bytes, the first of which is the batch.
   const double kept = 7 * 16e6;
   CHECK((on.memory.activations - off.memory.activations).value() == Approx(kept * (1 - 2.0 / 8)).epsilon(0.02));
-  // There beside forward and back beside backward: kernels of milliseconds hide next to nothing of 224 s each way.
+  // Overlapped with forward and with backward: kernels of milliseconds hide almost nothing of 224 s each way.
   CHECK((off.time.iteration() - on.time.iteration()).value() == Approx(2 * kept / 0.5e6).epsilon(0.001));
   // A fast host hides all of it.
   Machine fast = with_host();

@@ -1,4 +1,4 @@
-// Groups of layers whose activations stay, go to the memory of the host, or are computed again.
+// Groups of layers whose activations are kept, offloaded to host memory, or recomputed.
 
 #include "estimator/out_of_core/out_of_core.hpp"
 
@@ -13,7 +13,7 @@
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
 
-// Other files have names like these, too.
+// Other files have the same names.
 namespace ddl::out_of_core_test {
 namespace {
 
@@ -22,8 +22,8 @@ using Choices = std::vector<GroupChoice>;
 constexpr GroupChoice keep = GroupChoice::keep, swap = GroupChoice::swap, recompute = GroupChoice::recompute,
                       both = GroupChoice::both;
 
-/// Three groups of 1 s forward, 2 s backward and 10 bytes, of which 4 are the output of the group before. Each adds what it
-/// keeps to a level of 100 bytes.
+/// Three groups of 1 s forward, 2 s backward and 10 bytes, of which 4 are the output of the previous group. Each adds what
+/// it keeps to a level of 100 bytes.
 Chain three(double bandwidth) {
   Chain chain;
   chain.link = Bandwidth(bandwidth);
@@ -41,7 +41,7 @@ Chain three(double bandwidth) {
   return chain;
 }
 
-/// Groups of random times and sizes, with levels as a step has them.
+/// Groups of random times and sizes, with levels as in a step.
 Chain random_chain(std::mt19937& random, int groups) {
   const auto below = [&random](int end) { return static_cast<double>(random() % static_cast<unsigned>(end)); };
   Chain chain;
@@ -74,7 +74,7 @@ bool is_possible(const Chain& chain, const Choices& choices) {
   return true;
 }
 
-/// Calls `take` with all choices of so many groups.
+/// Calls `take` with all choices for this many groups.
 template <class Take>
 void each_choices(std::size_t groups, const Take& take) {
   std::size_t count = 1;
@@ -97,9 +97,9 @@ TEST_CASE("a schedule of three groups, by hand") {
   CHECK(cost_of(three(1), all_keep).time.value() == 9);
   CHECK(cost_of(three(1), all_keep).peak.value() == 133);
   {
-    // 10 bytes of the first leave from 1 s to 6 s, while the second is computed until 2 s; the third waits for that until
-    // 6 s and ends at 7 s. Its backward ends at 9 s, when that of the second begins, and the first's come back until 14 s;
-    // its backward, which would have begun at 11 s, ends at 16 s.
+    // 10 bytes of the first leave from 1 s to 6 s, while the second runs until 2 s; the third waits until 6 s and ends at 7
+    // s. Its backward ends at 9 s, when that of the second begins, and the first's come back until 14 s; its backward, which
+    // would have begun at 11 s, ends at 16 s.
     const ChainCost cost = cost_of(three(2), {swap, keep, keep});
     CHECK(cost.time.value() == 16);
     CHECK(cost.waits.value() == 4 + 3);
@@ -116,7 +116,7 @@ TEST_CASE("a schedule of three groups, by hand") {
   }
   {
     // Four bytes of the second leave from 2 s to 4 s and come back from 3 s + 1 s on, when the first copy has left, to 6 s:
-    // its backward, again with its forward, runs from 6 s to 9 s.
+    // its backward, with its recomputation, runs from 6 s to 9 s.
     const ChainCost cost = cost_of(three(2), {keep, both, keep});
     CHECK(cost.time.value() == 11);
     CHECK(cost.waits.value() == 1);
@@ -155,7 +155,7 @@ TEST_CASE("the choices are those that trying all of them finds best") {
       }
       CHECK(cost.peak <= capacity);
       CHECK(cost.time.value() == Approx(best));
-      // No group gives up for nothing what it could keep.
+      // No group gives up without a benefit what it could keep.
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         Choices more = chosen;
         more[i] = keep;
@@ -164,7 +164,7 @@ TEST_CASE("the choices are those that trying all of them finds best") {
       }
     }
   }
-  // There was something to choose.
+  // There was a real choice.
   CHECK(fitted > 200);
   CHECK(moved > 20);
   CHECK(again > 20);
@@ -264,7 +264,7 @@ TEST_CASE("the chain of a network needs the memory in core that its estimate has
     CHECK(result.memory == estimate.memory.total());
     CHECK(result.longer().value() == 0);
     CHECK(result.fits());
-    // What waits for backward is there when forward ends, beside weights and state.
+    // Activations that wait for backward exist when forward ends, in addition to weights and state.
     const Bytes there = result.chain.groups.back().forward_peak - estimate.memory.weights - estimate.memory.optimizer;
     Bytes kept{};
     for (const ChainGroup& group : result.chain.groups) {
@@ -294,7 +294,7 @@ TEST_CASE("a network that is too large fits out of core, and the faster the link
       before = result.longer();
     }
     CHECK(before.value() == Approx(0).margin(1e-9));
-    // Without a host, what is missing is computed again.
+    // Without a host, missing activations are recomputed.
     Machine alone = with_host(memory, 1e10);
     alone.host.reset();
     const OutOfCore result = taken(OwnedJob(load_model(name), alone, {}, 1000), plan);

@@ -35,14 +35,14 @@ std::vector<LayerTimes> times_of(const std::vector<double>& seconds) {
   return times;
 }
 
-/// The same layers, of which every second one is as long forward as it was backward.
+/// The same layers, with forward and backward swapped for every second one.
 std::vector<LayerTimes> uneven_times_of(const std::vector<double>& seconds) {
   std::vector<LayerTimes> times = times_of(seconds);
   for (std::size_t i = 1; i < times.size(); i += 2) std::swap(times[i].forward, times[i].backward);
   return times;
 }
 
-/// Cuts at any place, by the layers' times alone; none where there are fewer places than stages.
+/// Cuts at any place, by the layers' times alone; none if there are fewer places than stages.
 std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<LayerTimes>& times, int stages) {
   const StagePlaces places(facts, stages, {}, 1);
   if (places.levels().empty()) return {};
@@ -78,7 +78,7 @@ double longest(const std::vector<int>& firsts, const std::vector<double>& second
   return most;
 }
 
-/// The shortest longest stage over all ways to cut before layers with weights, found by trying each.
+/// The minimum of the longest stage over all ways to cut before layers with weights, found by trying each.
 double shortest(const std::string& kinds, const std::vector<double>& seconds, int stages) {
   std::vector<int> places;
   bool weights_before = false;
@@ -159,7 +159,7 @@ TEST_CASE("of all cuts with the shortest longest stage none has a fullest stage 
   for (int i = 0; i < 2000; ++i) {
     const int layers = whole(2, 11);
     const int stages = whole(2, layers);
-    const int kinds = whole(1, 3);  // of equal layers there are many cuts with the same longest stage
+    const int kinds = whole(1, 3);  // with equal layers many cuts have the same longest stage
     std::vector<StageLoad> before(1);
     for (int layer = 0; layer < layers; ++layer) {
       const int kind = whole(1, kinds);
@@ -245,8 +245,8 @@ layers:
   plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 4;
   plan.micro_batches = 2;
-  // By kernels alone 3 3 | 2 4 is best. Of one micro-batch of 2 samples 1 + 80 s pass there, 1 + 0.08 s behind the third
-  // layer.
+  // By kernels alone 3 3 | 2 4 is best. One micro-batch of 2 samples takes 1 + 80 s to cross there, 1 + 0.08 s after the
+  // third layer.
   const Estimator estimator(owned.job);
   CHECK(estimator.stages(plan) == std::vector<int>{0, 3, 4});
   // 24 s pass one after the other, then 16 s of the longest; 2 · (2 + 2 - 2) transfers of 1.08 s.
@@ -282,13 +282,13 @@ layers:
   // Between layers the best would be 1 1 1 | 9 1 1 1 1; between blocks it is 1 1 1 9 | 1 1 1 1.
   CHECK(balanced_stages(facts, times, 2) == std::vector<int>{0, 4, 8});
   CHECK(balanced_stages(facts, times, 4) == std::vector<int>{0, 1, 4, 7, 8});
-  // Five stages need a cut inside a block: 1 | 1 1 | 9 | 1 1 | 1 1 and its like, none longer than 9.
+  // Five stages need a cut inside a block: 1 | 1 1 | 9 | 1 1 | 1 1 and the like, none longer than 9.
   const std::vector<int> five = balanced_stages(facts, times, 5);
   REQUIRE(five.size() == 6);
   CHECK(std::find(five.begin(), five.end(), 3) != five.end());
   CHECK(balanced_stages(facts, times, 6).size() == 7);
   CHECK(balanced_stages(facts, times, 7).empty());
-  // Software that deals equal numbers of blocks does so however long they take.
+  // Software that assigns equal numbers of blocks does so independent of their times.
   CHECK(StagePlaces(facts, 2, {}, 1).equal_blocks() == std::vector<int>{0, 4, 8});
   CHECK(StagePlaces(facts, 4, {}, 1).equal_blocks().empty());
   Coefficients coefficients;
@@ -322,7 +322,7 @@ layers:
   CHECK(balanced_stages(facts, times, 3).empty());
 }
 
-/// Times of four layers with weights, dealt to four stages, 16 samples in eight micro-batches.
+/// Times of four layers with weights, assigned to four stages, 16 samples in eight micro-batches.
 Breakdown four_stages(const std::vector<double>& seconds, const Assumptions& assumptions, Schedule schedule) {
   const OwnedJob owned(chain("wwww"), nodes_of_four(), assumptions, 1000, times_of(seconds));
   Plan plan;
@@ -345,7 +345,7 @@ TEST_CASE("the bubble of equal stages is (p-1)/m of the computing, by either sch
 }
 
 TEST_CASE("the first micro-batch passes all stages, the others follow at the pace of the longest") {
-  // Two samples take 2, 4, 12 and 6 s: one passes in 24, seven more follow each 12 behind. The stage of 12 works for 96.
+  // Two samples take 2, 4, 12 and 6 s: one passes in 24, seven more follow at intervals of 12. The stage of 12 works for 96.
   const Breakdown time = four_stages({1, 2, 6, 3}, Assumptions{}, Schedule::gpipe);
   CHECK((time.forward + time.backward).value() == Approx(96.0));
   CHECK(time.bubble.value() == Approx(24.0 + 7 * 12 - 96));
@@ -379,7 +379,7 @@ TEST_CASE("gradients of weights fill the bubble, and make it no shorter than not
   CHECK(bubble_of(zero_bubble_order, equal) == Approx(3 * 1.5));
   CHECK(bubble_of(zero_bubble_v_order, equal) == Approx(3 * 0.5));
   CHECK(bubble_of(dual_pipe_order, equal) == Approx(1 * 2.75));
-  // Of stages that differ, one is not waited for: that for which the others would wait longest.
+  // If stages differ, one is not waited for: the one for which the others would wait longest.
   CHECK(bubble_of(zero_bubble_order, {stage, {1, 1, 1}, {2, 2, 0.5}, stage}) == Approx(1.5 + 1.0 + 1.5));
   CHECK(bubble_of(zero_bubble_order, std::vector<std::array<double, 3>>(4, {1, 1, 3})) == 0);
 }
@@ -409,7 +409,7 @@ layers:
   plan.schedule = Schedule::dual_pipe;
   const Estimate both = estimator.estimate(plan);
   CHECK(both.memory.weights.value() == Approx(2 * usual.memory.weights.value()));
-  // The gradients of a layer are there once more while backward adds them.
+  // The gradients of a layer exist once more while backward accumulates them.
   CHECK((both.memory.gradients - usual.memory.gradients).value() == Approx(440));
   CHECK(usual.time.gradient_exchange.value() == 0);
   // Two layers of 110 parameters of 4 B, among two ranks inside a node, of 1 s and 1 ms/B: 2 · (1 + 880/2 · 0.001).

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ddl;
 
-/// The names of the layers of the block `block` that are a part of a module, without the block's own.
+/// The names of the layers of the block `block` that belong to a module, without the block's own.
 std::vector<std::string> layers_of(const Model& model, RecomputeModule module, const std::string& block) {
   const ModelFacts facts = facts_of(model);
   std::vector<std::string> names;
@@ -27,8 +27,8 @@ std::vector<std::string> layers_of(const Model& model, RecomputeModule module, c
   return names;
 }
 
-/// Two layers of multi-head latent attention, the first with a perceptron, the second with 4 experts, 2 of each token, and
-/// one of all.
+/// Two layers of multi-head latent attention, the first with an MLP, the second with 4 experts, 2 per token, and a shared
+/// one.
 Model small_mixture() {
   return load_model(
       "deepseek@layers=2@dense_layers=1@hidden=64@heads=4@query_rank=24@kv_rank=16@key_size=16@rotary_size=8@value_size=16"
@@ -86,7 +86,7 @@ TEST_CASE("a long block is looked through branch by branch, and endless branches
             layers + "layers:\n  - embedding: {vocabulary: 9, features: 4}\n  - block: all\n",
         "m.yaml");
   };
-  // Looking through the whole block for each sum took a minute.
+  // Searching the whole block for each sum took a minute.
   const std::string part = "- norm: rms\n                - fully_connected: 4\n                - activation: relu\n";
   const Model chain =
       model("      - repeat:\n          times: 9000\n          layers:\n            - residual:\n                " + part);
@@ -98,7 +98,7 @@ TEST_CASE("a long block is looked through branch by branch, and endless branches
   CHECK(count(RecomputeModule::mlp) == 2 * 9000);
   CHECK(count(RecomputeModule::layernorm) == 9000);
   CHECK(count(RecomputeModule::core_attn) == 1);
-  // Each sum is of a chain that goes back to the first layer.
+  // Each sum belongs to a chain that goes back to the first layer.
   const Model far = model(
       "      - repeat:\n          times: 2000\n          layers:\n            - fully_connected: 4\n"
       "              name: made\n            - add:\n              from: [made, stem]\n        name: round\n");
@@ -123,17 +123,17 @@ TEST_CASE("modules of a block are found by what its branches hold") {
   CHECK(layers_of(mixture, moe_act, "layer0").size() == 2);
   const Names experts = layers_of(mixture, moe, "layer0");
   CHECK(experts.front() == "mixture.routed.router");
-  // Router, dispatch, five layers of each perceptron, combine and their sum.
+  // Router, dispatch, five layers of each MLP, combine and their sum.
   CHECK(experts.size() == 14);
   CHECK(layers_of(mixture, mlp, "dense_layer0").size() == 5);
   CHECK(layers_of(mixture, moe, "dense_layer0").empty());
-  // Without compressed queries the product makes them of the norm's output.
+  // Without compressed queries the product computes them from the norm's output.
   const Names direct = layers_of(load_model("deepseek-v2-lite"), mla_up_proj, "layer0");
   CHECK(direct == Names{"attention.keys_and_values", "attention.queries.up", "attention.queries.rotary1"});
-  // Dropout behind the perceptron is not in it.
+  // Dropout after the MLP is not included.
   CHECK(layers_of(load_model("gpt2"), mlp, "layer0").size() == 3);
   CHECK(layers_of(load_model("gpt2"), layernorm, "layer0").size() == 2);
-  // Attention and the perceptron beside it, of two norms of the same tensor.
+  // Parallel attention and MLP, with two norms of the same tensor.
   CHECK(layers_of(load_model("gpt-neox-20b"), mlp, "layer0").size() == 3);
   CHECK(layers_of(load_model("gpt-neox-20b"), layernorm, "layer0").size() == 2);
   CHECK(facts_of(load_model("resnet50")).has_modules.is_empty());
@@ -146,20 +146,20 @@ TEST_CASE("what modules compute again is not kept") {
   Plan none = again({core_attn});
   none.recompute = Recompute::none;
   const double all = kept_by(owned, none);
-  // Of each of 3 layers, 32 tokens of 4 samples: two norms' outputs of 64 items of 2 bytes, and their statistics of 4 bytes,
-  // one number a token for RMS norm.
+  // For each of 3 layers, 32 tokens of 4 samples: two norms' outputs of 64 items of 2 bytes, and their statistics of 4
+  // bytes, one number per token for RMS norm.
   const double tokens = 32 * 4;
   CHECK(all - kept_by(owned, again({layernorm})) == Approx(3 * 2 * tokens * (64 * 2 + 4)));
   // The outputs of gate, up, the activation and the product of both, of 128 items each.
   CHECK(all - kept_by(owned, again({mlp})) == Approx(3 * tokens * 4 * 128 * 2));
-  // The input of the perceptron is the norm's output: dropped with it, it is computed again before it.
+  // The input of the MLP is the norm's output: dropped with it, it is recomputed before it.
   CHECK(all - kept_by(owned, again({layernorm, mlp})) == Approx(3 * tokens * (2 * (64 * 2 + 4) + 4 * 128 * 2)));
 
   const OnNodes mixture(small_mixture());
   Plan whole = none;
   const double kept = kept_by(mixture, whole);
   // Queries of 4 heads of 16 and 8 channels, keys and values of 4 heads with 16 each and 8 shared channels. The queries
-  // before they are turned are written over. In both layers.
+  // before rotation are overwritten. In both layers.
   const auto up = kept - kept_by(mixture, again({mla_up_proj}));
   double written = 0;
   for (std::size_t i = 0; i < mixture.model.layers.size(); ++i) {
@@ -206,7 +206,7 @@ TEST_CASE("experts that are computed again get their tokens again") {
   const double twice = estimator.estimate(plan).time.layer_collectives.value();
   CHECK(twice > 0);
   plan.recompute_modules = {moe};
-  // Dispatch and combine, forward and backward: three times in place of two.
+  // Dispatch and combine, forward and backward: three times instead of two.
   CHECK(estimator.estimate(plan).time.layer_collectives.value() == Approx(1.5 * twice));
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("one module more takes no less time and keeps no more") {
 }
 
 TEST_CASE("all that a step requests goes again, whatever is computed again in which order") {
-  // With many like layers, those in the middle are counted and not gone through, with the same result.
+  // With many equal layers, those in the middle are counted instead of visited, with the same result.
   const OnNodes owned(load_model("llama@layers=9@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
   const OnNodes short_one(
       load_model("llama@layers=8@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));

@@ -85,7 +85,7 @@ TEST_CASE("of equal stages that send nothing, list and closed form agree by ever
   }
 }
 
-/// The bubble of equal stages by the closed form of a schedule. Times are of one micro-batch in a whole stage.
+/// The bubble of equal stages by the closed form of a schedule. Times are those of one micro-batch in a whole stage.
 double closed_bubble(const ScheduleOrder& order, int stages, const StageSlots& stage) {
   const BubbleShares shares = order.bubble(stages, 1);
   const double waits = shares.forward * stage.forward.value() + shares.input_gradient * stage.input_gradient.value() +
@@ -93,7 +93,7 @@ double closed_bubble(const ScheduleOrder& order, int stages, const StageSlots& s
   return std::max(0.0, (stages - 1) * waits);
 }
 
-/// The bubble of equal stages by the list of slots. A stage's times are divided among its stretches.
+/// The bubble of equal stages by the list of slots. A stage's times are divided among its model chunks.
 double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_batches, const StageSlots& stage) {
   const double parts = order.course == Course::there_and_back ? order.stretches : 1;
   const Stages times = equal_stages(stages, stage.forward.value() / parts, stage.input_gradient.value() / parts,
@@ -104,7 +104,7 @@ double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_
 }
 
 TEST_CASE("the bubble of ZB-H1 is (p-1)(F+B-W), for any times of which the gradients of weights are not the longest") {
-  // [Qi24, Table 2]. Gradients of weights that take longer than the rest leave nothing that they could fill.
+  // [Qi24, Table 2]. If weight gradients take longer than the rest, there is no bubble left to fill.
   for (const int stages : {2, 3, 4, 8, 16}) {
     for (const std::int64_t micro_batches : {stages, stages + 1, 3 * stages}) {
       for (const StageSlots& stage :
@@ -162,7 +162,7 @@ TEST_CASE("of equal stages that send, GPipe takes the closed form's hops and 1F1
         CHECK(run_schedule(gpipe_order, times, micro_batches).length().value() == Approx(closed));
         const double alternating = run_schedule(one_forward_one_backward_order, times, micro_batches).length().value();
         CHECK(alternating <= closed + 1e-9);
-        // Never less than the way of one micro-batch there and back, and all the work of a stage.
+        // Never less than the way of one micro-batch there and back, plus all the work of a stage.
         CHECK(alternating >= 3.0 * static_cast<double>(stages + micro_batches - 1) + 2.0 * (stages - 1) * hop - 1e-9);
       }
     }
@@ -208,10 +208,10 @@ TEST_CASE("no stage ends before its own work and the way of one micro-batch, by 
       longest = std::max(longest, (work + sent) * static_cast<double>(micro_batches));
     }
     for (const ScheduleOrder* order : all_schedules()) {
-      // Micro-batches that pass a stage twice, or from the other end, take other ways.
+      // Micro-batches that pass a stage twice, or from the other end, take other paths.
       if (order->course != Course::around) continue;
       const PipelineTimeline timeline = run_schedule(*order, times, micro_batches);
-      // The way back need not wait for the gradients of weights.
+      // The way back need not wait for the weight gradients.
       CHECK(timeline.length().value() >= std::max(order->fills_bubbles ? way - weights : way, longest) - 1e-9);
       for (const std::vector<TimedSlot>& stage : timeline.stages) {
         for (std::size_t i = 1; i < stage.size(); ++i) CHECK(stage[i].begin >= stage[i - 1].arrival);
@@ -269,7 +269,7 @@ TEST_CASE("v stretches of layers divide the bubble of equal stages by v") {
     for (const int stages : {2, 4, 8}) {
       for (const std::int64_t rounds : {1, 2, 5}) {
         const std::int64_t micro_batches = rounds * stages;
-        // A stretch has its part of the work of a stage: forward 1, backward 2.
+        // A model chunk has its part of the work of a stage: forward 1, backward 2.
         const Stages times = equal_stages(stages, 1.0 / stretches, 0.75 / stretches, 1.25 / stretches, 0.0);
         const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, stretches);
         INFO(stages << " stages of " << stretches << " stretches, " << micro_batches << " micro-batches");
@@ -283,8 +283,8 @@ TEST_CASE("v stretches of layers divide the bubble of equal stages by v") {
 }
 
 TEST_CASE("the timeline of 4 interleaved stages is the published one") {
-  // [Nar21, Figure 4, below], 8 micro-batches in 2 stretches of 4 stages: the first device's forwards and backwards, the
-  // second stretch in capitals.
+  // [Nar21, Figure 4, below], 8 micro-batches in 2 model chunks of 4 stages: the first device's forwards and backwards, the
+  // second chunk in capitals.
   std::string drawn;
   for (const Slot& slot : one_forward_one_backward_order.slots(0, 4, 8, 2)) {
     if (slot.pass == SlotPass::weight_gradient) continue;
@@ -296,7 +296,7 @@ TEST_CASE("the timeline of 4 interleaved stages is the published one") {
   CHECK(drawn == "f1 f2 f3 f4 F1 F2 F3 F4 f5 f6 f7 B1 f8 B2 F5 B3 F6 B4 F7 b1 F8 b2 b3 b4 B5 B6 B7 B8 b5 b6 b7 b8");
 }
 
-/// The order of every stage, as a figure has it.
+/// The order of every stage, as in a figure.
 std::vector<std::string> figure(const ScheduleOrder& order, int stages, std::int64_t micro_batches) {
   return drawn(run_schedule(order, equal_stages(stages, 1, 1, 1, 0), micro_batches));
 }
@@ -310,7 +310,7 @@ TEST_CASE("four stages of 1F1B do their slots in the published order") {
 
 TEST_CASE("four stages of ZB-H1 do their slots in the published order") {
   // [Qi24, Figure 3, above]: B is the gradient of the input, W that of the weights. In stage i, W comes i micro-batches
-  // later than B, so that each stage has as many micro-batches in flight (section 2.2).
+  // later than B, so that each stage has the same number of micro-batches in flight (section 2.2).
   CHECK(figure(zero_bubble_order, 4, 8) ==
         std::vector<std::string>{"F1 F2 F3 F4 B1 W1 F5 B2 W2 F6 B3 W3 F7 B4 W4 F8 B5 W5 B6 W6 B7 W7 B8 W8",
                                  "F1 F2 F3 B1 F4 B2 W1 F5 B3 W2 F6 B4 W3 F7 B5 W4 F8 B6 W5 B7 W6 B8 W7 W8",
@@ -319,9 +319,9 @@ TEST_CASE("four stages of ZB-H1 do their slots in the published order") {
 }
 
 TEST_CASE("four stages of ZB-V do their slots in the order for equal passes") {
-  // [Qi24, section 6]: the first stage does 2p-1 forwards of its first stretch before the first micro-batch is back, then
-  // forward, B and W of the last layers follow each other, and at the end B of both stretches alternate. Small letters are
-  // of the second stretch.
+  // [Qi24, section 6]: the first stage runs 2p-1 forwards of its first model chunk before the first micro-batch is back,
+  // then forward, B and W of the last layers follow each other, and at the end B of both chunks alternate. Small letters
+  // denote the second chunk.
   CHECK(figure(zero_bubble_v_order, 4, 8) ==
         std::vector<std::string>{
             "F1 F2 F3 F4 F5 F6 F7 f1 b1 w1 f2 b2 w2 f3 b3 w3 f4 b4 w4 F8 B1 W1 f5 b5 w5 B2 W2 f6 b6 w6 B3 W3 f7 b7 w7 B4 W4 "
@@ -335,8 +335,8 @@ TEST_CASE("four stages of ZB-V do their slots in the order for equal passes") {
 }
 
 TEST_CASE("four stages of DualPipe do the eight parts of its order, and the other end the same of the other way") {
-  // [DSV3, Figure 5], for 4 stages and 8 micro-batches, 4 each way. In the first stage: two forwards, one of each way, the
-  // zero-bubble part, a forward with a backward four times, and the gradients of weights that waited.
+  // [DSV3, Figure 5], for 4 stages and 8 micro-batches, 4 in each direction. In the first stage: two forwards, one in each
+  // direction, the zero-bubble part, a forward with a backward four times, and the delayed weight gradients.
   const std::vector<std::string> lines = figure(dual_pipe_order, 4, 8);
   CHECK(lines[0] == "F1 F2 F3 f5 b5 w5 f6 F4 w6 b6 f7 W1 B1 w7 b7 f8 W2 B2 w8 b8 B3 W3 B4 W4");
   CHECK(lines[1] == "F1 f5 F2 f6 F3 w5 b5 f7 W1 B1 F4 w6 b6 f8 W2 B2 w7 b7 W3 B3 b8 B4 w8 W4");
@@ -372,7 +372,7 @@ TEST_CASE("a schedule that fills bubbles takes enough micro-batches only, DualPi
 }
 
 TEST_CASE("an order in which two stages wait for each other is refused") {
-  // The first stage asks for a gradient before it has sent anything.
+  // The first stage needs a gradient before it has sent anything.
   const auto backward_first = [](int stage, int /*stages*/, std::int64_t /*micro_batches*/,
                                  int /*stretches*/) -> std::vector<Slot> {
     const Slot forward{stage, 0, SlotPass::forward, 0}, gradient{stage, 0, SlotPass::input_gradient, 0};

@@ -70,7 +70,7 @@ TEST_CASE("every problem of every split of every bundled model can be read and i
           REQUIRE_NOTHROW(read = parse_problem(line, "line"));
           REQUIRE(print_problem(read) == line);
           REQUIRE(read.output == each.problem.output);
-          // Problems that differ in sizes alone are one family.
+          // Problems that only differ in sizes form one family.
           REQUIRE(read.operation->lasting_attributes() == each.problem.operation->lasting_attributes());
           // A slice of one group is a convolution like any other.
           const auto groups = [](const Operation& of) { return of.attribute_values().integer("groups", 1); };
@@ -186,7 +186,7 @@ TEST_CASE("the problems of a split are there once, the whole model's first") {
   for (const CountedProblem& each : split) lines.push_back(each.line);
   std::sort(lines.begin(), lines.end());
   REQUIRE(std::adjacent_find(lines.begin(), lines.end()) == lines.end());
-  // No layer of 64 filters can be cut in 65.
+  // No layer of 64 filters can be split in 65.
   REQUIRE(count({Mesh{{Axis::filter, 65}}}, {4}).size() == whole.size());
 }
 

@@ -40,7 +40,7 @@ layers:
                      "small.yaml");
 }
 
-/// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100; the same in every rank's eyes: 24 · 8 = 192 items between layers.
+/// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100; the same for every rank: 24 · 8 = 192 items between layers.
 Model small_transformer() {
   return parse_model(R"(format: 1
 model: transformer
@@ -179,14 +179,14 @@ TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
   CHECK(to_string(conv1.kept_output) == "8×8×8");
   CHECK(conv1.weights == 288);
   CHECK(conv1.share == 0.25);
-  // 3 × 3 looks one row and one column further: 4 · 8 items each, to both sides. No gradient of the model's input.
+  // 3 × 3 extends one row and one column further: 4 · 8 items each, to both sides. No gradient of the model's input.
   CHECK(exchanges_of(conv1) == Texts{"forward 2 x point-to-point of 64 among spatial (halo)",
                                      "gradient allreduce of 296 among spatial (gradient)"});
-  // 5 × 5 looks two further: 2 · (8 · 8) items in each direction of the input, 2 · (12 · 8) of the output's gradient.
+  // 5 × 5 extends two further: 2 · (8 · 8) items in each direction of the input, 2 · (12 · 8) of the output's gradient.
   CHECK(exchanges_of(divided.shard("conv2")) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
                                                       "backward 2 x point-to-point of 384 among spatial (halo)",
                                                       "gradient allreduce of 2400 among spatial (gradient)"});
-  // Windows that do not overlap need nothing of the neighbours.
+  // Windows that do not overlap need no halo.
   const LayerShard pool = divided.shard("pool");
   CHECK(to_string(pool.inputs.front()) == "12×8×8");
   CHECK(to_string(pool.output) == "12×4×4");
@@ -209,7 +209,7 @@ TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is 
 }
 
 TEST_CASE("spatial: layers whose tiles are too small are replicated, and those behind them are split again") {
-  // 4 channels of 4 × 4 skip over the layers of 2 × 2, which four tiles in a row cannot share.
+  // 4 channels of 4 × 4 skip over the layers of 2 × 2, which cannot be split into four tiles in a row.
   const Model model = parse_model(
       "format: 1\nmodel: unet\ninput: {channels: 2, size: 8x8}\nlayers:\n"
       "  - convolution: {filters: 4, kernel: 3, stride: 2, padding: same}\n    name: fine\n"
@@ -226,7 +226,7 @@ TEST_CASE("spatial: layers whose tiles are too small are replicated, and those b
   CHECK(replicated.has_tiles_before(replicated.first));
   CHECK_FALSE(replicated.has_tiles_before(replicated.first + 1));
   CHECK(replicated.has_tiles_before(replicated.last));
-  // 4 · 4 · 4 items of what is pooled; what skips stays in tiles.
+  // 4 · 4 · 4 items of the pooled tensor; the skip connection stays in tiles.
   CHECK(exchanges_of(divided.shard("skip.down")) ==
         Texts{"forward allgather of 64 among spatial (halo)", "backward reduce-scatter of 64 among spatial (halo)"});
   const LayerShard coarse = divided.shard("skip.coarse");
@@ -271,7 +271,7 @@ TEST_CASE("spatial: an extent that does not divide counts with its longest tile"
   // 16 rows are 6 + 6 + 4.
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(to_string(conv2.inputs.front()) == "8×6×16");
-  // Two rows of 16: the tiles lie one above the other.
+  // Two rows of 16: the tiles are one above the other.
   CHECK(exchanges_of(conv2)[0] == "forward 2 x point-to-point of 256 among spatial (halo)");
 }
 
@@ -285,8 +285,8 @@ TEST_CASE("spatial: halos of a window that moves in steps") {
     const LayerShard shard = Divided(model, spatial_plan({2, 1, 1})).shard("conv");
     return std::pair(shard.exchanges.at(0).items, shard.exchanges.at(1).items);
   };
-  // Half of what the window overlaps, (K-s)/2 rows of 64, rounded up; backward as many rows of the output, whose width is
-  // 64/s, as those come from.
+  // Half of the window's overlap, (K-s)/2 rows of 64, rounded up; backward as many rows of the output, whose width is 64/s,
+  // as those come from.
   CHECK(halos("kernel: 3") == std::pair(64.0, 64.0));
   CHECK(halos("kernel: 3, stride: 2") == std::pair(64.0, 32.0));
   CHECK(halos("kernel: 7, stride: 2") == std::pair(3 * 64.0, 2 * 32.0));
@@ -302,7 +302,7 @@ TEST_CASE("spatial: halos where a position of the input adds to several of the o
   for (const auto& [item, exchanges] :
        {Case{"transposed_convolution: {filters: 4, kernel: 2, stride: 2, bias: no}", {}},
         Case{"resize: {kind: nearest, factor: 2}", {}},
-        // Row i adds to rows 2i − 1 to 2i + 1: the first row behind the tile to its last one, and back.
+        // Row i contributes to rows 2i − 1 to 2i + 1: the first row after the tile to its last one, and back.
         Case{"transposed_convolution: {filters: 4, kernel: 3, stride: 2, padding: 1, output_padding: 1, bias: no}",
              {"forward 2 x point-to-point of 64 among spatial (halo)",
               "backward 2 x point-to-point of 128 among spatial (halo)"}},
@@ -358,7 +358,7 @@ layers:
 )",
                                   "excited.yaml");
   const Divided divided(model, spatial_plan({2, 2, 1}));
-  // Up to the mean in front of the classifier, which is of a tensor that no larger one joins.
+  // Up to the mean before the classifier, whose tensor no larger one joins.
   CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 7);
   CHECK(divided.model.layers[7].name == "head");
   // Mean and variance of 8 channels, and the sums of their gradients.
@@ -375,7 +375,7 @@ layers:
   const LayerShard excite = divided.shard("excite.multiply1");
   CHECK(excite.output == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
   CHECK(exchanges_of(excite) == Texts{"backward allreduce of 8 among spatial (halo)"});
-  // No strategy divides the small layers on the branch: their few filters limit nothing.
+  // No strategy divides the small layers on the branch: their few filters are not a limit.
   CHECK(divided.facts.matrix == std::vector<int>{0, 9});
   CHECK(exchanges_of(Divided(model, plan_of(Axis::filter, 2)).shard("excite.reduce")).empty());
   CHECK(exchanges_of(Divided(model, plan_of(Axis::channel, 2)).shard("excite.reduce")).empty());
@@ -446,7 +446,7 @@ TEST_CASE("filter: a share of the filters from the whole input, outputs gathered
   CHECK(to_string(conv2.output) == "3×16×16");
   CHECK(conv2.weights == 600);
   CHECK(exchanges_of(conv2) == Texts{"forward allgather of 3072 among filter", "backward allreduce of 2048 among filter"});
-  // Everything without filters is computed whole by everybody.
+  // Layers without filters are replicated.
   const LayerShard relu = divided.shard("relu");
   CHECK(to_string(relu.output) == "8×16×16");
   CHECK(relu.share == 1);
@@ -460,7 +460,7 @@ TEST_CASE("filter: filters that do not divide count with the largest part, too f
   CHECK(fc.weights == Approx(2 * 768));
   CHECK(fc.biases == Approx(2));
   CHECK(exchanges_of(fc) == Texts{"forward allgather of 6 among filter", "backward allreduce of 768 among filter"});
-  // Eight ranks: all compute it whole.
+  // Eight ranks: it is replicated.
   const LayerShard whole = Divided(small_network(), plan_of(Axis::filter, 8)).shard("fc");
   CHECK(to_string(whole.output) == "6");
   CHECK(whole.weights == 4608);
@@ -478,7 +478,7 @@ TEST_CASE("channel: a share of the input's channels, outputs summed, input gradi
   CHECK(conv2.share == 0.25);
   CHECK(conv2.channel_parts == 4);
   CHECK(exchanges_of(conv2) == Texts{"forward allreduce of 3072 among channel", "backward allgather of 2048 among channel"});
-  // Biases are added once, so everybody has them.
+  // Biases are added once, so every rank has them.
   const LayerShard fc = divided.shard("fc");
   CHECK(fc.weights == 1152);
   CHECK(fc.biases == 6);
@@ -541,7 +541,7 @@ TEST_CASE("layer: whole layers, each saying what a cut before it would send") {
   CHECK(exchanges_of(conv2) == Texts{"forward point-to-point of 2048 among pipeline (pipeline)",
                                      "backward point-to-point of 2048 among pipeline (pipeline)"});
   CHECK(divided.shard("conv1").exchanges.empty());
-  // Of a tensor that lies in tiles each rank sends its own.
+  // Each rank sends its own tile of a tiled tensor.
   Plan tiled = spatial_plan({2, 2, 1});
   tiled.mesh.set(Axis::pipeline, 2);
   CHECK(exchanges_of(Divided(small_network(), tiled).shard("pool")) ==
@@ -568,7 +568,7 @@ TEST_CASE("tensor: a pair of convolutions splits filters, then channels, with on
   CHECK(row.weights == 1200);
   CHECK(row.channel_parts == 2);
   CHECK(exchanges_of(row) == Texts{"forward allreduce of 3072 among tensor"});
-  // A layer without partner is split as by filters.
+  // A layer without a pair is split by filters.
   const LayerShard alone = divided.shard("fc");
   CHECK(to_string(alone.output) == "3");
   CHECK(alone.weights == 2304);
@@ -600,7 +600,7 @@ layers:
 
 TEST_CASE("tensor: a transformer's block has one sum forward and one backward for each of its two pairs") {
   const Divided divided(small_transformer(), plan_of(Axis::tensor, 3, 1));
-  // Attention: 24 · 72 weights and 72 biases, two of the six heads a rank.
+  // Attention: 24 · 72 weights and 72 biases, two of the six heads per rank.
   const LayerShard qkv = divided.shard("layer0.qkv");
   CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
   CHECK(to_string(qkv.output) == "24 over 8 tokens");
@@ -616,7 +616,7 @@ TEST_CASE("tensor: a transformer's block has one sum forward and one backward fo
   CHECK(projection.weights == Approx(192));
   CHECK(projection.biases == 24);
   CHECK(exchanges_of(projection) == Texts{"forward allreduce of 192 among tensor"});
-  // Perceptron: 24 → 96 → 24.
+  // MLP: 24 → 96 → 24.
   const LayerShard up = divided.shard("layer0.fc1");
   CHECK(to_string(up.output) == "32 over 8 tokens");
   CHECK(exchanges_of(up) == Texts{"backward allreduce of 192 among tensor"});
@@ -624,7 +624,7 @@ TEST_CASE("tensor: a transformer's block has one sum forward and one backward fo
   const LayerShard down = divided.shard("layer0.fc2");
   CHECK(to_string(down.inputs.front()) == "32 over 8 tokens");
   CHECK(exchanges_of(down) == Texts{"forward allreduce of 192 among tensor"});
-  // Norms are computed whole by everybody.
+  // Norms are replicated.
   const LayerShard norm = divided.shard("layer0.norm1");
   CHECK(to_string(norm.output) == "24 over 8 tokens");
   CHECK(norm.biases == 48);
@@ -658,7 +658,7 @@ TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, a
         Texts{"forward reduce-scatter of 192 among tensor", "backward allgather of 192 among tensor"});
   CHECK(exchanges_of(divided.shard("embedding")) ==
         Texts{"forward reduce-scatter of 192 among tensor", "backward allgather of 192 among tensor"});
-  // Residuals are divided as well: both inputs.
+  // Residuals are sharded as well: both inputs.
   const LayerShard residual = divided.shard("layer0.add1");
   for (const TensorShape& input : residual.inputs) CHECK(to_string(input) == "24 over 4 tokens");
   CHECK(residual.exchanges.empty());
@@ -687,7 +687,7 @@ TEST_CASE("tensor: exchanges move as many bytes with sequence parallelism as wit
       return all;
     };
     INFO(name);
-    // A table's gradient is gathered, where the embedding's sum has no exchange backward.
+    // A table's gradient is gathered, while the embedding's sum has no exchange backward.
     const double without = items(false), with = items(true);
     CHECK(with >= without * (1 - 1e-12));
     CHECK(with <= without * 1.02);
@@ -730,7 +730,7 @@ TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
   CHECK(limit() == "interleaving 2 of 3");
   plan.schedule = Schedule::gpipe;
   CHECK(limit() == "not_interleaved 2 of 1");
-  // Two stretches of two stages are a V; six would be 12 of 12, which 1F1B alone interleaves.
+  // Two model chunks of two stages form a V; six would be 12 of 12, which only 1F1B interleaves.
   plan.virtual_stages = 1;
   plan.schedule = Schedule::zero_bubble_v;
   CHECK(limit() == "filled_bubbles 4 of 3");
@@ -745,7 +745,7 @@ TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
   plan.schedule = Schedule::zero_bubble;
   CHECK(limit().empty());
   plan.mesh.set(Axis::pipeline, 2);
-  // 96 blocks, and 98 = 7 · 14 with what is before and behind them.
+  // 96 blocks, and 98 = 7 · 14 including the layers before and after them.
   const ModelFacts large = facts_of(load_model("gpt3-175b"));
   plan.schedule = Schedule::one_forward_one_backward;
   plan.micro_batches = 4;
@@ -754,7 +754,7 @@ TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
   CHECK(facts_of(load_model("resnet50")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).similar_blocks == 0);
-  // 3 of 61 blocks are dense: as many stretches as there are blocks.
+  // 3 of 61 blocks are dense: as many model chunks as there are blocks.
   const ModelFacts mixed = facts_of(load_model("deepseek-v3"));
   CHECK(mixed.like_blocks == 0);
   CHECK(mixed.similar_blocks >= 61);
@@ -792,8 +792,8 @@ TEST_CASE("context: by Ulysses a rank has all tokens of some heads inside of att
   CHECK(to_string(attention.inputs.front()) == "36 over 8 tokens");
   CHECK(to_string(attention.output) == "12 over 8 tokens");
   CHECK(attention.share == 0.5);
-  // A rank sends its part of queries, keys and values, 3sh/P, and of the output, sh/P, and gradients as many: 4sh/P each way
-  // [Jac23, section 3.2], with 8 tokens of 24 channels and P = 2.
+  // A rank sends its part of queries, keys and values, 3sh/P, and of the output, sh/P, and as much of gradients: 4sh/P each
+  // way [Jac23, section 3.2], with 8 tokens of 24 channels and P = 2.
   CHECK(exchanges_of(attention) == Texts{"forward all-to-all of 288 among context", "forward all-to-all of 96 among context",
                                          "backward all-to-all of 288 among context",
                                          "backward all-to-all of 96 among context"});
@@ -890,7 +890,7 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
       ++trades;
     }
     if (!is_expert) continue;
-    // As much work for fewer experts.
+    // The same work for fewer experts.
     CHECK(context.operation(shard)->experts() == 2);
     const Layer& at = context.at();
     CHECK(context.operation(shard)->work(Pass::forward, shard.inputs, shard.output).flops ==
@@ -924,7 +924,7 @@ TEST_CASE("expert: whole experts are dealt to the ranks of tensor as well, each 
     const bool is_expert = context.at().operation->experts() > 1;
     if (is_expert) {
       experts += shard.weights + shard.biases;
-      // One of eight, as a whole, for as many copies of tokens as the rank has itself.
+      // One of eight, unsplit, for as many copies of tokens as the rank itself has.
       CHECK(context.operation(shard)->experts() == 1);
       CHECK(shard.inputs.front().extent[0] == model.input.extent[0] * 2 / 2);
       CHECK(shard.output.channels == context.at().output_shape.channels);
@@ -964,7 +964,7 @@ TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays shard
   CHECK(to_string(head.output) == "50 over 8 tokens");
   CHECK(head.weights == 0);  // the embedding's
   CHECK(exchanges_of(head) == Texts{"backward allreduce of 192 among tensor"});
-  // The loss sums a maximum and a sum of exponentials for each of the 8 tokens.
+  // The loss reduces a maximum and a sum of exponentials for each of the 8 tokens.
   const LayerShard loss = divided.shard("loss1");
   CHECK(to_string(loss.inputs.front()) == "50 over 8 tokens");
   CHECK(exchanges_of(loss) == Texts{"forward allreduce of 16 among tensor"});
@@ -1009,7 +1009,7 @@ layers:
       CHECK(end.first == (plan.mesh[Axis::spatial] > 1 ? 4 : -1));
       CHECK(shard.output.items() == (layer == 0 ? 12 : (tiled ? 64 : 256)));
       for (const Exchange& exchange : shard.exchanges) {
-        // A cut sends what crosses it; before these two that is the model's input.
+        // A cut sends the tensors that cross it; before these two that is the model's input.
         CHECK(exchange.purpose == Purpose::pipeline);
       }
     }
@@ -1046,7 +1046,7 @@ TEST_CASE("exchanges follow from where a layer's tensors lie, backward as forwar
     return exchanges_of(shard);
   };
   CHECK(exchanges({}).empty());
-  // A pair of layers with whole tensors between pairs [Nar21]: g behind the row, f before the column.
+  // A pair of layers with whole tensors between pairs [Nar21]: g after the row, f before the column.
   CHECK(exchanges({.written = channels, .output = channels}) == Texts{"backward allreduce of 10 among tensor"});
   CHECK(exchanges({channels, channels, sums, whole}) == Texts{"forward allreduce of 20 among tensor"});
   // Sequence parallelism [Kort22] keeps parts of each sequence there: an Allreduce becomes an Allgather and a ReduceScatter.

@@ -23,7 +23,7 @@ Plan plan_of(Recompute recompute) {
   return plan;
 }
 
-/// Of one sample of GPT-3: 96 layers of hidden size 12,288, sequences of 2,048, a vocabulary of 51,200.
+/// For one sample of GPT-3: 96 layers of hidden size 12,288, sequences of 2,048, a vocabulary of 51,200.
 struct Gpt3 {
   static constexpr double l = 96, h = 12288, s = 2048, v = 51200;
   SampleFlops flops = flops_of(load_model("gpt3-175b"));
@@ -35,7 +35,7 @@ TEST_CASE("full recomputation of GPT-3 takes the FLOPs of equation 3 of Narayana
   const double published =
       96 * Gpt3::s * Gpt3::l * Gpt3::h * Gpt3::h * (1 + Gpt3::s / (6 * Gpt3::h) + Gpt3::v / (16 * Gpt3::l * Gpt3::h));
   CHECK(gpt3.flops.hardware(plan_of(Recompute::full)) == Approx(published).epsilon(1e-9));
-  // Three of four passes are the model's; of the head, which is not computed again, all three.
+  // Three of four passes are the model's; for the head, which is not recomputed, all three.
   const double head = 6 * Gpt3::s * Gpt3::h * Gpt3::v;
   CHECK(gpt3.flops.model() == Approx(0.75 * (published - head) + head).epsilon(1e-9));
 }
@@ -45,7 +45,7 @@ TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, but for what is no ma
   // 6N + 12 L H Q T per token, with H Q = h [Chowdhery et al., arXiv 2204.02311, appendix B].
   const auto parameters = static_cast<double>(load_model("gpt3-175b").parameters());
   const double per_token = 6 * parameters + 12 * Gpt3::l * Gpt3::h * Gpt3::s;
-  // N has the table of positions, norms and biases in it: 0.02 % of 174.6 billion.
+  // N includes the table of positions, norms and biases: 0.02 % of 174.6 billion.
   CHECK(gpt3.flops.model() / Gpt3::s == Approx(per_token).epsilon(1e-3));
   CHECK(gpt3.flops.model() / Gpt3::s < per_token);
 }
@@ -90,7 +90,7 @@ TEST_CASE("the first convolution has no gradient of its input, and nothing but p
   const double convolution = 2.0 * 5 * 8 * 8 * 3 * 3 * 3, matrix = 2.0 * 5 * 8 * 8 * 10;
   CHECK(flops.forward == convolution + matrix);
   CHECK(flops.backward == convolution + 2 * matrix);
-  // No blocks, no attention: nothing that is computed again.
+  // No blocks, no attention: nothing is recomputed.
   CHECK(flops.hardware(plan_of(Recompute::full)) == flops.model());
   CHECK(flops.hardware(plan_of(Recompute::selective)) == flops.model());
 }
@@ -116,7 +116,7 @@ TEST_CASE("a device's share of the FLOPs is held against its peak in the plan's 
   estimate.plan.recompute = Recompute::full;
   const auto throughput = throughput_of(features.job, flops, estimate);
   REQUIRE(throughput);
-  // 4 samples a second, one on each device: 3e11 and 4e11 FLOP/s of 1e12.
+  // 4 samples per second, one on each device: 3e11 and 4e11 FLOP/s of 1e12.
   CHECK(throughput->samples == 4);
   CHECK_FALSE(throughput->tokens.has_value());
   CHECK(throughput->model.value() == Approx(3e11));
@@ -145,7 +145,7 @@ TEST_CASE("tokens are counted for models of sequences alone") {
                                      "  - fully_connected: {features: 10}\n"));
   const Estimate estimate = estimate_of(Precision::fp32);
   CHECK(throughput_of(words.job, {}, estimate)->tokens.value() == 64);
-  // 128 tokens in each step of 2 s; a part of a step takes a whole one.
+  // 128 tokens in each step of 2 s; a partial step counts as a whole one.
   CHECK(training_time(words.job, estimate, 1280).value() == Seconds(20));
   CHECK(training_time(words.job, estimate, 1).value() == Seconds(2));
   CHECK_FALSE(training_time(words.job, Estimate{}, 1280).has_value());

@@ -11,7 +11,7 @@ using namespace ddl;
 
 namespace {
 
-/// Widths that differ from source to source; factors of bases ascend.
+/// Widths that differ between sources; factors of bases ascend.
 TimeErrors some_errors() {
   TimeErrors errors;
   double width = 0.1;
@@ -112,7 +112,7 @@ TEST_CASE("what two plans depend on alike cancels in their ratio") {
   const TimeSensitivity plan = of_kernels(PriceBasis::sheet);
   CHECK(ratio_interval_of(errors, plan, plan).low == 1);
   CHECK(ratio_interval_of(errors, plan, plan).high == 1);
-  // One that exchanges more is slower than thought where exchanges are.
+  // A plan with more exchanges is slower than predicted if exchanges are.
   TimeSensitivity other = plan;
   other.sources.push_back({ErrorSource::layer_exchange, PriceBasis::sheet, 0.1, 0.1});
   const TimeInterval ratio = ratio_interval_of(errors, plan, other);
@@ -144,7 +144,7 @@ TEST_CASE("measured runs narrow an interval, and more of them no less") {
     CHECK(own < least);
     least = own;
   }
-  // Runs that fit badly say little.
+  // Badly fitted runs carry little information.
   time.learned = LearnedRuns{10, 5};
   CHECK(width(interval_of(errors, time)) <= before);
 }

@@ -76,7 +76,7 @@ TEST_CASE("an import of a bundled network is that network") {
       CHECK(imported.buffers() == ours.buffers());
       CHECK(imported.macs() == ours.macs());
       CHECK(imported.input == ours.input);
-      // The same layers as often; torch exports a pool that changes nothing as one of 1 × 1.
+      // The same layers with the same counts; torch exports a pool that changes nothing as one of 1 × 1.
       const auto shapes = [](const Model& model) {
         std::multiset<std::string> result;
         for (const Layer& layer : model.layers) {
@@ -126,7 +126,7 @@ TEST_CASE("a transformer is imported as one, whatever the opset spells out") {
   const std::string block = "norm fc attention fc dropout add norm fc gelu fc dropout add";
   CHECK(operations_of(read_back(import_file("gpt_joint_op17"))) ==
         "embedding positions " + block + " " + block + " norm fc loss");
-  // Separate projections become one, as they read one tensor.
+  // Separate projections are merged, because they read one tensor.
   CHECK(operations_of(read_back(import_file("gpt_separate_op14"))) ==
         "embedding positions " + block + " " + block + " norm fc loss");
 }
@@ -170,10 +170,10 @@ TEST_CASE("activations are known by their values in whatever form they are writt
                 "d = Div(c, a) e = Erf(d) f = Add(b, e) g = Mul(c, h) y = Mul(g, f)") == "conv gelu");
   CHECK(kind_of("a = Constant<value = float {1.702}>() d = Mul(c, a) e = Sigmoid(d) y = Mul(c, e)") == "conv gelu");
   CHECK(kind_of("y = LeakyRelu<alpha = 0.2>(c)") == "conv leaky_relu");
-  // Several in a row, and one that is not among ours but is made of some that are.
+  // Several in a row, and an unsupported one that consists of supported ones.
   CHECK(kind_of("d = Relu(c) y = Tanh(d)") == "conv relu tanh");
   CHECK(kind_of("d = Softplus(c) e = Tanh(d) y = Mul(c, e)") == "conv softplus tanh multiply");
-  // A scale by a number is no layer.
+  // A scale by a number is not a layer.
   CHECK(kind_of("a = Constant<value = float {0.125}>() d = Mul(c, a) y = Relu(d)") == "conv relu");
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("an unknown operator is kept as a layer only where the user allows it 
   CHECK(read_back(kept).name == "mine");
   REQUIRE(kept.warnings.size() == 2);
   CHECK(kept.warnings.front().find("kept as an elementwise layer") != std::string::npos);
-  // Tokens are no tensor of the network yet: nothing is there that a layer could keep.
+  // Tokens are not a tensor of the network yet: a layer could not keep them.
   const std::string strange = bytes_of(
       "g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { e = com.x.Gather(t, x) y = MatMul(e, w) }");
   CHECK(error_of([&] {

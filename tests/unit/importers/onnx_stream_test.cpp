@@ -1,4 +1,4 @@
-// An ONNX file read as a stream: all that the library reads of it, but for the contents of large tensors.
+// An ONNX file read as a stream: the same as the library's result, except for the contents of large tensors.
 
 #include <string>
 

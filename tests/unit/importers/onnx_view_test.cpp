@@ -18,7 +18,7 @@ View sequence() { return {.tensor = 0, .dimensions = {whole(batch, 2), whole(fir
 TEST_CASE("heads are split off and joined again without a trace") {
   const auto split = reshaped(sequence(), Sizes{2, 8, 3, 4});
   REQUIRE(split);
-  // 3 heads of 4 channels: the head is the slower part.
+  // 3 heads of 4 channels: the head varies slower.
   CHECK(split->dimensions[2] == Dimension{{.axis = channels, .size = 3, .stride = 4}});
   CHECK(split->dimensions[3] == Dimension{{.axis = channels, .size = 4, .stride = 1}});
   const View turned = transposed(*split, Sizes{0, 2, 1, 3});

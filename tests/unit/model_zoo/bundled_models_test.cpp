@@ -36,7 +36,7 @@ std::vector<int> layers_of_block(const Model& model, int block) {
   return layers;
 }
 
-/// As PyTorch prints it for one sample: `1x64x55x55`.
+/// In PyTorch's format for one sample: `1x64x55x55`.
 std::string torch_shape(const TensorShape& shape) {
   std::string text = "1x" + std::to_string(shape.channels);
   for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) text += "x" + std::to_string(shape.extent[d]);
@@ -93,8 +93,8 @@ TEST_CASE("models of Keras have the parameters of their definition there, statis
 }
 
 TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
-  // No count is published with them. Each is the sum over the groups of layers of the definition named in the model's file:
-  // a convolution of i to o channels with a kernel of k positions has k·i·o weights, a bias o, a norm 2·o.
+  // No count is published for them. Each is the sum over the groups of layers of the definition named in the model's file: a
+  // convolution of i to o channels with a kernel of k positions has k·i·o weights, a bias o, a norm 2·o.
   const auto pairs = [](std::vector<std::int64_t> widths, const auto& count) {
     std::int64_t sum = 0;
     for (std::size_t i = 1; i < widths.size(); ++i) sum += count(widths[i - 1], widths[i]);
@@ -214,7 +214,7 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
   CHECK(load_model("ssd300_resnet50").parameters() == 22'894'902);
   CHECK(load_model("ssd300_resnet34").parameters() == resnet34 + extras(256, 1) + heads(256));  // biases
   CHECK(load_model("ssd300_resnet34").parameters() == 19'972'534);
-  // 38² · 4 + 19² · 6 + 10² · 6 + 5² · 6 + 3² · 4 + 4 boxes, as the SSD paper says.
+  // 38² · 4 + 19² · 6 + 10² · 6 + 5² · 6 + 3² · 4 + 4 boxes, as stated in the SSD paper.
   double boxes = 0;
   const Model ssd = load_model("ssd300_resnet34");
   for (const TensorShape& shape : ssd.layers.back().input_shapes) boxes += static_cast<double>(shape.items());
@@ -222,7 +222,7 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
 }
 
 TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters of their definitions") {
-  // No count is published with them; the sums are over the layers of the definitions named in the models' files.
+  // No count is published for them; the sums are over the layers of the definitions named in the models' files.
   const auto pairs = [](std::vector<std::int64_t> widths, const auto& count) {
     std::int64_t sum = 0;
     for (std::size_t i = 1; i < widths.size(); ++i) sum += count(widths[i - 1], widths[i]);
@@ -258,7 +258,7 @@ TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters 
               up(32 + 32, 32) + conv(16 + 32, 32) + conv(32, 32) + conv(32, 1, 1));
   }
   {
-    // Five convolutions without biases in each cell, no numbers in norms.
+    // Five convolutions without biases in each cell, no parameters in norms.
     const auto cell = [](std::int64_t i, std::int64_t h, std::int64_t o) { return 9 * (i * h + 3 * h * h + h * o); };
     const auto same = [&cell](std::int64_t i, std::int64_t o) { return cell(i, o, o); };
     CHECK(load_model("unet-gpipe").parameters() == pairs({3, 64, 128, 256, 512, 1024}, same) + cell(1024, 2048, 1024) +
@@ -310,7 +310,7 @@ TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's
     std::size_t row = 0;
     for (const Layer& layer : model.layers) {
       const std::string_view type = layer.operation->type();
-      // What is no module there: sums, views and the loss.
+      // Operations that are not modules there: sums, views and the loss.
       if (type == "add" || type == "flatten" || type == "loss") continue;
       REQUIRE(row < table.rows());
       const auto cell = [&](const char* column) { return table.cell(row, table.column(column)); };
@@ -455,7 +455,7 @@ TEST_CASE("ResNet's blocks are its residual units") {
     const Model model = load_model(name);
     INFO(name);
     CHECK(model.blocks == units);
-    // A unit ends with the relu behind the sum; the first layers and the head are in none.
+    // A unit ends with the relu after the sum; the first layers and the head belong to none.
     for (int block = 0; block < units; ++block) {
       const Layer& last = model.layers[static_cast<std::size_t>(layers_of_block(model, block).back())];
       CHECK(last.operation->type() == "activation");
@@ -604,7 +604,7 @@ TEST_CASE("models of sequences may have samples of another length, others say th
             name + " has no sequence length to choose\nhint: only models of sequences have one, such as gpt2 or llama3-8b");
     }
   }
-  // Nothing but a table of trained positions depends on the length.
+  // Only a table of trained positions depends on the length.
   CHECK(load_model("llama3-8b", 131'072).parameters() == load_model("llama3-8b").parameters());
   CHECK(load_model("gpt2", 2048).parameters() - load_model("gpt2").parameters() == 1024 * 768);
   CHECK(load_model("gpt2@layers=2", 64).name == "gpt2@layers=2@tokens=64");

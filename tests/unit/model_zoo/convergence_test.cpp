@@ -28,7 +28,7 @@ TEST_CASE("every bundled file of published trainings is read, and is of a bundle
     CHECK(convergence->noise_scale());
   }
   CHECK_FALSE(convergence_of(load_model("gpt2")));
-  // Other samples need other steps.
+  // Other samples require other step counts.
   CHECK_FALSE(convergence_of(load_model("llama3-8b@tokens=4096")));
   CHECK_FALSE(convergence_of(load_model("llama3-8b@layers=2")));
 }
@@ -62,7 +62,7 @@ TEST_CASE("the critical batch of points on the curve of McCandlish et al. is tha
   CHECK(scale->least_samples == Approx(1000));
   CHECK(scale->critical_batch == Approx(64));
   CHECK(scale->worst_error < 1e-9);
-  // Where larger batches need no more samples, there is none to be seen.
+  // If larger batches need no more samples, there is no noise scale.
   const Convergence flat =
       parse_convergence(file_of("  - {batch: 16, samples: 1250}\n  - {batch: 64, samples: 1000}\n"), "c.yaml");
   CHECK_FALSE(flat.noise_scale());

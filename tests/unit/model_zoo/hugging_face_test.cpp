@@ -45,8 +45,8 @@ TEST_CASE("imported models have the published number of parameters") {
     std::string name;
     std::int64_t parameters;
   };
-  // The items of the weight files, as the model pages at huggingface.co say them (for safetensors exactly), which follow
-  // from the configurations so (h hidden, l layers, V vocabulary, f inner size; the embedding counts once where the head
+  // The items of the weight files, from the model pages at huggingface.co (for safetensors exactly), which follow from the
+  // configurations by these formulas (h hidden, l layers, V vocabulary, f inner size; the embedding counts once if the head
   // shares it):
   for (const Case& c : {
            // l(12h² + 13h) + (V + 1024)h + 2h
@@ -107,8 +107,8 @@ TEST_CASE("imported decoders have the parameters of the published weights") {
     std::string name;
     std::int64_t parameters;
   };
-  // Of the weight files at huggingface.co, as in language_model_parameters.csv; of DeepSeek-V3 and Kimi K2 without the 58 ·
-  // 256 and 60 · 384 numbers that correct the router, which are not trained. Grok-1: 64(2h² + 2h·1024 + 8·3·32768h + 8h +
+  // From the weight files at huggingface.co, as in language_model_parameters.csv; for DeepSeek-V3 and Kimi K2 without the 58
+  // · 256 and 60 · 384 numbers that correct the router, which are not trained. Grok-1: 64(2h² + 2h·1024 + 8·3·32768h + 8h +
   // 4h) + 131072h + h for h = 6144.
   for (const Case& c : {Case{"qwen3-8b", 8'190'735'360},
                         {"qwen3-0.6b", 596'049'920},
@@ -140,7 +140,7 @@ TEST_CASE("imported decoders have the layers of the bundled models") {
                                  "phi-3-mini", "minitron-4b", "nemotron3-nano", "gpt-oss-20b", "grok-1", "deepseek-v2-lite",
                                  "deepseek-v3", "kimi-k2", "falcon-7b", "falcon-40b", "mpt-7b", "mixtral-8x22b"}) {
     const Model theirs = model_of(name);
-    // Of attention that the library writes out, everything but that.
+    // If the library runs unfused attention, everything except that.
     const Model ours = load_model(name + "@fused=" + (has_line(imported(name), "fused: yes") ? "yes" : "no"));
     INFO(name);
     REQUIRE(theirs.layers.size() == ours.layers.size());
@@ -180,7 +180,7 @@ TEST_CASE("keys that change the number of parameters and that nobody reads are r
   CHECK(refusal("gpt_oss",
                 R"("num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "full_attention"])") ==
         "config.json:3:42: layer 2 breaks the order of 1 with a window before each without one");
-  // A key that says none is none.
+  // A key with the value none has no effect.
   CHECK(model_of_text(R"({"model_type": "llama", "num_local_experts": 0, "vision_config": null})").parameters() ==
         6'738'415'616);
   const Import allowed =
@@ -368,10 +368,10 @@ TEST_CASE("sizes that the file leaves to the library are named, each once") {
 }
 
 TEST_CASE("of two names the one counts that the library takes") {
-  // BloomConfig takes n_embed where both are given.
+  // BloomConfig uses n_embed if both are given.
   const Model bloom = model_of_text(R"({"model_type": "bloom", "hidden_size": 64, "n_embed": 128})");
   CHECK(layer_of(bloom, "embedding").output_shape.channels == 128);
-  // Qwen2Config has no window where sliding_window is null.
+  // Qwen2Config has no window if sliding_window is null.
   const std::string qwen = R"({"model_type": "qwen2", "max_window_layers": 0, "use_sliding_window": true, )";
   CHECK(import_hugging_face(qwen + R"("sliding_window": null})", "c.json").model_file.find("window") == std::string::npos);
   CHECK(import_hugging_face(qwen + R"("sliding_window": 128})", "c.json").model_file.find("window: 128") !=
@@ -388,7 +388,7 @@ TEST_CASE("images are as large as the configuration says") {
             .starts_with("config.json:1:37: 'image_size' is a list, not a whole number\n"));
 }
 
-/// Of a GPT-2 that says no size.
+/// For a GPT-2 without any size.
 const std::string gpt2_defaults =
     "from the library's defaults: n_embd 768, n_positions 1024, n_layer 12, n_head 12, vocab_size 50257";
 

@@ -93,7 +93,7 @@ TEST_CASE("Llama and Mixtral have the published number of parameters") {
     CHECK(model.parameters() == c.parameters);
     CHECK(model.parameters() == c.layers * layer(c.experts) + 2 * c.vocabulary * c.h + c.h);
     CHECK(model.blocks == c.layers);
-    // Forward: a multiply-add of each token with each parameter that it meets in a matrix, and attention, where token i
+    // Forward: a multiply-add of each token with each parameter of the matrices it passes, and attention, where token i
     // multiplies queries and values with i tokens: 2lh·s(s + 1)/2.
     const double s = static_cast<double>(model.sequence_length);
     const auto met = static_cast<double>(c.layers * (layer(c.active) - 2 * c.h) + c.vocabulary * c.h);
@@ -104,7 +104,7 @@ TEST_CASE("Llama and Mixtral have the published number of parameters") {
 }
 
 TEST_CASE("Mixtral uses 12.9 of its 46.7 billion parameters for each token") {
-  // As Jiang et al. 2024 print, 13B in the abstract; all but the embedding, of which a token reads a row, and norms.
+  // Jiang et al. 2024 print 13B in the abstract: all but the embedding, of which a token reads a row, and norms.
   const Model model = load_model("mixtral-8x7b");
   const double s = static_cast<double>(model.sequence_length);
   const double met = (model.macs() - macs_of(model, "attention")) / s;
@@ -192,8 +192,8 @@ TEST_CASE("mixtures use as many of their parameters for each token as is printed
 
 TEST_CASE("DeepSeek-V3 has the matrices of multi-head latent attention") {
   // arXiv 2412.19437, section 4.2: h = 7168, 128 heads of 128 + 64, values of 128, queries compressed to 1536, keys and
-  // values to 512; 61 layers, 3 of them with perceptrons of 18,432, the others with one shared expert and 256 of 2048. Norms
-  // before both parts, of the compressed queries and of the compressed keys and values.
+  // values to 512; 61 layers, 3 of them with MLPs of 18,432, the others with one shared expert and 256 of 2048. Norms before
+  // both parts, of the compressed queries and of the compressed keys and values.
   const std::int64_t h = 7168;
   const std::int64_t attention = h * 1536 + 1536 * 128 * 192 + h * (512 + 64) + 512 * 128 * 256 + 128 * 128 * h + 1536 + 512;
   const std::int64_t dense = attention + 3 * h * 18432 + 2 * h;
@@ -207,9 +207,9 @@ TEST_CASE("DeepSeek-V3 has the matrices of multi-head latent attention") {
   const double s = 4096;
   CHECK(macs_of(model, "attention") == 61 * 128 * s * (s + 1) / 2 * (192 + 128));
   // What a layer without experts keeps for a token, at 2 bytes an item: inputs and outputs of two norms 4h; the compressed
-  // keys and values before their norm 512, and behind it with the shared key 512 + 64; the compressed queries before and
-  // behind theirs 2 · 1536; queries behind the rotation 128 · 192, keys and values 128 · (192 + 128), attention's output 128
-  // · 128 and 4 bytes for each head; gate, silu of it, up, their product 4 · 18,432.
+  // keys and values before their norm 512, and after it with the shared key 512 + 64; the compressed queries before and
+  // after theirs 2 · 1536; queries after the rotation 128 · 192, keys and values 128 · (192 + 128), attention's output 128 ·
+  // 128 and 4 bytes for each head; gate, silu of it, up, their product 4 · 18,432.
   const double heads = 128;
   CHECK(kept_bytes(model, layers_of_block(model, 1), 2).sum() ==
         Approx(s * (2 * (4 * 7168.0 + 512 + 576 + 2 * 1536 + heads * (192 + 320 + 128) + 4 * 18432) + 4 * heads))
@@ -242,8 +242,8 @@ TEST_CASE("BERT and T5 have the published number of parameters") {
   CHECK(bert.blocks == 12);
 
   // T5ForConditionalGeneration of t5-large (770 million, Raffel et al. 2020, table 14's caption and section 3.7): h = 1024
-  // in 16 heads of 64, perceptrons of 4096. Encoder: 4h² + 2·4096h and two norms; decoder: 8h² + 2·4096h and three; one
-  // embedding of 32,128; a norm at the end of each; 32 biases for each head of each.
+  // in 16 heads of 64, MLPs of 4096. Encoder: 4h² + 2·4096h and two norms; decoder: 8h² + 2·4096h and three; one embedding
+  // of 32,128; a norm at the end of each; 32 biases for each head of each.
   const Model t5 = load_model("t5-large");
   const std::int64_t d = 1024;
   const std::int64_t encoder = 4 * d * d + 2 * 4096 * d + 2 * d;
@@ -251,7 +251,7 @@ TEST_CASE("BERT and T5 have the published number of parameters") {
   CHECK(t5.parameters() == 24 * (encoder + decoder) + 32128 * d + 2 * d + 2 * 32 * 16);
   CHECK(t5.parameters() == 737'668'096);
   CHECK(t5.blocks == 48);
-  // Of equally long sequences: each matrix once for each of its tokens, keys and values of the encoder's output too, and
+  // For equally long sequences: each matrix once for each of its tokens, keys and values of the encoder's output too, and
   // three attentions of 2s²h in the two stacks; the head.
   const double s = 512;
   CHECK(t5.macs() == Approx(s * static_cast<double>(24 * (encoder + decoder - 5 * d) + 32128 * d) +
@@ -280,8 +280,8 @@ TEST_CASE("the layers of T5's stacks share the biases of their first") {
 
 TEST_CASE("a layer of Llama keeps for backward what its kernels need") {
   // In bytes for a token, at 2 bytes an item: two norms and two sums in, their outputs (as inputs of qkv, gate and up): 4h;
-  // queries, keys and values behind the rotation h + 2 kv; attention's output h, and 4 bytes for each head; gate, silu of
-  // it, up, their product: 4f.
+  // queries, keys and values after the rotation h + 2 kv; attention's output h, and 4 bytes for each head; gate, silu of it,
+  // up, their product: 4f.
   for (const auto& [name, h, kv, heads, f] :
        {std::tuple<std::string, double, double, double, double>{"llama2-7b", 4096, 4096, 32, 11008},
         {"llama3-70b", 8192, 1024, 64, 28672}}) {
@@ -327,7 +327,7 @@ TEST_CASE("modules that predict further tokens share the embedding and the head"
   }
   CHECK(tied == 2);
   CHECK(losses == 2);
-  // Two norms and one behind, a matrix of 2h to h, and a layer of attention and one of experts, which have a norm each.
+  // Two norms and one at the end, a matrix of 2h to h, and a layer of attention and one of experts, which have a norm each.
   const double h = 2688;
   const double attention = h * (32 + 4) * 128 + 32 * 128 * h;
   const double experts = h * 128 + 2 * 128 * h * 1856 + 2 * h * 3712;
@@ -336,7 +336,7 @@ TEST_CASE("modules that predict further tokens share the embedding and the head"
 
 TEST_CASE("DeepSeek-V3's module that predicts a second token is another layer") {
   // DeepSeek-V3, README_WEIGHTS.md: 11.5 billion parameters of its own. A norm of each input and a matrix of 2h to h, a
-  // layer as those before, and a norm.
+  // layer like the others, and a norm.
   const Model one = load_model("deepseek-v3@predicted=1");
   const Model none = load_model("deepseek-v3");
   CHECK(static_cast<double>(one.parameters() - none.parameters()) == Approx(11.5e9).margin(0.15e9));

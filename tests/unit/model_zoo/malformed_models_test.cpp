@@ -10,11 +10,11 @@
 
 using namespace ddl;
 
-// Whatever the bytes, a model file is a model or an Error.
+// For any bytes, a model file is a model or an Error.
 
 namespace {
 
-/// Small, so that thousands of variants run in a second, with every construct of the language in it.
+/// Small, so that thousands of variants run in a second, but with every construct of the language.
 const std::string small =
     "format: 1\n"
     "model: small\n"
@@ -100,7 +100,7 @@ TEST_CASE("a file with bytes changed, lost or doubled is a model or an error") {
     INFO(text);
     models += outcome_of(text) == Outcome::model ? 1 : 0;
   }
-  // Some edits hurt nothing: were there none, the test would prove little.
+  // Some edits are harmless: without any, the test would prove little.
   CHECK(models > 50);
 }
 

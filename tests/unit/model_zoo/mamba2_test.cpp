@@ -57,8 +57,8 @@ TEST_CASE("the work of Mamba-2 is the sum of its kernels, and backward computes 
   const double through = 2 * tokens * 32 * 3;     // into or out of states
   const double pairs = 2 * tokens * 128 * 2 * 3;  // C·Bᵀ
   CHECK(products(Pass::forward) == pairs + inside + 2 * through);
-  // Again: the states and C·Bᵀ. Then the gradients of the states, of x, B and C through them, of x, of C·Bᵀ and of the steps
-  // inside the chunks, and of B and C by way of C·Bᵀ.
+  // Recomputed: the states and C·Bᵀ. Then the gradients of the states, of x, B and C through them, of x, of C·Bᵀ and of the
+  // steps inside the chunks, and of B and C through C·Bᵀ.
   CHECK(products(Pass::backward_data) == (through + pairs) + 4 * through + 3 * inside + 2 * pairs);
 }
 

@@ -11,7 +11,7 @@ using namespace ddl;
 
 namespace {
 
-/// Place and message, then the hint behind a bar: of what `main` would print, without the line and the caret.
+/// Position and message, then the hint after a bar: the output of `main`, without the line and the caret.
 std::string brief(const std::string& error) {
   const std::size_t end = error.find('\n');
   const std::size_t hint = error.find("\nhint: ");
@@ -22,12 +22,12 @@ std::string error_in(const std::string& text) {
   return brief(error_of([&] { (void)parse_model(text, "m.yaml"); }));
 }
 
-/// Of a file whose fourth line is `layers:`.
+/// For a file whose fourth line is `layers:`.
 std::string error_in_layers(const std::string& items, const std::string& input = "{channels: 6, size: 8x8}") {
   return error_in("format: 1\nmodel: m\ninput: " + input + "\nlayers:\n" + items);
 }
 
-/// Of a file whose blocks start in line 5 and whose layers follow.
+/// For a file whose blocks start in line 5 and whose layers follow.
 std::string error_in_blocks(const std::string& blocks, const std::string& layers = "layers: [flatten]\n") {
   return error_in("format: 1\nmodel: m\ninput: {channels: 6, size: 8x8}\nblocks:\n" + blocks + layers);
 }
@@ -127,7 +127,7 @@ TEST_CASE("a layer can only read layers before it") {
         "m.yaml:7:11: the layer 'b' comes later: this would be a cycle | a layer can only read layers before it");
   CHECK(error_in_layers("  - activation: relu\n    name: a\n    from: a\n")
             .starts_with("m.yaml:7:11: the layer 'a' comes later"));
-  // Also where the rest of the file would not fit.
+  // Also if the rest of the file would not fit.
   CHECK(error_in_layers("  - flatten:\n    from: c\n  - convolution: {filters: 4, kernel: 3}\n    name: c\n")
             .starts_with("m.yaml:6:11: the layer 'c' comes later"));
   CHECK(error_in_layers("  - activation: relu\n  - flatten:\n    from: relu2\n") ==

@@ -130,7 +130,7 @@ TEST_CASE("a repeat chains its rounds") {
   const Model named =
       model_of(image, "  - repeat:\n      times: 2\n" + layers + "    name: round\n  - flatten:\n    from: round0\n");
   CHECK(names_of(named) == Names{"round0.relu1", "round0.dropout1", "round1.relu1", "round1.dropout1", "flatten1"});
-  // The name of a part stands for its output.
+  // The name of a part refers to its output.
   CHECK(inputs_of(named, "flatten1") == Names{"round0.dropout1"});
   CHECK(names_of(model_of(image, "  - flatten\n  - repeat: {times: 0, layers: [flatten]}\n")) == Names{"flatten1"});
 }
@@ -147,7 +147,7 @@ TEST_CASE("a pattern has the layers of each of its letters, one after the other"
         Names{"embedding1", "part0.tanh1", "part0.dropout1", "relu1", "norm1", "part1.tanh1", "part1.dropout1"});
   CHECK(inputs_of(model, "relu1") == Names{"part0.dropout1"});
   CHECK(inputs_of(model, "part1.tanh1") == Names{"norm1"});
-  // A name is one step, and stands for the output of the last letter.
+  // A name is one step, and refers to the output of the last letter.
   const Model named = parse_model(text + "    name: body\n  - dropout: 0.5\n    from: body\n", "m.yaml");
   CHECK(inputs_of(named, "dropout1") == Names{"body.part1.dropout1"});
   const auto error = [](const std::string& pattern) {

@@ -16,7 +16,7 @@ const std::string vector = "{features: 12}";
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// What the error says, without file, place and picture.
+/// The message of the error, without file, position and excerpt.
 std::string error_in(const std::string& input, const std::string& items) {
   const std::string error = error_of([&] { (void)model_of(input, items); });
   const std::string line = error.substr(0, error.find('\n'));
@@ -114,7 +114,7 @@ TEST_CASE("a transposed convolution turns a convolution's shapes round") {
   CHECK(shape_of_last(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2, padding: same}\n") ==
         "5×16×20");
   CHECK(layer.weights == 6 * 5 * 9);
-  // Each of the 80 input positions spreads over the window.
+  // Each of the 80 input positions contributes to the window.
   CHECK(work_of(layer, Pass::forward).flops == 2.0 * 6 * 5 * 9 * 80);
   check_product(work_of(layer, Pass::forward), 320, 5, 6 * 9, Work::Batched::m);
   check_product(work_of(layer, Pass::backward_data), 80, 6, 5 * 9, Work::Batched::m);
@@ -182,7 +182,7 @@ TEST_CASE("pooling has the shapes of its window") {
   CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2}\n") == "6×3×4");
   // ⌈(8 − 3) / 2⌉ + 1 and ⌈(10 − 3) / 2⌉ + 1.
   CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2, ceil: yes}\n") == "6×4×5");
-  // A last window that would start behind the input is left out: 3 over stride 3 of 8 + 2·1 fits 3 times, and 4 times of 10.
+  // A last window that would start after the input is dropped: 3 over stride 3 of 8 + 2·1 fits 3 times, and 4 times of 10.
   CHECK(shape_of_last(image, "  - pool: {kind: average, kernel: 2, stride: 3, padding: 1, ceil: yes}\n") == "6×3×4");
   CHECK(shape_of_last(image, "  - pool: {kind: average, adaptive: 3x2}\n") == "6×3×2");
   CHECK(shape_of_last(image, "  - pool: {kind: average, global: yes}\n") == "6×1×1");
@@ -239,7 +239,7 @@ TEST_CASE("norms count their passes over memory") {
   CHECK(unscaled.buffers == 12);
   CHECK(layer_of(image, "  - norm: {kind: instance, scale: no, bias: no}\n").biases == 0);
 
-  // A layer norm sums the gradients of scale and shift in another pass, where it has them.
+  // A layer norm sums the gradients of scale and shift in another pass, if it has them.
   CHECK(work_of(layer, Pass::backward_weight).activation_items == 2 * 24 * 16);
   const Work none = work_of(layer_of(sequence, "  - norm: {kind: layer, scale: no, bias: no}\n"), Pass::backward_weight);
   CHECK(none.flops == 0);
@@ -250,7 +250,7 @@ TEST_CASE("an activation keeps its output where that tells the derivative, else 
   const Layer relu = layer_of(image, "  - activation: relu\n");
   CHECK(work_of(relu, Pass::forward).activation_items == 2 * 480);
   CHECK(work_of(relu, Pass::backward_data).activation_items == 3 * 480);
-  // Which of the two PyTorch 1.13 hands to the hooks for saved tensors. In place the input is gone.
+  // Which of the two PyTorch 1.13 passes to the hooks for saved tensors. In place the input is overwritten.
   for (const std::string kind : {"relu", "tanh", "sigmoid", "{kind: relu, in_place: yes}",
                                  "{kind: leaky_relu, in_place: yes}", "{kind: elu, in_place: yes}"}) {
     CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
@@ -313,7 +313,7 @@ TEST_CASE("a crop is the middle, and asks neighbours for no more than the rim") 
   CHECK(work_of(crop, Pass::backward_data).activation_items == 480 + 192);
   CHECK(crop.operation->divisible().channelwise);
   CHECK(crop.operation->divisible().spatial);
-  // Rims of 2 and 1.
+  // Borders of 2 and 1.
   CHECK(crop.operation->window().size == std::array<std::int64_t, 3>{5, 3, 1});
   CHECK(error_in(image, "  - crop: 9\n") == "layer 'crop1': 9x9 cannot be cut out of 6×8×10");
   CHECK(error_in(image, "  - crop: 2x2x2\n") == "the size '2x2x2' has 3 sizes, but the input 6×8×10 has 2");
@@ -501,7 +501,7 @@ TEST_CASE("softmax and losses") {
   CHECK_FALSE(softmax.operation->divisible().channelwise);
   const Layer entropy = layer_of(vector, "  - loss: cross_entropy\n");
   CHECK(to_string(entropy.output_shape) == "1");
-  // In fp32 whatever the activations' precision.
+  // In fp32 in any activation precision.
   CHECK(kept_of(entropy).mask_items == 4 * 12);
   CHECK(kept_of(layer_of(vector, "  - loss: mse\n")).input);
 }

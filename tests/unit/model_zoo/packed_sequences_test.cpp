@@ -24,13 +24,13 @@ double unmasked_macs_of(const Layer& layer) {
 }
 
 TEST_CASE("tokens of packed documents see their own document alone, where a kernel leaves out the others") {
-  // Four documents of four tokens in a sequence of 16: 4 · 4² pairs, or 4 · (1 + 2 + 3 + 4) behind a causal mask.
+  // Four documents of four tokens in a sequence of 16: 4 · 4² pairs, or 4 · (1 + 2 + 3 + 4) with a causal mask.
   CHECK(macs_of(packed("{heads: 4, fused: yes}", 4)) == 2.0 * 64 * 8);
   CHECK(macs_of(packed("{heads: 4, causal: yes, fused: yes}", 4)) == 2.0 * 40 * 8);
-  // A window of two leaves each document 1 + 2 + 2 + 2, and one that is longer than documents changes nothing.
+  // A window of two leaves each document 1 + 2 + 2 + 2, and one that is longer than documents has no effect.
   CHECK(macs_of(packed("{heads: 4, causal: yes, window: 2, fused: yes}", 4)) == 2.0 * 28 * 8);
   CHECK(macs_of(packed("{heads: 4, causal: yes, window: 8, fused: yes}", 4)) == 2.0 * 40 * 8);
-  // Scores that are written are all written, but those of other documents are no FLOPs of the model.
+  // Written scores are all written, but those of other documents are not FLOPs of the model.
   CHECK(macs_of(packed("{heads: 4, causal: yes}", 4)) == 2.0 * 256 * 8);
   for (const char* attention : {"{heads: 4, causal: yes}", "{heads: 4, causal: yes, fused: yes}", "{heads: 4, fused: yes}"})
     CHECK(unmasked_macs_of(packed(attention, 4)) == 2.0 * 64 * 8);

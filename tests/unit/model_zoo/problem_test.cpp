@@ -184,7 +184,7 @@ TEST_CASE("an optimizer's step on a list of tensors is one problem") {
   CHECK(problem.tensors == 161);
   CHECK(problem.implementation == UpdateImplementation::foreach);
   CHECK(print_problem(problem) == line);
-  // Profiles of before say neither.
+  // Older profiles contain neither.
   const UpdateProblem layer = parse_update_problem("update optimizer=sgd parameters=3", "line");
   CHECK(layer.implementation == UpdateImplementation::layer);
   CHECK(layer.tensors == 1);

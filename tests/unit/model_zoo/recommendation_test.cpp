@@ -60,14 +60,14 @@ TEST_CASE("interaction multiplies each vector with each") {
   // The gradient of the 3 × 3 products times the three vectors of 4.
   CHECK((backward.m == 3 && backward.n == 4 && backward.k == 3 && backward.batched == Work::Batched::count));
   CHECK(work_of(layer, Pass::backward_weight).flops == 0);
-  // T, not the vectors it was made of.
+  // T, not the vectors it was made from.
   CHECK_FALSE(kept_of(layer).input);
   CHECK(kept_of(layer).extra_items == 12);
   CHECK_FALSE(layer.operation->divisible().channelwise);
 }
 
 TEST_CASE("interaction keeps what PyTorch saves") {
-  // Run on PyTorch 1.13 with 27 vectors of 128, as DLRM has: T, of 13,824 bytes, and 2,808 of indices, whatever the batch.
+  // On PyTorch 1.13 with 27 vectors of 128, as in DLRM: T, of 13,824 bytes, and 2,808 of indices, for any batch.
   const Model model = load_model("dlrm");
   for (const Layer& layer : model.layers) {
     if (layer.operation->type() == "interaction") CHECK(4 * kept_of(layer).extra_items == 13'824);

@@ -26,12 +26,12 @@ TEST_CASE("GNMT has the parameters of MLPerf's") {
   const std::int64_t vocabulary = 32320;  // 32,317 words padded to a multiple of 8
   const auto lstm = [&](std::int64_t inputs) { return 4 * h * (inputs + h) + 8 * h; };
   const std::int64_t encoder = 2 * lstm(h) + lstm(2 * h) + 2 * lstm(h);
-  const std::int64_t decoder = lstm(h) + 3 * lstm(2 * h);  // behind the first, the context is joined to the input
+  const std::int64_t decoder = lstm(h) + 3 * lstm(2 * h);  // after the first, the context is concatenated to the input
   const std::int64_t attention = 2 * h * h + h + (h + 1);  // two matrices, v, and of the normalization a bias and a length
   const std::int64_t head = vocabulary * h + vocabulary;
   const Model model = load_model("gnmt");
   CHECK(model.parameters() == vocabulary * h + encoder + attention + decoder + head);
-  // As github.com/NVIDIA/apex says of MLPerf's GNMT in its tests of distributed optimizers.
+  // Stated by github.com/NVIDIA/apex for MLPerf's GNMT in its tests of distributed optimizers.
   CHECK(model.parameters() == 160'671'297);
   CHECK(model.input == load_dataset("wmt16-en-de").sample);
 }
@@ -70,7 +70,7 @@ TEST_CASE("an LSTM has four gates, each with two matrices and two biases") {
   CHECK(both.biases == 2 * 40);
   CHECK(both.operation->attributes() == "features=5 bidirectional=yes");
   for (const Layer& layer : {one, both}) {
-    // Each token meets every weight once.
+    // Each token uses every weight once.
     CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == 16.0 * static_cast<double>(layer.weights));
   }
 }
@@ -82,8 +82,8 @@ TEST_CASE("an LSTM's backward takes twice its forward's products, back through t
   // Three additions for each of four gates, three sigmoids of 12, and for gate and cell a tanh of 10; three products and an
   // addition for the cell.
   const double gates = (4 * 3 + 3 * 12 + 2 * 10 + 4) * 16.0 * 5;
-  // Back: an addition of the state's gradients, the tanh of the cell again; (1 − tanh²) times two factors and an addition;
-  // for each gate four, such as g·s·(1 − s); a product for the cell before; the sum of each gate's biases.
+  // Backward: an addition of the state's gradients, recomputation of the cell's tanh; (1 − tanh²) times two factors and an
+  // addition; for each gate four, such as g·s·(1 − s); a product for the previous cell; the sum of each gate's biases.
   const double back = (1 + 10 + 5 + 4 * 4 + 1 + 4) * 16.0 * 5;
   CHECK(work_of(layer, Pass::forward).flops == of_input + of_state + gates);
   CHECK(work_of(layer, Pass::backward_data).flops == of_input);
@@ -115,8 +115,8 @@ TEST_CASE("additive attention sums each query with each key") {
   CHECK(work_of(layer, Pass::forward).flops == 2 * projections + (2 + 10 + 2) * 5 * pairs + 5 * pairs + 2 * 6 * pairs);
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * projections + 2 * 2 * 6 * pairs + 4 * pairs + 6 * 5 * pairs);
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * projections + 2 * 5 * pairs);
-  // The tanh of all sums, and the softmax. Run on PyTorch 1.13 this saves 2,880 and 576 bytes, 1,536 and 216 of the inputs,
-  // and 44 of v, whatever the batch.
+  // The tanh of all sums, and the softmax. On PyTorch 1.13 this saves 2,880 and 576 bytes, 1,536 and 216 of the inputs, and
+  // 44 of v, for any batch.
   CHECK(kept_of(layer).input);
   CHECK(4 * kept_of(layer).extra_items == 2880 + 576);
   CHECK(kept_of(layer).extra_items == 5 * pairs + pairs);

@@ -13,7 +13,8 @@ namespace {
 
 const std::string vector = "{features: 12}";
 
-/// `a b (c d | e | -) add<x`: branches in parentheses, `-` the tensor itself, `<x` read from afar, `[e]` a branch that ends.
+/// `a b (c d | e | -) add<x`: branches in parentheses, `-` the tensor itself, `<x` an input from elsewhere, `[e]` a branch
+/// that ends.
 std::string text_of(const Model& model, const Series& series) {
   std::string text;
   const auto name = [&](int layer) { return layer < 0 ? "input" : model.layers[static_cast<std::size_t>(layer)].name; };
@@ -113,7 +114,7 @@ TEST_CASE("each layer of a model is in its series once") {
 TEST_CASE("graphs that are no series, and deep ones, end") {
   // Each layer reads the two before it: there is no cut anywhere.
   std::string ladder = "  - identity:\n    name: l0\n  - identity:\n    name: l1\n";
-  // Each residual holds the next, 60 deep.
+  // Each residual contains the next, 60 deep.
   std::string nest;
   for (int i = 2; i < 500; ++i) {
     ladder += "  - add:\n    from: [l" + std::to_string(i - 1) + ", l" + std::to_string(i - 2) + "]\n    name: l" +

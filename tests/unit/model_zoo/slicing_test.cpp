@@ -9,13 +9,13 @@
 
 using namespace ddl;
 
-// A strategy asks an operation about a slice by passing the slice's shapes: parts must add up to the whole.
+// A strategy evaluates an operation for a slice by passing the slice's shapes: parts must add up to the whole.
 
 namespace {
 
 constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
 
-/// `whole` dealt to `parts` as evenly as whole `units` allow.
+/// `whole` distributed over `parts` as evenly as whole `units` allow.
 std::vector<std::int64_t> dealt(std::int64_t whole, std::int64_t parts, std::int64_t unit = 1) {
   std::vector<std::int64_t> result;
   const std::int64_t units = whole / unit;
@@ -178,7 +178,7 @@ TEST_CASE("features of a fully connected layer and an embedding, dealt to ranks,
 }
 
 TEST_CASE("a product's dimensions multiply to its work") {
-  // Exactly, where stride is 1 and there are no groups.
+  // Exactly, if stride is 1 and there are no groups.
   for (const auto& [input, item] :
        {std::pair<std::string, std::string>{"{channels: 6, size: 9x7}", "convolution: {filters: 5, kernel: 3, padding: 1}"},
         {"{features: 100}", "fully_connected: 60"},

@@ -45,14 +45,14 @@ TEST_CASE("layers that are named are trained as a whole, the others stay as they
   const std::int64_t layer = 4096 * 12288 + 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
   CHECK(model.trained_parameters() == layer + 4096 * 32000);
   CHECK(model.parameters() == load_model("llama2-7b").parameters());
-  // Nothing before the last layer has a gradient of its input.
+  // No layer before the last one has an input gradient.
   const std::vector<bool> needs = needs_input_gradient(model);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const std::string& name = model.layers[i].name;
     if (name.starts_with("layer30")) CHECK(!needs[i]);
     if (name == "head") CHECK(needs[i]);
   }
-  // Both together: the head as a whole beside adapters.
+  // Both together: the whole head in addition to adapters.
   const Model both = load_model("llama2-7b@lora=16@trained=head");
   CHECK(both.trained_parameters() == load_model("llama2-7b@lora=16").trained_parameters() + 4096 * 32000);
 }
@@ -67,11 +67,11 @@ TEST_CASE("a head that shares a frozen table is frozen, too") {
 TEST_CASE("layers that are frozen stay as they are, by a name or by the model's file") {
   const Model whole = load_model("retinanet_resnet50_fpn@frozen=none"), usual = load_model("retinanet_resnet50_fpn");
   CHECK(whole.trained_parameters() == whole.parameters());
-  // The first convolution, and three bottlenecks of 64, 64 and 256 channels, the first with a convolution beside it.
+  // The first convolution, and three bottlenecks of 64, 64 and 256 channels, the first with a convolution in parallel.
   const std::int64_t stem = 3 * 64 * 49, stage = 64 * 64 + 2 * 256 * 64 + 3 * (9 * 64 * 64 + 64 * 256) + 64 * 256;
   CHECK(usual.parameters() - usual.trained_parameters() == stem + stage);
   CHECK(load_model("retinanet_resnet50_fpn@frozen=stem").trained_parameters() == whole.parameters() - stem);
-  // What a name says is trained takes the place of what the file says.
+  // The trained parts in a name replace those in the file.
   CHECK(load_model("retinanet_resnet50_fpn@trained=stem").trained_parameters() == stem);
   const std::vector<bool> needs = needs_input_gradient(usual);
   for (std::size_t i = 0; i < usual.layers.size(); ++i) {
@@ -111,7 +111,7 @@ TEST_CASE("an adapter's kernels add up to its work, and there is no gradient of 
     return sum;
   };
   const double matrix = 2 * positions * from * to, down = 2 * positions * rank * from, up = 2 * positions * rank * to;
-  // What is scaled and added counts an operation an item.
+  // Scaling and addition count as one operation per item.
   CHECK(flops(Pass::forward) == Approx(matrix + down + up + 2 * positions * to));
   CHECK(flops(Pass::backward_data) == Approx(matrix + down + positions * from));
   CHECK(flops(Pass::backward_weight) == Approx(2 * up + down + positions * to));

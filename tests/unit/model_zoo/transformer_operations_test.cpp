@@ -14,7 +14,7 @@ namespace {
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// What is wrong with a model of these items, without the place.
+/// The error of a model of these items, without the position.
 std::string error_in(const std::string& input, const std::string& items) {
   const std::string message = error_of([&] { static_cast<void>(model_of(input, items)); });
   const std::size_t begin = message.find(": ") + 2;
@@ -60,7 +60,7 @@ TEST_CASE("fused attention keeps its output and a number for each head and token
   const double scores = 4.0 * 16 * 16;
   CHECK(macs_of(layer) == 2.0 * 16 * 16 * 8);
   CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * scores);
-  // Five products in backward for two in forward: the scores are computed again.
+  // Five products in backward for two in forward: the scores are recomputed.
   CHECK(work_of(layer, Pass::backward_data).flops == 5 * macs_of(layer) + 15 * scores);
   CHECK(work_of(layer, Pass::forward).activation_items == (24 + 8) * 16);
   CHECK(work_of(layer, Pass::backward_data).activation_items == 2 * (24 + 8) * 16);
@@ -78,7 +78,7 @@ TEST_CASE("a window limits what each token sees, where the kernel leaves it out"
   // 1 + 2 + 3 + 4 pairs for the first four tokens, 4 for each of the other twelve.
   const Layer fused = layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4, fused: yes}\n");
   CHECK(macs_of(fused) == 2.0 * (10 + 12 * 4) * 8);
-  // One that all fit into changes nothing, and scores that are written are all written.
+  // A window that covers all tokens has no effect, and written scores are all written.
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 99, fused: yes}\n")) == 2.0 * 136 * 8);
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4}\n")) == 2.0 * 256 * 8);
   CHECK(error_in(sequence, "  - attention: {heads: 4, window: 4}\n") ==
@@ -126,7 +126,7 @@ TEST_CASE("ALiBi adds to each score and trains nothing") {
 }
 
 TEST_CASE("rotary positions turn queries and keys, not values") {
-  // Four query heads, two of keys and values of 3 channels; or heads of 2 of which all is turned.
+  // Four query heads, two of keys and values of 3 channels; or heads of 2 of which all is rotated.
   const Layer layer = layer_of(sequence, "  - rotary_embedding: 4\n");
   CHECK(layer.output_shape == layer.input_shapes.front());
   CHECK(layer.parameters() == 0);
@@ -163,7 +163,7 @@ TEST_CASE("experts see the tokens that the router sends them") {
   CHECK(to_string(dispatch.output_shape) == "24 over 32 tokens");
   CHECK(kept_of(dispatch).mask_items == 8 * 32);
   CHECK_FALSE(kept_of(dispatch).input);
-  // Weights of all experts, work for each token and expert of it.
+  // Weights of all experts, work for each token and each of its experts.
   CHECK(up.weights == 8 * 24 * 10);
   CHECK(up.biases == 8 * 10);
   CHECK(macs_of(up) == 32 * 24 * 10);
@@ -171,7 +171,7 @@ TEST_CASE("experts see the tokens that the router sends them") {
     const Work work = work_of(up, pass);
     CHECK(work.flops == 2 * macs_of(up));
     CHECK(work.weight_items == 8.0 * (24 * 10 + 10));
-    CHECK(8 * 2 * work.m * work.n * work.k == work.flops);  // a product of each expert
+    CHECK(8 * 2 * work.m * work.n * work.k == work.flops);  // one product per expert
   }
   CHECK(to_string(combine.output_shape) == "24 over 16 tokens");
   CHECK(kept_of(combine).input);
@@ -207,7 +207,7 @@ TEST_CASE("an embedding may be that of another layer") {
                "  - input: {tokens: 4}\n  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n");
   CHECK(model.parameters() == 2400);
   CHECK(model.layers.back().tied_to == 0);
-  // Its gradient is of the whole table all the same.
+  // Its gradient is that of the whole table all the same.
   CHECK(work_of(model.layers.back(), Pass::backward_weight).weight_items == 2400);
   const std::string two =
       "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
@@ -236,7 +236,7 @@ TEST_CASE("attributes of a transformer's operations read back as the file would 
 }
 
 TEST_CASE("values of another size have a product of their own") {
-  // Four heads of 6 channels, whose values have 4: multi-head latent attention as training runs it.
+  // Four heads of 6 channels, whose values have 4: multi-head latent attention in training.
   const auto model = [](const std::string& attention) {
     return model_of(
         sequence,
@@ -249,7 +249,7 @@ TEST_CASE("values of another size have a product of their own") {
   const double pairs = 136;
   CHECK(macs_of(layer) == 4 * pairs * (6 + 4));
   CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * 4 * pairs);
-  // Backward has two products for each of the two, and the scores once more.
+  // Backward has two products for each of the two, and recomputes the scores.
   CHECK(work_of(layer, Pass::backward_data).flops ==
         4 * macs_of(layer) + 10 * 4 * pairs + 2 * 4 * pairs * 6 + 5 * 4 * pairs);
   CHECK(work_of(layer, Pass::forward).activation_items == 16 * (24 + 40 + 16));
@@ -285,7 +285,7 @@ TEST_CASE("sinks train a number for each head, caps take a tangent of each score
   const Layer capped = layer_of(sequence, "  - attention: {heads: 4, fused: yes, soft_cap: yes}\n");
   CHECK(work_of(capped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 12 * scores);
   CHECK(work_of(capped, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items);
-  // Where scores are written, the tangents are read, written and kept as well.
+  // If scores are written, the tangents are read, written and kept as well.
   const Layer written = layer_of(sequence, "  - attention: {heads: 4, soft_cap: yes}\n");
   CHECK(kept_of(written).extra_items == 2 * scores);
   CHECK(work_of(written, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items + 6 * scores);

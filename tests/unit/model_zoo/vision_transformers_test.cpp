@@ -56,8 +56,8 @@ TEST_CASE("vision transformers have the parameters and multiply-adds of torchvis
     std::string name;
     std::int64_t parameters, macs, buffer_bytes;
   };
-  // torchvision 0.14.1 on PyTorch 1.13.1, one image of 224 × 224: parameters and buffers as the module has them,
-  // multiply-adds counted in aten's convolution, addmm, mm and bmm during one forward pass.
+  // torchvision 0.14.1 on PyTorch 1.13.1, one image of 224 × 224: parameters and buffers of the module, multiply-adds
+  // counted in aten's convolution, addmm, mm and bmm during one forward pass.
   for (const Case& c : {Case{"vit_b_16", 86'567'656, 17'563'828'224, 0}, Case{"vit_b_32", 88'224'232, 4'409'186'304, 0},
                         Case{"vit_l_16", 304'326'632, 61'554'712'576, 0}, Case{"swin_t", 28'288'354, 4'490'566'656, 230'496},
                         Case{"swin_b", 87'768'224, 15'430'946'816, 460'992}}) {
@@ -97,7 +97,7 @@ TEST_CASE("Swin halves the positions and doubles the channels from stage to stag
   for (const std::size_t block : {4U, 6U, 8U}) CHECK(attention[block] == "384×14×14 heads=12 window=7x7");
   CHECK(attention[11] == "768×7×7 heads=24 window=7x7 shift=3");
   CHECK(model.blocks == 12);
-  // torchvision 0.14.1: stochastic depth behind both halves of each block, up to 0.2 and 0.5.
+  // torchvision 0.14.1: stochastic depth after both halves of each block, up to 0.2 and 0.5.
   for (const auto& [name, rate, halves] :
        {std::tuple{"swin_t", "rate=0.2 of=samples", 24}, {"swin_b", "rate=0.5 of=samples", 48}}) {
     const Model deep = load_model(name);
@@ -150,7 +150,7 @@ TEST_CASE("blocks of positions become channels") {
   CHECK(work_of(layer, Pass::backward_data).activation_items == 2 * 12 * 48);
   CHECK(layer.operation->attributes() == "block=2x2");
   CHECK(to_string(layer_of(image, "  - space_to_depth: {block: 1x4}\n").output_shape) == "48×6×2");
-  // Windows that lie side by side: a tile needs nothing of its neighbours.
+  // Adjacent windows: a tile needs no halo.
   CHECK(layer.operation->divisible().spatial);
   CHECK(layer.operation->window().size == layer.operation->window().stride);
   check_slices_add_up(layer, 4);
@@ -188,7 +188,7 @@ TEST_CASE("window attention multiplies each pair of positions of a window twice"
   CHECK(work_of(shifted, Pass::forward).activation_items ==
         work_of(layer, Pass::forward).activation_items + 2 * scores + 4 * 4 * 48);
   CHECK(shifted.parameters() == layer.parameters());
-  // One window has nowhere to go.
+  // A single window cannot be shifted.
   const Layer one = layer_of(image, "  - window_attention: {heads: 2, window: 6x8}\n");
   const Layer rolled = layer_of(image, "  - window_attention: {heads: 2, window: 6x8, shift: 3}\n");
   CHECK(work_of(one, Pass::forward).activation_items == work_of(rolled, Pass::forward).activation_items);

@@ -27,7 +27,7 @@ const std::string vector = "{features: 12}";            // ⌈log2 12⌉ = 4
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// Copies of the tokens that are read, for so many of eight experts.
+/// Copies of the tokens, for this many of eight experts.
 std::string copies(int active) {
   const std::string number = std::to_string(active);
   return "  - identity:\n    name: tokens\n"
@@ -37,7 +37,8 @@ std::string copies(int active) {
 /// And back to their tokens.
 std::string mixture(int active) { return copies(active) + "  - combine:\n    from: [copies, router]\n"; }
 
-/// For 4 samples, log2 4 = 2, by [BH18, Table 4]; what is not there as a reduction of n items in ⌈log2 n⌉ steps.
+/// For 4 samples, log2 4 = 2, by [BH18, Table 4]; operations that are not listed count as a reduction of n items in ⌈log2 n⌉
+/// steps.
 const std::vector<Depths> golden{
     {"activation", image, "  - activation: gelu\n", 1, 1, 0},
     // Three tensors: ⌈log2 3⌉.
@@ -87,10 +88,10 @@ const std::vector<Depths> golden{
     // All outputs of all samples are one number: ⌈log2 12⌉ + log2 4.
     {"loss", vector, "  - loss: mse\n", 6, 1, 0},
     // 16 steps, each the product with a state of 8 and the gates, log2 8 + 1; before them the input's product, ⌈log2 24⌉.
-    // Back, each step's state has a gradient that sums over 4 · 8 gates: 16·(log2 32 + 1) = 96 steps, behind which the
+    // Backward, each step's state has a gradient that sums over 4 · 8 gates: 16·(log2 32 + 1) = 96 steps, after which the
     // input's gradient sums over 4 · 8 gates, and the matrices' over 4 · 16 tokens.
     {"lstm", sequence, "  - lstm: 8\n", 69, 101, 102},
-    // Both directions run beside each other; the input's gradient sums over 2 · 4 · 8 gates.
+    // Both directions run concurrently; the input's gradient sums over 2 · 4 · 8 gates.
     {"lstm", sequence, "  - lstm: {features: 8, bidirectional: yes}\n", 69, 102, 102},
     // A window of 4 tokens, a prefix sum over 16, a state of 5 and a norm of 6 channels: 2 + 4 + 3 + 3. The parameters'
     // gradients sum over log2 16 + log2 4.
@@ -102,7 +103,7 @@ const std::vector<Depths> golden{
     {"norm", image, "  - norm: batch\n", 9, 9, 0},
     {"norm", image, "  - norm: {kind: group, groups: 3}\n", 8, 8, 0},
     {"norm", image, "  - norm: layer\n", 3, 3, 9},
-    // ⌈log2 3⌉ along both sides; an item is seen by up to ⌈3/2⌉ = 2 windows along each.
+    // ⌈log2 3⌉ along both sides; an item is in up to ⌈3/2⌉ = 2 windows along each.
     {"pick", sequence, "  - pick: 3\n", 1, 1, 0},
     {"pool", image, "  - pool: {kind: max, kernel: 3, stride: 2}\n", 4, 2, 0},
     {"pool", image, "  - pool: {kind: average, global: yes}\n", 7, 1, 0},
@@ -162,8 +163,8 @@ TEST_CASE("the depth of a chain is the sum of its layers', forward and back to t
   CHECK(forward.depth == 12);
   CHECK(forward.work == samples * 170);
   CHECK(forward.parallelism() == Approx(680.0 / 12));
-  // Back: the loss 1, the second matrix' input ⌈log2 3⌉, relu 1, and the first matrix' weights log2 4. FLOPs: the loss 2·3,
-  // the second matrix 30 twice, relu 2·5, the first matrix 120 once, since nobody asks for the gradient of the input.
+  // Backward: the loss 1, the second matrix' input ⌈log2 3⌉, relu 1, and the first matrix' weights log2 4. FLOPs: the loss
+  // 2·3, the second matrix 30 twice, relu 2·5, the first matrix 120 once, since the gradient of the input is not needed.
   const WorkDepth training = training_work_depth(model, samples);
   CHECK(training.depth == 12 + 1 + 2 + 1 + 2);
   CHECK(training.work == samples * (170 + 6 + 60 + 10 + 120));
@@ -175,8 +176,8 @@ TEST_CASE("the depth of a chain is the sum of its layers', forward and back to t
 
 TEST_CASE("the input's gradient waits for an LSTM to go back through time") {
   const Model model = model_of(sequence, "  - lstm: 8\n  - lstm: 4\n");
-  // Forward: 16·(log2 8 + 1) behind ⌈log2 24⌉, then 16·(log2 4 + 1) behind log2 8. Back: 16·(log2 16 + 1) and log2 16 for
-  // what the second reads, then 16·(log2 32 + 1) and log2 (4 · 16) for the first's matrices.
+  // Forward: 16·(log2 8 + 1) after ⌈log2 24⌉, then 16·(log2 4 + 1) after log2 8. Backward: 16·(log2 16 + 1) and log2 16 for
+  // the input of the second, then 16·(log2 32 + 1) and log2 (4 · 16) for the first's matrices.
   const double forward = 64 + 5 + 48 + 3;
   CHECK(forward_work_depth(model, samples).depth == forward);
   CHECK(training_work_depth(model, samples).depth == forward + (80 + 4) + (96 + 6));
@@ -190,7 +191,7 @@ TEST_CASE("of what is made of the sample alone nobody asks for a gradient") {
   // Forward 12 + 2·12·5 + 2·5·3; weights 120 and 30; the input of the second matrix 30.
   const WorkDepth training = training_work_depth(model, 1);
   CHECK(training.work == 162 + 150 + 30);
-  // Forward 1 + 4 + 3; back ⌈log2 3⌉ and, for one sample, a step for the first matrix.
+  // Forward 1 + 4 + 3; backward ⌈log2 3⌉ and, for one sample, a step for the first matrix.
   CHECK(training.depth == 8 + 2 + 1);
   // Shared weights are trained as well.
   const Model tied = model_of(words,
@@ -201,7 +202,7 @@ TEST_CASE("of what is made of the sample alone nobody asks for a gradient") {
 }
 
 TEST_CASE("of branches the longest counts") {
-  // ⌈log2 12⌉ = 4, then 4 + 1 + 4 beside 4, then log2 2 = 1.
+  // ⌈log2 12⌉ = 4, then 4 + 1 + 4 in parallel with 4, then log2 2 = 1.
   const Model model = model_of(vector,
                                "  - fully_connected: 12\n"
                                "  - residual:\n"
@@ -218,10 +219,10 @@ TEST_CASE("depth grows with the logarithm of the samples, work in proportion") {
     const WorkDepth many = training_work_depth(model, 1024);
     CHECK(many.work == Approx(1024 * one.work));
     CHECK(many.depth >= one.depth);
-    // No layer's depth grows by more than the ten steps that 1,024 samples are, in its two passes.
+    // No layer's depth grows by more than the ten steps of 1,024 samples, in its two passes.
     CHECK(many.depth <= one.depth + 20 * static_cast<double>(model.layers.size()));
-    // Back takes the reductions of forward in the other order, and sums over samples besides. What is shorter are means,
-    // sums, losses and pools of windows that do not overlap, whose gradients only spread. CosmoFlow of MLPerf has five such
+    // Backward has the reductions of forward in reverse order, and also sums over samples. Shorter ones are means, sums,
+    // losses and pools of windows that do not overlap, whose gradients are only copied. CosmoFlow of MLPerf has five such
     // pools in three dimensions among few other layers.
     const double forward = forward_work_depth(model, 1024).depth;
     CHECK(many.depth >= 1.65 * forward);

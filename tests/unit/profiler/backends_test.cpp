@@ -70,7 +70,7 @@ TEST_CASE("the back end that was built here runs from its module, and its errors
   const Problem refused = parse_problem("activation kind=relu in=8 precision=tf32", "test");
   CHECK(backend->refusal(refused) == "processors have no tf32");
   CHECK(error_of([&] { static_cast<void>(backend->prepare(refused)); }) == "processors have no tf32");
-  // An operation that the program made runs within the module.
+  // An operation that the program created runs within the module.
   const auto kernel = backend->prepare(parse_problem("activation kind=relu in=8", "test"));
   CHECK(kernel->tensors().size() >= 1);
 }

@@ -43,7 +43,7 @@ TEST_CASE("strides are those of the layout, each item's place its own") {
 
 TEST_CASE("a tensor that lies among others reaches further than it has items") {
   CHECK(dense({2, 3, 5, 7}, nhwc).reach() == 210);
-  // Keys of 2 samples, 3 tokens and 2 heads of 4, in rows of 24: the last begins at 72 + 4 + 48 and ends 4 behind.
+  // Keys of 2 samples, 3 tokens and 2 heads of 4, in rows of 24: the last begins at 72 + 4 + 48 and ends 4 later.
   const Extents keys{{2, 2, 3, 4}, {72, 4, 24, 1}};
   CHECK(keys.items() == 48);
   CHECK(keys.reach() == 128);
@@ -81,11 +81,11 @@ TEST_CASE("a rim is alike on both sides where the places fit so") {
     const TensorShape& input = problem.inputs.front();
     return rim_behind(window_geometry(*problem.operation, input, problem.output), input, problem.output)[0];
   };
-  // 8 + 2·1 - 3 = 7: places at 0, 2, 4, 6, and one position left over, which the rim behind is still part of.
+  // 8 + 2·1 - 3 = 7: windows at 0, 2, 4, 6, and one position left over, which the padding at the end still includes.
   CHECK(rim("convolution filters=1 kernel=3 stride=2 padding=1 in=1x8x8") == 1);
-  // `same` on 6 with stride 2 wants 3 places: 2·2 + 3 - 6 = 1, all of it behind.
+  // `same` on 6 with stride 2 needs 3 windows: 2·2 + 3 - 6 = 1, all of it at the end.
   CHECK(rim("convolution filters=1 kernel=3 stride=2 padding=same in=1x6x6") == 1);
-  // The last of 3 places is half outside: 2·2 + 2 - 5 = 1.
+  // The last of 3 windows is half outside: 2·2 + 2 - 5 = 1.
   CHECK(rim("pool kind=max kernel=2 ceil=yes in=1x5x5") == 1);
   CHECK(rim("pool kind=max kernel=2 in=1x5x5") == 0);
 }
@@ -136,7 +136,8 @@ TEST_CASE("buffers give back what was encoded, masks as zeros and ones") {
 
 TEST_CASE("a product by rows is the product of the other two matrices by columns") {
   using Matrix = ColumnProduct::Matrix;
-  // x (rows × from) · Wᵀ (W: to × from), as a fully connected layer goes forward: cuBLASLt's first matrix is W, transposed.
+  // x (rows × from) · Wᵀ (W: to × from), as a fully connected layer computes forward: cuBLASLt's first matrix is W,
+  // transposed.
   const ColumnProduct forward = by_columns({.m = 10, .n = 5, .k = 7, .b_transposed = true});
   CHECK(forward.first == Matrix{7, 5, 7, 35, true});
   CHECK(forward.second == Matrix{7, 10, 7, 70, false});

@@ -4,19 +4,19 @@
 using namespace ddl;
 using namespace ddl::cuda;
 
-// A stub of NVML stands in the folder that is searched first.
+// A stub of NVML is in the folder that is searched first.
 
 TEST_CASE("clocks, power and reasons for lower clocks are those of the management library") {
   const Management management("0000:3B:00.0");
   const DeviceState state = management.state();
   CHECK(state.clock_hz == Approx(1410e6));
   CHECK(state.power_w == Approx(699.5));
-  // A device that is looked at between two kernels is idle for that moment.
+  // A device that is queried between two kernels is idle at that moment.
   CHECK(state.slowed_by == "power cap");
   CHECK(Management::driver_version() == "580.65.06");
   std::string details;
   for (const auto& [key, value] : management.details()) details += key + "=" + value + ";";
-  // What the library does not know is left out.
+  // Values that the library does not support are omitted.
   CHECK(details == "driver=580.65.06;SM clock=1410 MHz;memory clock=2619 MHz;slowed down by=idle, power cap;");
 }
 

@@ -14,13 +14,13 @@
 using namespace ddl;
 using namespace ddl::cuda;
 
-// cuDNN makes plans for a device that is only described, so that what it is asked for is checked without one. Engines that
-// are compiled when they are planned are listed only: loading them needs the driver, for which a stub stands here.
+// cuDNN makes plans for a device that is only described, so that its requests can be checked without one. Engines that are
+// compiled when they are planned are only listed: loading them needs the driver, for which a stub is used here.
 
 namespace {
 
 /// An H100 SXM [NVIDIA H100 Tensor Core GPU Architecture, table 3; CUDA C++ Programming Guide, table of technical
-/// specifications per compute capability], under the names that cuDNN 9 reads.
+/// specifications per compute capability], with the names that cuDNN 9 reads.
 constexpr const char* h100 = R"({"deviceVer": 900, "multiProcessorCount": 132, "warpSize": 32,
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
   "maxThreadsPerSM": 2048, "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
@@ -29,7 +29,7 @@ constexpr const char* h100 = R"({"deviceVer": 900, "multiProcessorCount": 132, "
   "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "cudaDeviceId": 0, "deviceId": 0, "driverVer": 13000,
   "deviceName": "NVIDIA H100 80GB HBM3"})";
 
-/// Nothing where this version of the library wants to know something else of a device.
+/// Empty if this version of the library requires other properties of a device.
 std::optional<Target> target() {
   try {
     return Target(h100);
@@ -39,7 +39,7 @@ std::optional<Target> target() {
   }
 }
 
-/// How many plans the library makes of the first few configurations that are as exact as asked; throws where there is none.
+/// The number of plans that the library makes from the first few sufficiently exact configurations; throws if there is none.
 int plans(const Target& device, const Problem& problem, ImageLayout layout) {
   ConvolutionGraph made = convolution_graph(problem, layout);
   std::vector<Descriptor> configurations = made.graph.configurations(device);
@@ -120,7 +120,7 @@ TEST_CASE("a convolution whose tensors do not fit together is refused with the l
 
 namespace {
 
-/// How many engines the library lists for a graph.
+/// The number of engines that the library lists for a graph.
 std::size_t engines(const Target& device, Graph graph) { return graph.configurations(device).size(); }
 
 }  // namespace

@@ -25,7 +25,7 @@ ProfileImport imported(const std::string& text) {
 std::string error(const std::string& text) {
   return error_of([&] { static_cast<void>(imported(text)); });
 }
-/// Of the problem that begins and ends like this.
+/// The measurement of the problem that begins and ends like this.
 const Measurement& found(const ProfileImport& import, const std::string& begin, const std::string& end) {
   const auto row = std::find_if(import.profile.rows.begin(), import.profile.rows.end(), [&](const ProfileRow& each) {
     return each.measurement.problem.starts_with(begin) && each.measurement.problem.ends_with(end);
@@ -50,7 +50,8 @@ TEST_CASE("a table of layer times becomes the problems of the layers") {
   const Measurement& forward = found(import, "convolution", "samples=2 precision=bf16 pass=forward");
   CHECK(forward.samples.median.value() == Approx(0.003));
   CHECK(forward.samples.count == 1);
-  // The first convolution reads the sample: all of its backward is of its weights. The second's halves are as many FLOPs.
+  // The first convolution reads the sample: all of its backward belongs to its weights. The second's halves have equal
+  // FLOPs.
   CHECK(found(import, "convolution", "pass=backward-data").samples.median.value() == Approx(0.003));
   CHECK(found(import, "convolution", "pass=backward-data").algorithm == "50 % of backward by FLOPs");
   CHECK(found(import, "convolution", "pass=backward-weight").samples.median.value() == Approx((0.001 + 0.003) / 2));

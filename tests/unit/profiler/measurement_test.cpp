@@ -10,7 +10,7 @@ namespace {
 
 const SimulatedDevice quiet{FlopRate(1e12), Bandwidth(100e9), Seconds(1e-6), 0, 1};
 
-/// A back end that has no room for anything larger than a thousand items.
+/// A back end without memory for more than a thousand items.
 class SmallBackend final : public KernelBackend {
  public:
   DeviceInfo info() const override { return inner_->info(); }

@@ -1,4 +1,4 @@
-// NVIDIA's management library as far as the cuda back end calls it, of a device that is slowed down by its power cap.
+// NVIDIA's management library as far as the cuda back end calls it, for a device that is slowed down by its power cap.
 
 #include <cstring>
 

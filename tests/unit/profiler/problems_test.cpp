@@ -66,12 +66,12 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
     INFO(name);
     const Model model = load_model(name);
     double forward = 0;
-    double sums = 0;  // of gradients, which are no layer's work
+    double sums = 0;  // of gradients, which belong to no layer's work
     double tables = 0;
     const std::vector<int> additions = gradient_additions(model);
     for (std::size_t i = 0; i < additions.size(); ++i)
       sums += additions[i] * static_cast<double>(model.layers[i].output_shape.items());
-    // One addition for each item of a table that two layers share; of two samples as of one.
+    // One addition per item of a table that two layers share; the same for two samples as for one.
     for (const Layer& layer : model.layers) {
       if (layer.tied_to < 0) continue;
       const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);

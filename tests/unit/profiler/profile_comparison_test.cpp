@@ -41,7 +41,7 @@ TEST_CASE("a kernel takes what its layers take together, and the largest differe
 }
 
 TEST_CASE("both backward passes of a layer count as one kernel", "[profile_comparison]") {
-  // A trace often cannot tell them apart, and divides their time by FLOPs.
+  // A trace often does not separate them, and divides their time by FLOPs.
   const Profile first{
       .rows = {row(product + " pass=backward-data", 2, 1, "a"), row(product + " pass=backward-weight", 3, 1, "b")}};
   const Profile second{.rows = {row(product + " pass=backward-data", 2.5), row(product + " pass=backward-weight", 2.5)}};

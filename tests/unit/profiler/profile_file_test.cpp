@@ -79,7 +79,7 @@ TEST_CASE("the layout of images is in the head, and was among the details") {
 
 TEST_CASE("what a crash leaves of the last line is not read") {
   const std::string text = print_profile(example());
-  // Cut anywhere behind the first row, there is at least that row; nothing is half read.
+  // Truncated anywhere after the first row, there is at least that row; no row is half read.
   const std::size_t first = text.find('\n', text.find("add in=")) + 1;
   for (std::size_t end = first; end < text.size(); ++end) {
     REQUIRE(parse_profile(text.substr(0, end), "p").rows.size() == 1);
@@ -103,7 +103,7 @@ TEST_CASE("the last of several rows of a problem stands") {
   CHECK(twice.rows.front().measurement.samples.median.value() == 3);
 }
 
-// 10,000 bytes of the letter é, of two bytes each, behind one of a single byte: cut to 9,999.
+// 10,000 bytes of the letter é, of two bytes each, after one of a single byte: cut to 9,999.
 TEST_CASE("a long text is cut between its letters") {
   Profile profile = example();
   std::string& algorithm = profile.rows.front().measurement.algorithm;

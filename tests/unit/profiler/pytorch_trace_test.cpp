@@ -18,7 +18,7 @@ ProfileImport imported(const TraceBuilder& trace, const Model& model, const Prof
   return import_pytorch_trace(trace.text(), "t.json", model, options);
 }
 
-/// The one row whose problem begins and ends like this; its median in microseconds is what tests compare.
+/// The one row whose problem begins and ends like this; tests compare its median in microseconds.
 const ProfileRow& row(const ProfileImport& import, const std::string& begin, const std::string& end) {
   const auto found = std::find_if(import.profile.rows.begin(), import.profile.rows.end(), [&](const ProfileRow& each) {
     return each.measurement.problem.starts_with(begin) && each.measurement.problem.ends_with(end);
@@ -38,7 +38,7 @@ const Model two_convolutions = model_of("{channels: 4, size: 8x8}",
 const std::string image = "[2,4,8,8]";
 const std::string filters = "[4,4,3,3]";
 
-/// One step of two_convolutions on 2 samples from `t` on, whose operators take `scale` times as long as they say.
+/// One step of two_convolutions on 2 samples from `t` on, whose operators take `scale` times their nominal time.
 void add_step(TraceBuilder& trace, int number, double t, double scale) {
   const std::int64_t s = 100 * number;
   trace.region("ProfilerStep#" + std::to_string(number), t, 1000);
@@ -84,7 +84,8 @@ TEST_CASE("operators of a trace become the problems of the layers that they are 
   CHECK(import.warnings.empty());
   CHECK(import.profile.head.backend == "pytorch");
 
-  // The median of two steps is their mean: 1.05 times what the first one says. Two layers of one shape share their time.
+  // The median of two steps is their mean: 1.05 times the nominal time of the first. Two layers of one shape share their
+  // time.
   const ProfileRow& forward = row(import, "convolution", "pass=forward");
   CHECK(forward.layers == 2);
   CHECK(micros(forward) == Approx(1.05 * (20 + 30) / 2));
@@ -99,7 +100,8 @@ TEST_CASE("operators of a trace become the problems of the layers that they are 
 
 TEST_CASE("a backward time of inputs and weights is divided by FLOPs, and says so") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
-  // The second convolution's 50 halve; the first one's 24 are all of its weights: nobody asks for the sample's gradient.
+  // The second convolution's 50 are halved; the first one's 24 all belong to its weights: the sample's gradient is not
+  // needed.
   const ProfileRow& data = row(import, "convolution", "pass=backward-data");
   CHECK(data.layers == 1);
   CHECK(micros(data) == Approx(1.05 * 25));
@@ -167,8 +169,8 @@ TEST_CASE("on a device, times are those of kernels, and their names tell gradien
                       [](const std::string& line) { return line.starts_with("fully_connected"); }) == 3);
 }
 
-// As PyTorch 2.11 traces GPT-2's attention with autocast: casts inside the outer one of two `aten::linear`, fused attention
-// inside its operator, and gradients on the thread of autograd, whose launches are on that thread.
+// As in PyTorch 2.11's trace of GPT-2's attention with autocast: casts inside the outer one of two `aten::linear`, fused
+// attention inside its operator, and gradients on the thread of autograd, whose launches are on that thread.
 TEST_CASE("fused attention with autocast on a device") {
   const Model model = model_of("{tokens: 16}",
                                "  - embedding: {vocabulary: 100, features: 32}\n"
@@ -433,7 +435,7 @@ TEST_CASE("sums of gradients are problems of their own") {
   CHECK(micros(row(import, "convolution", "pass=backward-data")) == Approx(26.0 / 2));
 }
 
-// A table of 16 positions is added to one sample as torchvision does, with a dimension for the samples, or without: only the
+// A table of 16 positions is added to one sample as in torchvision, with a dimension for the samples, or without: only the
 // first has the shapes of a residual addition.
 TEST_CASE("of one sample, the addition of positions is no residual addition") {
   const Model model = model_of("{channels: 4, size: 4x4}",

@@ -71,7 +71,7 @@ TEST_CASE("torchrun is understood, whoever started it") {
   within = own;
   within.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   CHECK(rank_of(within).launcher == "Open MPI");
-  // Half of it is an error, but where srun says the rest.
+  // An incomplete set of variables is an error, unless srun provides the rest.
   CHECK(problem_of({{"RANK", "0"}}) == std::string("the environment variable RANK is set, but WORLD_SIZE is not") + hint);
   CHECK(problem_of({{"WORLD_SIZE", "4"}}) ==
         std::string("the environment variable WORLD_SIZE is set, but RANK is not") + hint);
@@ -81,14 +81,14 @@ TEST_CASE("torchrun is understood, whoever started it") {
 TEST_CASE("a shell within an allocation of Slurm is one process") {
   // As in the script of sbatch --ntasks=8.
   CHECK(rank_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}, {"SLURM_JOB_ID", "12"}}).ranks == 1);
-  // As in the shell that salloc opens as a step of its own.
+  // As in the shell that salloc opens as a separate step.
   CHECK(
       rank_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_LOCALID", "0"}}).ranks ==
       1);
 }
 
 TEST_CASE("mpirun within a step of Slurm counts, not the step") {
-  // One daemon of mpirun for each node is started by srun, and hands its variables on.
+  // srun starts one daemon of mpirun per node, which passes its variables on.
   const LaunchedRank rank = rank_of({{"SLURM_PROCID", "1"},
                                      {"SLURM_STEP_NUM_TASKS", "2"},
                                      {"SLURM_LOCALID", "0"},

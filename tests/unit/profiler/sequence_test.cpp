@@ -137,7 +137,7 @@ TEST_CASE("times are those at full speed where the device was slower for a while
   const Steadiness steadiness = steadiness_of(profile);
   CHECK(steadiness.slowest == Approx(2));
   CHECK(steadiness.slow_share == Approx(0.5));
-  // Nobody looked: nothing is known, and nothing changed.
+  // Without readings: nothing is known, and nothing changes.
   for (ProfileRow& row : profile.rows) row.reference_kernel = Seconds{};
   CHECK(at_full_speed(profile).rows.back().measurement.samples.median.value() == 2);
   CHECK(steadiness_of(profile).slow_share == 0);
@@ -168,7 +168,7 @@ TEST_CASE("a problem that the device refuses is a row with the reason") {
   const Profile profile = profile_of(backend, plan_of(model, {1}));
   int refused = 0;
   for (const ProfileRow& row : profile.rows) refused += row.measurement.reason == "no activations" ? 1 : 0;
-  // Forward and backward of the activation, and the three parts of the step that cannot be run without it.
+  // Forward and backward of the activation, and the three parts of the step that cannot run without it.
   CHECK(refused == 5);
   CHECK(sum_checks(profile, model).empty());
 }

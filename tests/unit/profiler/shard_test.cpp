@@ -36,7 +36,8 @@ std::string error_in_shard(const std::string& text) {
   return error_of([&] { static_cast<void>(parse_shard("--shard", text)); });
 }
 
-/// A folder of its own with the shards of a plan of `lines`, a row each, and what one process would have written.
+/// A separate folder with the shards of a plan of `lines`, one row each, and the profile that one process would have
+/// written.
 class Shards {
  public:
   Shards(std::size_t lines, int count) {

@@ -14,7 +14,7 @@ namespace {
 const Model stepped_model =
     model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
 
-/// What step_time.py prints, with one piece of it replaced.
+/// The output of step_time.py, with one part replaced.
 std::string result(const std::string& piece = {}, const std::string& by = {}) {
   std::string text = R"({
   "schema": 1,

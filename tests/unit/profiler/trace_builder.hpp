@@ -10,7 +10,7 @@ namespace ddl {
 /// Writes a trace as Kineto does, event by event; times in microseconds.
 class TraceBuilder {
  public:
-  /// `shapes` as JSON: `[[2,3],[4,3],[]]`; empty where the event has none.
+  /// `shapes` as JSON: `[[2,3],[4,3],[]]`; empty if the event has none.
   TraceBuilder& operation(const std::string& name, double start, double duration, const std::string& shapes = {},
                           std::int64_t sequence = -1, int thread = 1) {
     std::string arguments = fmt::format(R"("External id":{})", ++count_);
@@ -30,8 +30,8 @@ class TraceBuilder {
     event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, arguments, thread);
     return event("kernel", name, launched + 100000, duration, arguments, 77);
   }
-  /// A kernel that a thread started which ran no operator, as of a number that the system gives it and Kineto does not know;
-  /// it names the operator, counted from 1 among all events of this builder that have a number.
+  /// A kernel launched by a thread without an operator, for example with a thread id of the system that Kineto does not
+  /// record; it names the operator, counted from 1 among all events of this builder that have a number.
   TraceBuilder& kernel_by_number(const std::string& name, double launched, double duration, int external) {
     const int correlation = ++count_;
     event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, fmt::format(R"("correlation":{})", correlation), 99);

@@ -10,12 +10,12 @@
 
 namespace ddl {
 
-/// Until when something is waited for.
+/// The end of a waiting period.
 class Deadline {
  public:
   explicit Deadline(Seconds from_now);
   [[nodiscard]] bool is_over() const { return std::chrono::steady_clock::now() >= at_; }
-  /// As poll() wants it; rounded up, and at most `most`.
+  /// Milliseconds for poll(); rounded up, and at most `most`.
   [[nodiscard]] int milliseconds_left(int most) const;
 
  private:
@@ -23,10 +23,10 @@ class Deadline {
 };
 
 enum class FrameKind : char {
-  hello = 'H',    ///< of a rank that comes: who it is
-  welcome = 'W',  ///< to all, when all have come: who is where
-  word = 'T',     ///< what one rank says
-  words = 'A',    ///< what all ranks say
+  hello = 'H',    ///< from a rank that connects: its identity
+  welcome = 'W',  ///< to all, after all have connected: the list of ranks
+  word = 'T',     ///< the message of one rank
+  words = 'A',    ///< the messages of all ranks
   end = 'E',      ///< why all must end, and a hint
 };
 struct Frame {
@@ -34,10 +34,11 @@ struct Frame {
   std::string text{};
 };
 
-/// One end of a TCP connection, over which frames go. Reading never waits; who waits does it for several at once.
+/// One end of a TCP connection that carries frames. Reading never blocks; wait_for_any waits for several connections at
+/// once.
 class Connection {
  public:
-  /// Owns the socket. `address` is the other side's, for messages.
+  /// Takes ownership of the socket. `address` is the other side's, for messages.
   Connection(int socket, std::string address);
   Connection(Connection&& other) noexcept;
   Connection& operator=(Connection&& other) noexcept;
@@ -47,18 +48,18 @@ class Connection {
 
   [[nodiscard]] int socket() const { return socket_; }
   [[nodiscard]] const std::string& address() const { return address_; }
-  /// Takes in what has come. The connection is closed where the other side closed it, or it broke.
+  /// Reads the received bytes. The connection is closed if the other side closed it, or it broke.
   void read();
   [[nodiscard]] bool is_closed() const { return is_closed_; }
-  /// What has come and is not part of a frame that was taken.
+  /// Received bytes that are not part of a frame already taken.
   [[nodiscard]] std::string_view received() const { return received_; }
   void drop(std::size_t bytes) { received_.erase(0, bytes); }
-  /// The first frame, where it has come as a whole. An Error where what comes is none.
+  /// The first frame, if it has been received completely. An Error if the bytes are not a frame.
   [[nodiscard]] std::optional<Frame> take_frame();
-  /// Whether all of it could be handed over by then.
+  /// Returns whether everything could be sent by then.
   bool send(std::string_view bytes, const Deadline& until);
   bool send(const Frame& frame, const Deadline& until);
-  /// Says that nothing more will be sent; what was sent still arrives.
+  /// Shuts down sending; what was sent still arrives.
   void finish_sending() noexcept;
 
  private:
@@ -70,7 +71,7 @@ class Connection {
   bool is_closed_ = false;
 };
 
-/// Waits until one of the sockets has something to read, or until then. False where nothing came.
+/// Waits until one of the sockets is readable, or until the deadline. Returns false after a timeout.
 bool wait_for_any(std::span<const int> sockets, const Deadline& until);
 
 }  // namespace ddl

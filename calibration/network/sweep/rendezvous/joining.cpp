@@ -24,9 +24,9 @@
 namespace ddl {
 namespace {
 
-/// What both sides say first.
+/// The first message of both sides.
 constexpr std::string_view greeting = "ddl-oracle ranks 1\n";
-/// Who sends a word that is meant to be the last is not kept waiting by it.
+/// Timeout for sending a final message.
 constexpr Seconds last_word(2);
 
 std::string text_of(const Comer& comer) {
@@ -51,7 +51,7 @@ std::string_view first_of(std::string_view text) {
   return text.substr(0, std::min(most, text.size()));
 }
 
-/// What came so far, or its beginning, is a greeting. Where it is whole it is taken off.
+/// Whether the received bytes are a greeting, or its beginning. A complete greeting is removed.
 enum class Greeted { not_yet, yes, no };
 Greeted take_greeting(Connection& from) {
   const std::string_view received = from.received();
@@ -61,7 +61,7 @@ Greeted take_greeting(Connection& from) {
   return Greeted::yes;
 }
 
-/// Rank 0, while the others come.
+/// Rank 0, while the others connect.
 class Host {
  public:
   Host(const Comer& self, const MeetingPlace& place, Seconds patience)
@@ -117,7 +117,7 @@ class Host {
                        stranger_.empty() ? "" : "; " + stranger_);
   }
 
-  /// One that came may be gone before all have come.
+  /// A connected rank may disconnect before all have joined.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
       auto& [comer, connection] = members_[rank];
@@ -167,7 +167,7 @@ class Host {
       stranger_ = fmt::format("what came from {} is no rank", guest.connection.address());
       return;
     }
-    if (comer->run != self_.run) {  // of another launch: ours may still come
+    if (comer->run != self_.run) {  // of another launch: ours may still connect
       stranger_ = fmt::format("rank {} of another launch came, from {}", comer->rank, comer->name);
       send_end_to(guest.connection,
                   fmt::format("rank 0 of another launch is at {}", print_endpoint(place_.host, place_.port)),
@@ -207,7 +207,7 @@ class Host {
     refuse(what, hint);
   }
 
-  /// Tells all that have come.
+  /// Sends the refusal to all connected ranks.
   [[noreturn]] void refuse(const std::string& what, const std::string& hint) {
     for (Member& member : members_) {
       if (member.connection) send_end_to(*member.connection, what, hint);
@@ -220,7 +220,7 @@ class Host {
     std::vector<std::string> known;
     std::string numbers;
     for (const Member& member : members_) {
-      assert(member.comer);  // all have come
+      assert(member.comer);  // all have joined
       const auto found = std::find(known.begin(), known.end(), member.comer->node);
       joined.nodes.push_back(static_cast<int>(found - known.begin()));
       if (found == known.end()) {
@@ -244,7 +244,7 @@ class Host {
   Listener listener_;
   std::vector<Member> members_;
   std::vector<Guest> guests_;
-  std::string stranger_;  ///< the last that came and was no rank of ours
+  std::string stranger_;  ///< the last connection that was not one of our ranks
 };
 
 Joined read_welcome(const std::string& text, const Comer& self) {
@@ -262,7 +262,7 @@ Joined read_welcome(const std::string& text, const Comer& self) {
   return joined;
 }
 
-/// Until rank 0 has welcomed all. Nothing where the connection was closed before a word.
+/// Waits until rank 0 has welcomed all. Empty if the connection was closed before a message.
 std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, const MeetingPlace& place, const Deadline& until,
                                        Seconds patience) {
   bool greeted = false;
@@ -326,7 +326,7 @@ Joined join_host(const Comer& self, const MeetingPlace& place, Seconds patience)
   std::string why_not = "no answer";
   while (true) {
     if (std::optional<Connection> host = try_to_connect(place.host, place.port, until, why_not)) {
-      // Rank 0 may have begun to wait for the others only now, and knows best who does not come.
+      // Rank 0 may have started to wait for the others only now, and knows best which ranks are missing.
       const Deadline for_all(patience + last_word * 2);
       if (host->send(greeting, for_all) && host->send(Frame{FrameKind::hello, text_of(self)}, for_all)) {
         if (std::optional<Joined> joined = wait_for_welcome(*host, self, place, for_all, patience)) {

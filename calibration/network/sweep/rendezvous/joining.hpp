@@ -9,36 +9,36 @@
 
 namespace ddl {
 
-/// A rank, and where it is. What it says when it comes.
+/// A rank and its location: its message when it connects.
 struct Comer {
   int rank = 0, ranks = 1;
-  std::string node;     ///< the same for processes of one machine, and for no others
-  std::string name;     ///< of the machine
-  std::string run;      ///< of the launcher
-  std::string version;  ///< of the program
+  std::string node;     ///< equal for processes of one machine only
+  std::string name;     ///< name of the machine
+  std::string run;      ///< launch, as identified by the launcher
+  std::string version;  ///< version of the program
 };
-/// This process. NCCL tells machines apart by NCCL_HOSTID, else by host name and the kernel's boot id: so do we.
+/// This process. Machines are identified as in NCCL: by NCCL_HOSTID, else by host name and the kernel's boot id.
 [[nodiscard]] Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environment& environment);
 
-/// Ranks that have found each other.
+/// The connections of ranks that have joined.
 struct Joined {
-  std::vector<Connection> others{};  ///< of rank 0, by rank from 1; of the others, rank 0 alone
-  std::vector<int> nodes{};          ///< of each rank, from 0 in the order of their first ranks
+  std::vector<Connection> others{};  ///< of rank 0, by rank from 1; of other ranks, rank 0 alone
+  std::vector<int> nodes{};          ///< node of each rank, from 0 in the order of the nodes' first ranks
   std::vector<std::string> node_names{};
 };
 
-/// Rank 0 waits so long for all others. An Error where some do not come, where one comes twice, where one thinks that there
-/// are more or fewer of them, or runs another version: those that have come are told why. What else connects is sent away.
+/// Rank 0 waits this long for all others. Throws Error if some do not connect, if one connects twice, has a different number
+/// of ranks, or runs another version: the connected ranks are told the reason. Other connections are rejected.
 [[nodiscard]] Joined host_ranks(const Comer& self, const MeetingPlace& place, Seconds patience);
 
-/// Another rank looks for rank 0, which may come later, and waits until all are there. An Error where nobody answers in that
-/// time, where somebody else does, or where rank 0 says why not.
+/// Another rank connects to rank 0, which may start later, and waits until all have joined. Throws Error if there is no
+/// answer in time, if another program answers, or if rank 0 sends a refusal.
 [[nodiscard]] Joined join_host(const Comer& self, const MeetingPlace& place, Seconds patience);
 
 /// `rank 3`, `ranks 1, 2 and 5`.
 [[nodiscard]] std::string name_ranks(const std::vector<int>& ranks);
 
-/// Tells why all must end, to whom it can be told soon.
+/// Sends the reason why all must end to every process that can be reached soon.
 void send_end(std::vector<Connection>& to, const std::string& what, const std::string& hint);
 
 }  // namespace ddl

@@ -46,7 +46,7 @@ MeetingPlace read_endpoint(const std::string& text) {
   return {.host = host, .port = *port};
 }
 
-/// Below the ports that systems hand out to whoever asks for any; steps of a job and neighbouring jobs differ.
+/// Below the ephemeral port range; different for steps of a job and for neighbouring jobs.
 int slurm_port(const Environment& environment) {
   constexpr int first = 20'000, ports = 12'000, steps = 7;
   const auto number = [&](const char* name) {

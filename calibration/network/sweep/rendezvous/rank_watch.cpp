@@ -30,9 +30,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Long enough for a first packet that is lost; where a firewall swallows packets it is spent once for each address.
+/// Long enough for one lost packet; if a firewall drops packets, it is spent once per address.
 constexpr Seconds to_connect(5);
-/// A launcher that sees a rank die ends the others, and says more of it than they know.
+/// A launcher that detects a dead rank ends the others, with a better message than theirs.
 constexpr Seconds for_the_launcher(5);
 constexpr Seconds to_be_sent(1);
 
@@ -73,7 +73,7 @@ std::optional<int> whole_number(const std::string& text) {
 
 }  // namespace
 
-/// The thread, and those it hears of: of rank 0 all the others, of the others rank 0.
+/// The thread and its connections: for rank 0 to all the others, for the others to rank 0.
 class RankWatch::Watcher {
  public:
   Watcher(Processes& processes, Seconds silence, Alarm alarm, std::map<int, Connection> others)
@@ -104,7 +104,7 @@ class RankWatch::Watcher {
     int rank;
     Connection connection;
     Clock::time_point heard;
-    std::optional<Clock::time_point> lost;  ///< since when the connection is closed, without a good-bye
+    std::optional<Clock::time_point> lost;  ///< when the connection was closed, without a goodbye
   };
 
   static double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
@@ -120,12 +120,12 @@ class RankWatch::Watcher {
       static_cast<void>(wait_for_any(sockets, Deadline(between)));
       eventfd_t asked = 0;
       if (eventfd_read(stop_, &asked) == 0) return;
-      // Who was stopped itself has heard nothing of anybody.
+      // After a SIGSTOP of this process, missing heartbeats are ignored.
       const bool was_away = seconds_since(awake) > 4 * between.value();
       awake = Clock::now();
       if (seconds_since(sent) >= between.value()) {
         for (Other& other : others_) {
-          // A full buffer is the other side's trouble, and is noticed by its silence.
+          // A full buffer is the other side's problem, and is detected by its silence.
           if (!other.lost) other.connection.send(Frame{FrameKind::word, {}}, Deadline(Seconds(0)));
         }
         sent = Clock::now();
@@ -135,7 +135,7 @@ class RankWatch::Watcher {
     }
   }
 
-  /// Whether this one is still of interest.
+  /// Returns whether this one is still watched.
   static bool listen_to(Other& other, bool was_away) {
     if (was_away) other.heard = Clock::now();
     if (other.lost) return true;
@@ -146,7 +146,7 @@ class RankWatch::Watcher {
         other.heard = Clock::now();
       }
     } catch (const Error&) {
-      return false;  // somebody else's words
+      return false;  // a message of another program
     }
     if (other.connection.is_closed()) other.lost = Clock::now();
     return true;
@@ -189,7 +189,7 @@ RankWatch::RankWatch(Processes& processes, Seconds silence, Alarm alarm) {
       std::vector<std::string> words{new_token(), std::to_string(listener->port())};
       for (std::string& address : own_addresses()) words.push_back(std::move(address));
       place = pack(words);
-    } catch (const Error&) {  // nobody is watched then, which is no reason not to measure
+    } catch (const Error&) {  // ranks are then not watched, which does not prevent measuring
     }
   }
   const std::optional<std::vector<std::string>> words = unpack(processes.gather(place).front());
@@ -207,7 +207,7 @@ RankWatch::RankWatch(Processes& processes, Seconds silence, Alarm alarm) {
         connection->send(Frame{FrameKind::hello, pack({words->front(), std::to_string(rank)})}, Deadline(to_connect));
         others.emplace(0, std::move(*connection));
         break;
-      } catch (const Error&) {  // the next one
+      } catch (const Error&) {  // try the next one
       }
     }
   }
@@ -233,7 +233,7 @@ RankWatch::RankWatch(Processes& processes, Seconds silence, Alarm alarm) {
           const std::optional<int> who = said && said->size() == 2 ? whole_number((*said)[1]) : std::nullopt;
           const bool is_ours = who && said->front() == words->front() && *who > 0 && *who < processes.count();
           if (is_ours) others.emplace(*who, std::move(guest));
-        } catch (const Error&) {  // somebody else's words
+        } catch (const Error&) {  // a message of another program
         }
         return true;
       });

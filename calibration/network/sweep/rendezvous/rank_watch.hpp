@@ -9,21 +9,21 @@
 
 namespace ddl {
 
-/// Notices a rank that does not run any more, while the others wait for it in a library that would wait for ever. Each rank
-/// gives rank 0 a sign of life now and then, by TCP and from a thread of its own, and rank 0 gives it to them.
+/// Detects a rank that no longer runs, while the others wait for it in a library without a timeout. Each rank regularly
+/// sends a heartbeat to rank 0, over TCP and from a separate thread, and rank 0 sends heartbeats to all.
 class RankWatch {
  public:
-  /// Called once, in the thread that watches: which rank is gone, and a hint.
+  /// Called once, in the watching thread, with a message about the missing rank, and a hint.
   using Alarm = std::function<void(const std::string& what, const std::string& hint)>;
 
-  /// All processes call it together. The alarm is raised where nothing was heard of a rank for so long.
+  /// All processes must call it. The alarm is raised if nothing was heard of a rank for this long.
   RankWatch(Processes& processes, Seconds silence, Alarm alarm);
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
-  /// Says good-bye: whoever ends in order is not missed.
+  /// Says goodbye, so that a rank that ends normally is not reported as missing.
   ~RankWatch();
 
-  /// What to know where some rank has no connection to rank 0, and nobody is watched; else empty.
+  /// A warning if some rank has no connection to rank 0, in which case ranks are not watched; else empty.
   [[nodiscard]] const std::string& warning() const { return warning_; }
 
  private:

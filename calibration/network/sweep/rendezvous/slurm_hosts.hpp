@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// The first host of a list as Slurm writes it: `node[07-12,20],login` begins with `node07`. Nothing where it is no such
+/// The first host of a list in Slurm's syntax: `node[07-12,20],login` begins with `node07`. Empty if the text is not such a
 /// list.
 [[nodiscard]] std::optional<std::string> first_slurm_host(std::string_view list);
 

@@ -25,7 +25,7 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-/// Names that a host gives to itself alone. Its own name may mean the loop, too, on that host: it is not for the others.
+/// Names that refer to the host itself. Its own host name may resolve to loopback on that host, but not for others.
 bool is_loop(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
 int look_up(const std::string& host, int port, Addresses& found) {
@@ -59,7 +59,7 @@ void set(int socket, int level, int option, int value) {
   static_cast<void>(setsockopt(socket, level, option, &value, sizeof value));
 }
 
-/// Short words at once, and a machine that is gone is noticed.
+/// Sends short messages at once, and detects a machine that is gone.
 void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -69,7 +69,7 @@ void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, probes);
 }
 
-/// A socket that listens, or -1 with errno.
+/// A listening socket, or -1 with errno.
 int listen_on(const sockaddr* address, socklen_t length, bool both) {
   const int socket = ::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return -1;
@@ -91,7 +91,7 @@ int port_of(int socket) {
                                         : reinterpret_cast<sockaddr_in6&>(own).sin6_port);
 }
 
-/// On a port of the range that systems hand out, who connects to nobody may meet itself.
+/// On an ephemeral port, a connection without a listener can connect to itself.
 bool is_connected_to_itself(int socket) {
   sockaddr_storage own{}, other{};
   socklen_t own_length = sizeof own, other_length = sizeof other;
@@ -100,14 +100,15 @@ bool is_connected_to_itself(int socket) {
          std::memcmp(&own, &other, own_length) == 0;
 }
 
-/// How much a failure says of the other side: of several addresses one may be of a kind that this machine does not have.
+/// Rank of an error by its information about the other side: one of several addresses may be of a kind that this machine
+/// does not support.
 int told_by(int problem) {
   if (problem == 0) return 0;
   if (problem == EAFNOSUPPORT || problem == EADDRNOTAVAIL || problem == ENETUNREACH) return 1;
   return problem == ECONNREFUSED ? 2 : 3;
 }
 
-/// Zero, or the errno that says why not.
+/// Returns zero, or the errno.
 int connect_by(int socket, const addrinfo& to, const Deadline& until) {
   if (connect(socket, to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -141,7 +142,7 @@ Listener::Listener(const std::string& host, int port) : port_(port) {
     const int status = look_up(host, port, found);
     if (status != 0) throw Error(fmt::format("the host {} is not known here: {}", quote(host), gai_strerror(status)));
     for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-      if (port == 0 && !sockets_.empty()) break;  // the others would have another port
+      if (port == 0 && !sockets_.empty()) break;  // the others would get a different port
       add(each->ai_addr, each->ai_addrlen, false);
     }
   } else {

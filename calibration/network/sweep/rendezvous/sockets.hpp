@@ -8,11 +8,11 @@
 
 namespace ddl {
 
-/// A port of this machine that others connect to: over IPv6 and IPv4 at once, where the machine has both.
+/// A listening port of this machine: over both IPv6 and IPv4, if the machine supports both.
 class Listener {
  public:
-  /// On all of its addresses; where the host is `localhost` or a loop's address, on those of the loop alone. Port 0 is one
-  /// that is free. An Error where it is not to be had.
+  /// Listens on all addresses; for `localhost` or a loopback address, on loopback alone. Port 0 selects a free one. An Error
+  /// if the port is not available.
   Listener(const std::string& host, int port);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -20,7 +20,7 @@ class Listener {
 
   [[nodiscard]] const std::vector<int>& sockets() const { return sockets_; }
   [[nodiscard]] int port() const { return port_; }
-  /// Those that have connected since.
+  /// The connections that have arrived since the last call.
   [[nodiscard]] std::vector<Connection> accept();
 
  private:
@@ -30,8 +30,8 @@ class Listener {
   int port_ = 0;
 };
 
-/// The first address of the host that answers, or nothing and why. An Error where no such host is known; one that may be
-/// known later, or does not answer by then, is no Error.
+/// Connects to the first address of the host that answers; otherwise returns empty, with the reason. An Error if no such
+/// host is known; a host that is temporarily unknown, or does not answer in time, is not an Error.
 [[nodiscard]] std::optional<Connection> try_to_connect(const std::string& host, int port, const Deadline& until,
                                                        std::string& why_not);
 

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// A rank that has said its last word waits so long for the others to have read it.
+/// The time that a rank waits after its last message for the others to read it.
 constexpr Seconds to_be_read(2);
 
 }  // namespace
@@ -26,7 +26,7 @@ TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, 
 TcpProcesses::~TcpProcesses() {
   for (Connection& other : joined_.others) other.finish_sending();
   if (!has_ended_) return;
-  // A socket that is closed with words unread takes back what it sent: they are read until the other side is gone, too.
+  // Closing a socket with unread data discards what it sent: data is read until the other side has closed, too.
   const Deadline until(to_be_read);
   try {
     while (!until.is_over()) {
@@ -38,7 +38,7 @@ TcpProcesses::~TcpProcesses() {
       }
       if (open.empty() || !wait_for_any(open, until)) return;
     }
-  } catch (const std::exception&) {  // memory ran out: they are closed as they are
+  } catch (const std::exception&) {  // out of memory: they are closed as they are
   }
 }
 
@@ -111,14 +111,14 @@ std::vector<std::string> TcpProcesses::gather_at_host(const std::string& text) {
   const Frame all{FrameKind::words, pack(said)};
   for (std::size_t other = 0; other < joined_.others.size(); ++other) {
     if (joined_.others[other].send(all, until)) continue;
-    listen_to(other);  // it may have said why it is gone
+    listen_to(other);  // it may have sent the reason before it closed
     end(name_of(rank_of(other)) + " takes in nothing", "look at what that rank says");
   }
   return said;
 }
 
 std::vector<std::string> TcpProcesses::gather_from_host(const std::string& text) {
-  // Rank 0 knows of whom nothing is heard, and has the time to say so.
+  // Rank 0 knows which rank is silent, and gets time to report it.
   const Deadline until(patience_ * 2 + to_be_read);
   Connection& host = joined_.others[0];
   const bool sent = host.send(Frame{FrameKind::word, text}, until);
@@ -139,7 +139,7 @@ bool TcpProcesses::end_others(const std::string& what, const std::string& hint) 
   has_ended_ = true;
   try {
     send_end(joined_.others, what, hint);
-  } catch (const std::exception&) {  // they will see that the connection is closed
+  } catch (const std::exception&) {  // they will detect the closed connection
   }
   return true;
 }

@@ -11,11 +11,11 @@
 
 namespace ddl {
 
-/// Processes that any launcher started, joined by TCP: rank 0 listens at a meeting place, and what one says goes by it to
-/// all. None waits for another for ever: who has heard nothing for twice the `patience` says of whom, and ends.
+/// Processes started by any launcher and connected by TCP: rank 0 listens at a meeting place, and forwards every message to
+/// all. No process waits forever: one that has heard nothing from another for twice the `patience` reports it, and ends.
 class TcpProcesses final : public Processes {
  public:
-  /// Waits until all are there. An Error where they are not, each with who is missing or why.
+  /// Waits until all have joined. Otherwise throws Error with the missing ranks or the reason.
   TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
                const Environment& environment = process_environment());
   ~TcpProcesses() override;
@@ -32,19 +32,19 @@ class TcpProcesses final : public Processes {
  private:
   [[nodiscard]] std::vector<std::string> gather_at_host(const std::string& text);
   [[nodiscard]] std::vector<std::string> gather_from_host(const std::string& text);
-  /// The next word of the one on the other side, where it has come. An EndedElsewhere where it will not.
+  /// The next message of the other side, if it has arrived. Throws EndedElsewhere if there will be none.
   std::optional<std::string> next_word(std::size_t other);
-  /// Reads what has come from this one, and ends where it says so or is gone.
+  /// Reads what has arrived from this process, and ends if it requests that or is gone.
   void listen_to(std::size_t other);
   [[nodiscard]] int rank_of(std::size_t other) const { return self_.rank == 0 ? static_cast<int>(other) + 1 : 0; }
   [[nodiscard]] std::string name_of(int rank) const;
-  /// Rank 0 tells all the others, too.
+  /// Rank 0 also tells all other ranks.
   [[noreturn]] void end(const std::string& what, const std::string& hint);
 
   Comer self_;
   Seconds patience_;
   Joined joined_;
-  std::vector<std::vector<std::string>> words_;  ///< by other: that came before they were asked for
+  std::vector<std::vector<std::string>> words_;  ///< by sender: messages that arrived before they were needed
   bool has_ended_ = false;
 };
 

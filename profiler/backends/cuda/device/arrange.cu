@@ -1,10 +1,10 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// Items that go from one place to another: other orders of the same dimensions, and images of other sizes.
+// Kernels that move items: permutations of dimensions, and images of other sizes.
 namespace ddl::cuda::device {
 namespace {
 
-/// Places in 32 bits where they are small enough: most of the time of such a copy goes into divisions.
+/// 32-bit indices if possible: most of the time of such a copy is spent on divisions.
 template <class T, class Index>
 struct Rearrange {
   Order order;
@@ -26,10 +26,10 @@ struct Rearrange {
   }
 };
 
-/// Where the middle of a position lies along one dimension of the other image.
+/// The position of a pixel's centre along one dimension of the other image.
 struct Middle {
   std::int64_t low, high;
-  float share;  ///< of the high one
+  float share;  ///< weight of the high one
 };
 __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.in[d]) / static_cast<float>(r.out[d]);
@@ -38,11 +38,11 @@ __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t positi
   const auto low = static_cast<std::int64_t>(below);
   const std::int64_t last = r.in[d] - 1;
   const auto inside = [last](std::int64_t place) { return place < 0 ? 0 : (place > last ? last : place); };
-  // What lies outside is the edge itself, whichever share it has.
+  // Positions outside are clamped to the edge, with any weight.
   if (low < 0 || low >= last) return {inside(low), inside(low), 0.0F};
   return {low, low + 1, r.linear ? middle - below : 0.0F};
 }
-/// How much of a position of the small image goes into one of the large.
+/// The weight of a position of the small image in one of the large image.
 __device__ inline float weight_of(const Resizing& r, int d, std::int64_t small, std::int64_t large) {
   const Middle middle = middle_of(r, d, large);
   return (middle.low == small ? 1 - middle.share : 0.0F) + (middle.share > 0 && middle.high == small ? middle.share : 0.0F);
@@ -80,7 +80,7 @@ struct Resize {
 struct Reach {
   std::int64_t start, end;
 };
-/// Positions of the output along one dimension that may read one of the input: all that do are among them.
+/// A range of output positions along one dimension that contains all readers of one input position.
 __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.out[d]) / static_cast<float>(r.in[d]);
   const auto place = static_cast<float>(position);
@@ -91,7 +91,7 @@ __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t positi
   return {start, end};
 }
 
-/// Each item collects what was made of it: nothing is added in memory.
+/// Each item gathers its contributions: no atomic additions.
 template <class T, class Index>
 struct ResizeBackward {
   Resizing r;
@@ -127,7 +127,7 @@ struct ResizeBackward {
   }
 };
 
-/// Channels of a position at once where they are innermost.
+/// Several channels of a position at once if they are innermost.
 template <int width, class Work>
 cudaError_t map_channels(cudaStream_t stream, Work work, const Image& image, std::int64_t items) {
   return image.channels_innermost ? map_rows<width>(stream, work, items, image.channels) : map<1>(stream, work, items);

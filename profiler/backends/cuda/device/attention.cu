@@ -1,11 +1,11 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// What attention needs beside matrix products, where the library has no kernel for all of it: a softmax of scores that are
-// hidden or biased by rules, windows cut out of images, and the parts of an additive attention.
+// The parts of attention other than matrix products, where the library has no fused kernel: a softmax of scores that are
+// masked or biased by rules, windows cut out of images, and the parts of an additive attention.
 namespace ddl::cuda::device {
 namespace {
 
-/// Of a row of scores, what each is before the softmax.
+/// The scores of a row before the softmax.
 template <class T>
 struct Rules {
   ScoreRules rules;
@@ -132,7 +132,7 @@ struct PasteWindows {
   }
 };
 
-/// Starts what `make` makes for an index of 32 or 64 bits.
+/// Launches the kernel that `make` returns for an index of 32 or 64 bits.
 template <class T, class Make>
 cudaError_t map_windows(cudaStream_t stream, const Cut& cut, Make make) {
   constexpr int width = whole_width<T>();
@@ -144,7 +144,7 @@ cudaError_t map_windows(cudaStream_t stream, const Cut& cut, Make make) {
   return items <= short_most ? start(make(std::uint32_t{})) : start(make(std::int64_t{}));
 }
 
-/// v of the length that is trained, g·w/|w|; `lengths` gets |w|.
+/// v scaled to the trained length, g·w/|w|; `lengths` gets |w|.
 template <class T>
 __global__ void weigh_kernel(const T* biases, std::int64_t features, bool normalized, float* v, float* length) {
   float squares = 0;
@@ -155,7 +155,7 @@ __global__ void weigh_kernel(const T* biases, std::int64_t features, bool normal
   if (threadIdx.x == 0) *length = root;
 }
 
-/// A row is a pair of a query and a key: tanh of the sum of both, which is kept, and its product with v.
+/// A row is a pair of a query and a key: tanh of their sum, which is kept, and its product with v.
 template <class T>
 struct AdditiveScores {
   Additive sizes;
@@ -181,7 +181,7 @@ struct AdditiveScores {
   }
 };
 
-/// The gradient of 32 features of a query, or of a key, over all pairs that it is in; of v's too where it is wanted.
+/// The gradient of 32 features of a query, or of a key, over all its pairs; also that of v if needed.
 template <class T, bool of_queries>
 __global__ void additive_gradient_kernel(Additive sizes, const T* sums, const T* score_gradients, const float* v,
                                          T* gradients, float* to_v) {
@@ -216,7 +216,7 @@ __global__ void additive_gradient_kernel(Additive sizes, const T* sums, const T*
 }
 
 /// v = g·w/|w|: dg = dv·w/|w|, dw = g/|w|·(dv - w·(dv·w)/|w|²) [Salimans and Kingma, "Weight normalization", NeurIPS 2016,
-/// equation 3]. Without a length of its own v is w.
+/// equation 3]. Without a trained length v is w.
 template <class T>
 __global__ void direction_gradient_kernel(const T* biases, const float* to_v, const float* length, const T* to_bias,
                                           std::int64_t features, bool normalized, T* gradients) {

@@ -49,7 +49,7 @@ __device__ inline float slope_of(float x) {
     const float y = sigmoid_of(x);
     return y * (1 - y);
   } else if constexpr (function == Function::gelu) {
-    // Of x·Φ(x): Φ(x) + x·φ(x), φ(x) = exp(-x²/2) / √(2π).
+    // Derivative of x·Φ(x): Φ(x) + x·φ(x), φ(x) = exp(-x²/2) / √(2π).
     return 0.5F * (1 + erff(x * 0.70710678F)) + x * 0.39894228F * expf(-0.5F * x * x);
   } else if constexpr (function == Function::silu) {
     const float y = sigmoid_of(x);
@@ -191,7 +191,7 @@ struct Dropout {
       const auto place = static_cast<std::uint64_t>(item + first);
       const Random random(place / 4, seed);
       for (int i = first; i < first + 4 && i < width; ++i) {
-        // An item's word is its own, however many are read at once.
+        // An item's random word does not depend on the vector width.
         const bool kept = random.word[(place + static_cast<unsigned>(i - first)) % 4] >= threshold;
         stays.at[i] = kept ? 1 : 0;
         pack.at[i] = from_float<T>(kept ? to_float(pack.at[i]) * scale : 0);
@@ -254,8 +254,7 @@ struct Update {
         weight.at[i] -= rate * a.at[i];
       }
       if constexpr (step == Step::adam) {
-        // Kingma & Ba, "Adam", ICLR 2015, without the correction of the first steps, a factor that is worked out once a
-        // step.
+        // Kingma & Ba, "Adam", ICLR 2015, without the bias correction, a factor that is computed once per step.
         a.at[i] = 0.9F * a.at[i] + 0.1F * slope;
         b.at[i] = 0.999F * b.at[i] + 0.001F * slope * slope;
         weight.at[i] -= rate * a.at[i] / (sqrtf(b.at[i]) + 1e-8F);
@@ -354,7 +353,7 @@ cudaError_t update(Launch launch, Step step, float* weights, const void* gradien
                    std::int64_t items) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    constexpr int width = whole_width<float>();  // the widest of the formats decides
+    constexpr int width = whole_width<float>();  // the widest of the formats determines it
     switch (step) {
       case Step::sgd:
         return map<width>(launch.stream, Update<T, Step::sgd>{weights, in<T>(gradients), first, second, out<T>(copy)},

@@ -9,7 +9,7 @@
 
 #include "profiler/backends/cuda/device/kernels.hpp"
 
-// What kernels of our own have in common. They are started by DDL_LAUNCH, so that tests can run them without a device.
+// Common code of our own kernels. They are launched by DDL_LAUNCH, so that tests can run them without a device.
 #ifndef DDL_LAUNCH
 #define DDL_LAUNCH(kernel, grid, block, stream, ...) kernel<<<grid, block, 0, stream>>>(__VA_ARGS__)
 #endif
@@ -34,12 +34,12 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-/// Items that are read and written at once.
+/// Items that are read and written together (vectorized).
 template <class T, int width>
 struct alignas(sizeof(T) * static_cast<std::size_t>(width)) Pack {
   T at[static_cast<std::size_t>(width)];
 };
-/// As many as 16 bytes hold.
+/// The number of items in 16 bytes.
 template <class T>
 constexpr int whole_width() {
   return static_cast<int>(16 / sizeof(T));
@@ -55,9 +55,9 @@ __device__ inline void store(T* to, std::int64_t item, const Pack<T, width>& pac
 
 constexpr int block = 256;  ///< threads
 constexpr unsigned warp = 32;
-constexpr std::int64_t short_most = 0x7fffffff;  ///< items that 32 bits count
+constexpr std::int64_t short_most = 0x7fffffff;  ///< maximum item count for 32-bit indices
 
-/// `work.template run<width>(item)` for all items, `width` at once where they are whole.
+/// `work.template run<width>(item)` for all items, `width` at once where that many are left.
 template <int width, class Work>
 __global__ void map_kernel(Work work, std::int64_t packs, std::int64_t items) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -79,7 +79,7 @@ cudaError_t map(cudaStream_t stream, Work work, std::int64_t items) {
   return cudaGetLastError();
 }
 
-/// The same for rows of `length` items, of which none may be torn: `width` at once only where they divide it.
+/// The same for rows of `length` items, where no vector may cross rows: `width` at once only if it divides the length.
 template <int width, class Work>
 cudaError_t map_rows(cudaStream_t stream, Work work, std::int64_t items, std::int64_t length) {
   return length % width == 0 ? map<width>(stream, work, items) : map<1>(stream, work, items);
@@ -117,7 +117,8 @@ struct Largest {
   static __device__ float join(float a, float b) { return fmaxf(a, b); }
 };
 
-/// One value of all threads that share threadIdx.y, which are a warp or a whole block of `threads`; each gets it.
+/// A reduction over all threads with the same threadIdx.y, which are a warp or a whole block of `threads`; every thread gets
+/// the result.
 template <class Reduction, int threads>
 __device__ inline float reduce(float value) {
   for (unsigned distance = warp / 2; distance > 0; distance /= 2) {
@@ -125,7 +126,7 @@ __device__ inline float reduce(float value) {
   }
   if constexpr (threads > static_cast<int>(warp)) {
     __shared__ float parts[threads / warp];
-    __syncthreads();  // whoever read what was there before is done
+    __syncthreads();  // all readers of the previous value are done
     if (threadIdx.x % warp == 0) parts[threadIdx.x / warp] = value;
     __syncthreads();
     value = Reduction::start();
@@ -134,14 +135,14 @@ __device__ inline float reduce(float value) {
   return value;
 }
 
-/// Rows that a warp works on, or a block: `run(row, lane)` with lanes 0 to `threads` - 1.
+/// Rows for one warp each, or one block each: `run(row, lane)` with lanes 0 to `threads` - 1.
 constexpr int rows_at_once = 4;
 template <int threads, class Work>
 __global__ void rows_kernel(Work work, std::int64_t rows) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   if (row < rows) work.template run<threads>(row, threadIdx.x);
 }
-/// Short rows get a warp each.
+/// Short rows get one warp each.
 template <class Work>
 cudaError_t each_row(cudaStream_t stream, Work work, std::int64_t rows, std::int64_t length) {
   if (rows == 0) return cudaSuccess;

@@ -2,10 +2,10 @@
 
 #include "profiler/backends/cuda/device/grid.cuh"
 
-// Where the items of an image lie, whichever of its dimensions is innermost.
+// Indexing of images, independent of which dimension is innermost.
 namespace ddl::cuda::device {
 
-/// Channels times rows of threads that share them.
+/// Number of channels times rows of threads that share them.
 constexpr unsigned lanes = 8;
 
 __device__ inline std::int64_t item_of(const Image& image, std::int64_t sample, std::int64_t channel,
@@ -14,16 +14,16 @@ __device__ inline std::int64_t item_of(const Image& image, std::int64_t sample, 
                                   : (sample * image.channels + channel) * image.positions + position;
 }
 
-/// The item of a [samples, channels] matrix that belongs to an item of the image.
+/// Index in a [samples, channels] matrix for an item of the image.
 __device__ inline std::int64_t factor_of(const Image& image, std::int64_t item) {
   return image.channels_innermost ? item / (image.positions * image.channels) * image.channels + item % image.channels
                                   : item / image.positions;
 }
 
-/// Items one behind the other that have one factor each (channels innermost), or all the same.
+/// Number of consecutive items that have one factor each (channels innermost), or a common factor.
 inline std::int64_t length_of(const Image& image) { return image.channels_innermost ? image.channels : image.positions; }
 
-/// What a norm multiplies a channel by, and adds to it.
+/// The scale and the shift of a channel in a norm.
 __device__ inline float scale_of(const Trained& trained, std::int64_t channel) {
   return trained.scales == nullptr ? 1.0F : trained.scales[channel];
 }
@@ -34,7 +34,7 @@ __device__ inline float shift_of(const Trained& trained, std::int64_t channel) {
 struct Place {
   std::int64_t sample, channel, position[3];
 };
-/// Where an item of an image with such extents lies, by divisions of this many bits: short ones take a fraction of the time.
+/// Position of an item of an image with these extents, by divisions of this many bits: short ones are several times faster.
 template <class Index = std::int64_t>
 __device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {
   Place place{};

@@ -21,7 +21,7 @@ struct ScaleChannels {
   }
 };
 
-/// One thread column for each channel of a sample, `lanes` threads deep over the positions.
+/// One thread column per channel of a sample, `lanes` threads deep over the positions.
 template <class T>
 __global__ void scale_backward_kernel(Image image, const T* first, const T* second, const T* gradient, T* first_gradient,
                                       T* second_gradient) {
@@ -45,7 +45,7 @@ __global__ void scale_backward_kernel(Image image, const T* first, const T* seco
   second_gradient[sample * image.channels + channel] = from_float<T>(sum);
 }
 
-/// One warp for each channel of a sample, whose positions lie one behind the other.
+/// One warp per channel of a sample with contiguous positions.
 template <class T>
 __global__ void scale_backward_by_rows_kernel(Image image, const T* first, const T* second, const T* gradient,
                                               T* first_gradient, T* second_gradient) {
@@ -79,7 +79,7 @@ struct AddBias {
   }
 };
 
-/// Part blockIdx.y of the sums of 32 channels, which lie innermost.
+/// Part blockIdx.y of the sums of 32 innermost channels.
 template <class T>
 __global__ void column_sums_kernel(const T* input, std::int64_t rows, std::int64_t channels, float* partial) {
   __shared__ float sums[lanes][warp];
@@ -98,7 +98,7 @@ __global__ void column_sums_kernel(const T* input, std::int64_t rows, std::int64
   partial[blockIdx.y * channels + channel] = sum;
 }
 
-/// Part blockIdx.y of the sum of one channel, whose positions lie one behind the other.
+/// Part blockIdx.y of the sum of one channel with contiguous positions.
 template <class T>
 __global__ void row_sums_kernel(const T* input, Image image, float* partial) {
   const std::int64_t channel = blockIdx.x;
@@ -134,7 +134,7 @@ __device__ inline Range covered(const Windows& w, int d, std::int64_t place) {
   const std::int64_t end = start + w.kernel[d];
   return {start > 0 ? start : 0, end < w.in[d] ? end : w.in[d]};
 }
-/// Windows along one dimension that may cover a position: all that do are among them.
+/// A range of windows along one dimension that contains all windows that cover a position.
 __device__ inline Range covering(const Windows& w, int d, std::int64_t position) {
   if (w.adaptive) return {position * w.out[d] / w.in[d], ((position + 1) * w.out[d] + w.in[d] - 1) / w.in[d]};
   const std::int64_t first = position + w.before[d] - w.kernel[d] + 1;
@@ -144,7 +144,7 @@ __device__ inline Range covering(const Windows& w, int d, std::int64_t position)
 }
 __device__ inline std::int64_t length(const Range& range) { return range.end > range.start ? range.end - range.start : 0; }
 
-/// What an average divides by.
+/// The divisor of an average.
 __device__ inline float divisor_of(const Windows& w, const Range& a, const Range& b, const Range& c) {
   if (w.counts_rim) return static_cast<float>(w.kernel[0] * w.kernel[1] * w.kernel[2]);
   return static_cast<float>(length(a) * length(b) * length(c));

@@ -5,13 +5,13 @@
 
 #include <cuda_runtime_api.h>
 
-// Kernels of our own, where the libraries have none or frameworks use theirs. All are started in a stream and return what
-// starting them gave; sums are in fp32 whatever the format. Read by CUDA's compiler too, in C++17: no headers of ours.
+// Our own kernels, where the libraries have none or frameworks use their own. All are launched in a stream and return the
+// launch status; sums are in fp32 in every format. Compiled by CUDA's compiler too, in C++17: includes none of our headers.
 namespace ddl::cuda::device {
 
 enum class Number { fp32, fp16, bf16 };
 
-/// Functions of one item.
+/// Element-wise functions.
 enum class Function { relu, relu6, leaky_relu, tanh, sigmoid, gelu, silu, hardswish, elu, hardsigmoid, softplus };
 
 struct Launch {
@@ -19,9 +19,9 @@ struct Launch {
   Number number = Number::fp32;
 };
 
-// Item by item.
+// Element-wise.
 cudaError_t apply(Launch launch, Function function, const void* input, void* output, std::int64_t items);
-/// From the function's input.
+/// Uses the function's input.
 cudaError_t apply_backward(Launch launch, Function function, const void* input, const void* output_gradient,
                            void* input_gradient, std::int64_t items);
 cudaError_t add(Launch launch, const void* first, const void* second, void* output, std::int64_t items);
@@ -30,13 +30,13 @@ cudaError_t copy_twice(Launch launch, const void* input, void* first, void* seco
 cudaError_t multiply(Launch launch, const void* first, const void* second, void* output, std::int64_t items);
 cudaError_t multiply_backward(Launch launch, const void* first, const void* second, const void* output_gradient,
                               void* first_gradient, void* second_gradient, std::int64_t items);
-/// Draws a mask (Philox 4x32-10 [Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011], the same for the
-/// same seed), and multiplies what stays by 1 / (1 - rate).
+/// Draws a mask (Philox 4x32-10 [Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011], deterministic for a
+/// seed), and multiplies the kept items by 1 / (1 - rate).
 cudaError_t dropout(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t items, double rate,
                     std::uint64_t seed);
 /// output = input · mask · scale
 cudaError_t mask(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t items, float scale);
-/// The same for whole samples of `each` items, with one number of the mask for each.
+/// The same for whole samples of `each` items, with one mask value per sample.
 cudaError_t drop_samples(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t samples,
                          std::int64_t each, double rate, std::uint64_t seed);
 cudaError_t mask_samples(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t samples,
@@ -50,7 +50,8 @@ cudaError_t fill(Launch launch, void* output, std::int64_t items);
 /// Rows of `length` items, which begin `from_pitch` and `to_pitch` items apart.
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
                       std::int64_t rows, std::int64_t length);
-/// Items of a tensor put in another order: steps of each dimension, the last innermost in what is written, in items.
+/// A permutation of the items of a tensor: strides of each dimension in items; the last dimension is innermost in the
+/// output.
 struct Order {
   static constexpr int most = 10;
   int dimensions = 0;
@@ -61,10 +62,10 @@ cudaError_t rearrange(Launch launch, const Order& order, const void* input, void
 /// Sums of each column over rows that begin `pitch` items apart.
 cudaError_t sum_rows(Launch launch, const void* input, std::int64_t pitch, std::int64_t rows, std::int64_t length,
                      void* sums);
-/// `length` items before the `each` of every sample.
+/// Puts `length` items before the `each` items of every sample.
 cudaError_t prepend(Launch launch, const void* first, std::int64_t length, const void* input, std::int64_t each,
                     std::int64_t samples, void* output);
-/// output[r][p][c] = first[r][p][c] · second[r][c] where channels are innermost, else [r][c][p].
+/// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost, else [r][c][p].
 struct Image {
   std::int64_t samples = 1, channels = 1, positions = 1;
   bool channels_innermost = false;
@@ -87,16 +88,16 @@ cudaError_t scale_shift(Launch launch, Image image, const void* input, const voi
 cudaError_t scale_shift_gradients(Launch launch, Image image, const void* input, const void* output_gradient,
                                   void* factor_gradient, void* shift_gradient, float* scratch);
 
-/// An image of other extents, by the nearest item or linearly between those around.
+/// An image resized by nearest-neighbour or linear interpolation.
 struct Resizing {
-  Image input;  ///< positions are those of the extents below
+  Image input;  ///< its positions have the extents below
   std::int64_t in[3]{1, 1, 1}, out[3]{1, 1, 1};
   bool linear = false;
 };
 cudaError_t resize(Launch launch, const Resizing& resizing, const void* input, void* output);
 cudaError_t resize_backward(Launch launch, const Resizing& resizing, const void* output_gradient, void* input_gradient);
 
-/// [samples, tokens, width], of which it takes heads · size channels from `offset` on, to [samples, heads, tokens, size],
+/// [samples, tokens, width], of which heads · size channels from `offset` on are used, to [samples, heads, tokens, size],
 /// and back.
 struct Heads {
   std::int64_t samples = 1, tokens = 1, heads = 1, size = 1, width = 1, offset = 0;
@@ -104,7 +105,7 @@ struct Heads {
 cudaError_t split_heads(Launch launch, Heads heads, const void* together, void* apart);
 cudaError_t join_heads(Launch launch, Heads heads, const void* apart, void* together);
 
-/// Rows of `length` scores, `queries` rows a matrix; those of a causal matrix see as many columns as their number.
+/// Rows of `length` scores, `queries` rows per matrix; a row of a causal matrix uses as many columns as its index.
 struct Scores {
   std::int64_t rows = 1, length = 1, queries = 1;
   bool causal = false;
@@ -115,27 +116,27 @@ cudaError_t softmax(Launch launch, Scores scores, const void* input, void* outpu
 cudaError_t softmax_backward(Launch launch, Scores scores, const void* output, const void* output_gradient,
                              void* input_gradient);
 
-/// Scores of [outer, heads, queries] rows: times the scale, plus a bias; of each row some may be hidden.
+/// Scores of [outer, heads, queries] rows: multiplied by the scale, plus a bias; some entries of each row may be masked.
 struct ScoreRules {
   std::int64_t rows = 1, length = 1, queries = 1, heads = 1;
   float scale = 1;
   bool causal = false;
-  std::int64_t window = 0;   ///< keys up to the query that are seen; 0 for all
-  bool alibi = false;        ///< less by the distance times the head's slope
-  std::int64_t windows = 1;  ///< that `outer` counts, each with edges of its own
+  std::int64_t window = 0;   ///< number of keys up to the query that are visible; 0 for all
+  bool alibi = false;        ///< reduced by the distance times the head's slope
+  std::int64_t windows = 1;  ///< windows included in `outer`, each with its own edges
 };
-/// `biases`: [heads, queries, length], the same for all `outer`; `edges`: [windows, length], of which a query sees those
-/// that are as its own. Either may be null.
+/// `biases`: [heads, queries, length], the same for all `outer`; `edges`: [windows, length]; a query sees only keys with the
+/// same edges. Either may be null.
 cudaError_t ruled_softmax(Launch launch, ScoreRules rules, const void* biases, const std::uint8_t* edges, const void* input,
                           void* output);
 /// biases[h][p] = table[rows[p]][h]
 cudaError_t look_up_biases(Launch launch, const void* table, const std::int32_t* rows, void* biases, std::int64_t heads,
                            std::int64_t pairs);
-/// Adds to an fp32 table that is zero the gradients of [matrices, heads, pairs] scores, times a factor.
+/// Adds the gradients of [matrices, heads, pairs] scores, times a factor, to an fp32 table initialized to zero.
 cudaError_t table_gradient(Launch launch, const void* score_gradients, const std::int32_t* rows, float* table,
                            std::int64_t matrices, std::int64_t heads, std::int64_t pairs, float factor);
-/// Windows cut out of an image whose channels are innermost, of which heads · size are taken from `offset` on, to
-/// [samples, windows, heads, area, size], and back. `places`: [windows, area], the position of each item.
+/// Windows cut out of a channels-innermost image, of which heads · size channels from `offset` on are used, to [samples,
+/// windows, heads, area, size], and back. `places`: [windows, area], the position of each item.
 struct Cut {
   std::int64_t samples = 1, windows = 1, heads = 1, area = 1, size = 1, channels = 1, offset = 0;
   const std::int32_t* places = nullptr;
@@ -143,7 +144,8 @@ struct Cut {
 cudaError_t cut_windows(Launch launch, Cut cut, const void* image, void* windows);
 cudaError_t paste_windows(Launch launch, Cut cut, const void* windows, void* image);
 
-/// Pairs of channels that turn by an angle of their token, in the first `heads` heads of `size` channels of a row.
+/// Rotary embedding: pairs of channels are rotated by an angle that depends on the token, in the first `heads` heads of
+/// `size` channels of a row.
 struct Turning {
   std::int64_t tokens = 1, width = 1, heads = 1, size = 1, pairs = 1;
 };
@@ -154,21 +156,22 @@ cudaError_t turn(Launch launch, Turning turning, bool back, const void* input, c
 /// Attention whose scores are v·tanh(query + key), of `features` numbers.
 struct Additive {
   std::int64_t samples = 1, queries = 1, keys = 1, features = 1;
-  bool normalized = false;  ///< v has a length that is trained, and the sums a bias
+  bool normalized = false;  ///< v has a trained length, and the sums a bias
 };
-/// v in fp32, and the length that the weights have. `biases`: v's weights and, normalized, the sums' bias and v's length.
+/// v in fp32, and the length of the weights. `biases`: v's weights and, normalized, the sums' bias and v's length.
 cudaError_t weigh(Launch launch, const void* biases, std::int64_t features, bool normalized, float* v, float* length);
 /// `sums`: [samples, queries, keys, features], the tanh of each.
 cudaError_t additive_scores(Launch launch, Additive sizes, const void* queries, const void* keys, const void* biases,
                             const float* v, void* sums, void* scores);
-/// `to_v`: [samples · queries, features], parts of v's gradient.
+/// `to_v`: [samples · queries, features], contributions to v's gradient.
 cudaError_t additive_gradients(Launch launch, Additive sizes, const void* sums, const void* score_gradients, const float* v,
                                void* query_gradients, void* key_gradients, float* to_v);
 /// The gradient of `biases` from those of v and of the sums' bias.
 cudaError_t direction_gradient(Launch launch, const void* biases, const float* to_v, const float* length,
                                const void* to_bias, std::int64_t features, bool normalized, void* gradients);
 
-/// One step of all samples: the items of a sample begin `pitch` apart in the output, those of this step at `offset`.
+/// One time step of all samples: the items of consecutive samples are `pitch` apart in the output, those of this step at
+/// `offset`.
 struct LstmStep {
   std::int64_t samples = 1, features = 1, pitch = 1, offset = 0;
 };
@@ -181,17 +184,17 @@ cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_
                                void* gate_gradients);
 
 // Experts.
-/// The places of the best `active` of each row of scores, best first.
+/// The indices of the best `active` scores of each row, best first.
 cudaError_t choose_best(Launch launch, const void* scores, std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
                         std::int64_t active);
-/// Copies of rows lie grouped by expert, inside a group in the order of the rows. `tokens`: the row of each copy; `places`:
-/// the copy of each choice; `counts` has room for the experts.
+/// Copies of rows are grouped by expert, inside a group in the order of the rows. `tokens`: the row of each copy; `places`:
+/// the copy of each choice; `counts` has room for one number per expert.
 cudaError_t place_copies(cudaStream_t stream, const std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
                          std::int64_t active, std::int32_t* counts, std::int32_t* tokens, std::int32_t* places);
-/// Zero but for the best of each row.
+/// Zero except for the best of each row.
 cudaError_t keep_best(Launch launch, const void* scores, void* output, std::int64_t rows, std::int64_t experts,
                       std::int64_t active);
-/// The gradient where the output is not zero.
+/// The gradient where the output is not zero, else zero.
 cudaError_t where_kept(Launch launch, const void* output, const void* output_gradient, void* result, std::int64_t items);
 cudaError_t gather_rows(Launch launch, const void* input, const std::int32_t* rows, void* output, std::int64_t count,
                         std::int64_t channels);
@@ -200,25 +203,24 @@ struct Routes {
   const std::int32_t* chosen = nullptr;
   const std::int32_t* places = nullptr;
 };
-/// The sum of a row's copies, each times its weight in [rows, experts]; `weights` may be null.
+/// The sum of a row's copies, each multiplied by its weight in [rows, experts]; `weights` may be null.
 cudaError_t add_copies(Launch launch, Routes routes, const void* copies, const void* weights, void* output,
                        std::int64_t rows);
-/// `weight_gradients` is zero before.
+/// `weight_gradients` must be zero.
 cudaError_t combine_backward(Launch launch, Routes routes, const void* copies, const void* weights,
                              const void* output_gradient, void* copy_gradients, void* weight_gradients, std::int64_t rows);
 
-/// Vectors of each sample side by side: `count` tensors of `channels`, from `together` on, whose samples begin `pitch`
-/// apart.
+/// Concatenated vectors of each sample: `count` tensors of `channels`, from `together` on, with samples `pitch` apart.
 struct Addresses {
   static constexpr int most = 64;
   void* at[most]{};
 };
 cudaError_t stack(Launch launch, const Addresses& addresses, int count, std::int64_t channels, std::int64_t samples,
                   std::int64_t pitch, void* together);
-/// Of the sum of two such.
+/// The gradient of the sum of two such tensors.
 cudaError_t unstack(Launch launch, const Addresses& addresses, int count, std::int64_t channels, std::int64_t samples,
                     std::int64_t pitch, const void* first, const void* second);
-/// The first vector of each sample, and behind it the products of each two vectors.
+/// The first vector of each sample, followed by the products of every two vectors.
 struct Pairs {
   std::int64_t samples = 1, count = 1, channels = 1;
   std::int64_t length() const { return channels + count * (count - 1) / 2; }
@@ -227,14 +229,14 @@ struct Pairs {
 cudaError_t pick_pairs(Launch launch, Pairs pairs, const void* together, const void* products, void* output);
 /// Their gradients, zero on and above the diagonal.
 cudaError_t put_pairs(Launch launch, Pairs pairs, const void* output_gradient, void* product_gradients);
-/// Adds the part of the first vector to its gradient.
+/// Adds the contribution of the first vector to its gradient.
 cudaError_t add_first(Launch launch, Pairs pairs, const void* output_gradient, void* first_gradient);
 
 // Tables.
-/// Tokens are fp32 numbers of rows.
+/// Tokens are row indices stored as fp32.
 cudaError_t look_up(Launch launch, const float* tokens, const void* table, void* output, std::int64_t count,
                     std::int64_t rows, std::int64_t features);
-/// Adds to a table of fp32 that is zero.
+/// Adds to an fp32 table initialized to zero.
 cudaError_t look_up_backward(Launch launch, const float* tokens, const void* output_gradient, float* table,
                              std::int64_t count, std::int64_t rows, std::int64_t features);
 /// output[s][i] = input[s][i] + table[i], for `each` items of a sample.
@@ -243,8 +245,8 @@ cudaError_t add_table(Launch launch, const void* input, const void* table, void*
 cudaError_t add_table_backward(Launch launch, const void* output_gradient, void* table, std::int64_t samples,
                                std::int64_t each);
 
-// Losses; the wanted class of a row is its number modulo classes. `row_losses` has room for `rows` fp32. `adds`: to what the
-// loss is already.
+// Losses; the target class of a row is its index modulo the number of classes. `row_losses` has room for `rows` fp32.
+// `adds`: accumulates into the loss.
 cudaError_t cross_entropy(Launch launch, const void* input, float* logarithms, float* row_losses, float* loss,
                           std::int64_t rows, std::int64_t classes, bool adds);
 cudaError_t cross_entropy_backward(Launch launch, const float* logarithms, const float* loss_gradient, void* input_gradient,
@@ -254,7 +256,7 @@ cudaError_t channel_cross_entropy(Launch launch, Image image, const void* input,
                                   float* loss, bool adds);
 cudaError_t channel_cross_entropy_backward(Launch launch, Image image, const float* logarithms, const float* loss_gradient,
                                            void* input_gradient);
-/// So is the softmax over its channels.
+/// The softmax over the channels of such an image.
 cudaError_t channel_softmax(Launch launch, Image image, const void* input, void* output);
 cudaError_t channel_softmax_backward(Launch launch, Image image, const void* output, const void* output_gradient,
                                      void* input_gradient);
@@ -265,25 +267,25 @@ cudaError_t mean_square(Launch launch, const void* input, float* partial, float*
 cudaError_t mean_square_backward(Launch launch, const void* input, const float* loss_gradient, void* input_gradient,
                                  std::int64_t items);
 
-/// Windows of a pooling, three extents.
+/// Pooling windows with three extents.
 struct Windows {
-  Image input;  ///< positions are those of the extents below
+  Image input;  ///< its positions have the extents below
   std::int64_t in[3]{1, 1, 1}, out[3]{1, 1, 1}, kernel[3]{1, 1, 1}, stride[3]{1, 1, 1}, before[3]{0, 0, 0};
   bool adaptive = false;  ///< windows from ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉ instead
   bool is_max = false;
-  bool counts_rim = false;  ///< an average divides by the window's volume, rim included
+  bool counts_rim = false;  ///< an average divides by the window's volume including padding
 };
 /// `winners`: for a maximum, the position in the input of each output item.
 cudaError_t pool(Launch launch, Windows windows, const void* input, std::int32_t* winners, void* output);
 cudaError_t pool_backward(Launch launch, Windows windows, const void* output_gradient, const std::int32_t* winners,
                           void* input_gradient);
 
-/// What a norm multiplies channels by, and adds to them: null for ones and zeros.
+/// The scales and shifts of a norm: null for ones and zeros.
 struct Trained {
   const float* scales = nullptr;
   const float* shifts = nullptr;
 };
-/// Groups of a sample's channels; as many groups as channels for instances. `scratch` has room for group_scratch(image,
+/// Groups of a sample's channels; one group per channel for an instance norm. `scratch` has room for group_scratch(image,
 /// groups) fp32. Gradients of scales and shifts may be null.
 std::int64_t group_scratch(Image image, std::int64_t groups);
 cudaError_t group_norm(Launch launch, Image image, std::int64_t groups, const void* input, Trained trained, float* means,
@@ -297,30 +299,30 @@ cudaError_t rms_norm(Launch launch, const void* input, Trained trained, float* i
 cudaError_t rms_norm_backward(Launch launch, const void* input, Trained trained, const float* inverse_roots,
                               const void* output_gradient, void* input_gradient, float* scale_gradient,
                               float* shift_gradient, float* scratch, std::int64_t rows, std::int64_t channels);
-/// A channel over samples and positions, for those that the library does not run.
+/// Batch norm of a channel over samples and positions, for shapes that the library does not support.
 cudaError_t batch_norm(Launch launch, Image image, const void* input, Trained trained, float* mean, float* inverse_deviation,
                        void* output, float epsilon);
 cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, Trained trained, const float* mean,
                                 const float* inverse_deviation, const void* output_gradient, void* input_gradient,
                                 float* scale_gradient, float* shift_gradient);
 
-/// Steps of an optimizer in one pass. `copy`, where it is not null, gets the new weights in the launch's format; so do
-/// gradients come in it.
+/// Optimizer steps in one pass. `copy`, unless null, receives the new weights in the launch's format, which is also that of
+/// the gradients.
 enum class Step { sgd, momentum, adam };
 cudaError_t update(Launch launch, Step step, float* weights, const void* gradients, float* first, float* second, void* copy,
                    std::int64_t items);
 
-/// Copies items to another format: `from` is the launch's.
+/// Converts items to another format: `from` is the launch's.
 cudaError_t cast(Launch launch, const void* input, Number to, void* output, std::int64_t items);
 
-/// Chunks of tensors that lie one behind the other, as PyTorch hands lists of them to the device: a block of threads each.
+/// Chunks of consecutive tensors, as PyTorch passes lists of them to the device: one thread block each.
 struct ListPart {
-  std::int64_t items = 0;                    ///< of all tensors
-  std::int64_t of_tensor = 0;                ///< items of each tensor but the last
-  std::int64_t chunk = 0;                    ///< items of a block, at most
-  std::int64_t first_block = 0, blocks = 0;  ///< those of this launch, counted over all tensors
+  std::int64_t items = 0;                    ///< items of all tensors
+  std::int64_t of_tensor = 0;                ///< items of each tensor except the last
+  std::int64_t chunk = 0;                    ///< maximum items of a block
+  std::int64_t first_block = 0, blocks = 0;  ///< blocks of this launch, counted over all tensors
 };
-/// An operator of an optimizer's step, of fp32 items (UpdatePass has the same).
+/// An operator of an optimizer step on fp32 items (as in UpdatePass).
 enum class ListFunction { scale, add, lerp, addcmul, root, shift, addcdiv };
 cudaError_t list_pass(cudaStream_t stream, ListFunction function, ListPart part, float* to, const float* a, const float* b,
                       float factor);
@@ -330,7 +332,7 @@ cudaError_t list_update(cudaStream_t stream, Step step, ListPart part, float* we
 
 /// Reads all of it.
 cudaError_t touch(cudaStream_t stream, const void* data, std::size_t bytes, float* sink);
-/// Keeps the device busy for so many of its cycles.
+/// Keeps the device busy for this many of its cycles.
 cudaError_t hold(cudaStream_t stream, std::int64_t cycles);
 
 }  // namespace ddl::cuda::device

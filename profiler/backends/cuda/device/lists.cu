@@ -28,7 +28,7 @@ __global__ void list_kernel(Work work, ListPart part) {
 template <class Work>
 cudaError_t over_list(cudaStream_t stream, Work work, ListPart part) {
   if (part.blocks == 0) return cudaSuccess;
-  // Tensors that begin anywhere cannot be read four items at a time.
+  // Tensors without alignment cannot be read four items at a time.
   constexpr int width = whole_width<float>();
   if (part.of_tensor % width == 0 && part.chunk % width == 0) {
     DDL_LAUNCH((list_kernel<width, Work>), static_cast<unsigned>(part.blocks), list_block, stream, work, part);

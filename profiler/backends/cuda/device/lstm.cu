@@ -1,8 +1,8 @@
 #include "profiler/backends/cuda/device/grid.cuh"
 
 // One step of a long short-term memory between its matrix products [Hochreiter and Schmidhuber, "Long short-term memory",
-// Neural Computation 9, 1997, with the forget gate of Gers et al. 2000]. Gates are the input, forget, cell and output gates
-// of all units, one behind the other.
+// Neural Computation 9, 1997, with the forget gate of Gers et al. 2000]. The gates are the concatenated input, forget, cell
+// and output gates of all units.
 namespace ddl::cuda::device {
 namespace {
 
@@ -12,11 +12,11 @@ template <class T>
 struct StepForward {
   LstmStep step;
   const T* from_input;  ///< [samples, gates]
-  const T* from_state;  ///< the same, none in the first step
+  const T* from_state;  ///< the same, null in the first step
   const float* cells_before;
   T* gates;
   float* cells;
-  T* next_state;  ///< [samples, features], none in the last step
+  T* next_state;  ///< [samples, features], null in the last step
   T* output;
   template <int width>
   __device__ void run(std::int64_t item) const {
@@ -43,11 +43,11 @@ template <class T>
 struct StepBackward {
   LstmStep step;
   const T* output_gradient;
-  const T* state_gradient;  ///< from the step behind it, none in the last
+  const T* state_gradient;  ///< from the next step, null in the last
   const T* gates;
   const float* cells_before;
   const float* cells;
-  float* cell_gradients;  ///< of the step behind it, then of this one
+  float* cell_gradients;  ///< of the next step, then of this one
   T* gate_gradients;
   template <int width>
   __device__ void run(std::int64_t item) const {

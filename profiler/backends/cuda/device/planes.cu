@@ -1,11 +1,12 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// Sums over the positions of each channel of each sample, and what is made of them: norms over groups and instances, root
-// mean squares, and scales of channels that are trained.
+// Sums over the positions of each channel of each sample, and kernels based on them: norms over groups and instances, root
+// mean squares, and trained scales of channels.
 namespace ddl::cuda::device {
 namespace {
 
-/// The mean and the sum of squares of a plane are taken about its first item: squares of large numbers would be lost.
+/// The mean and the sum of squares of a plane are computed relative to its first item, to avoid cancellation for large
+/// numbers.
 template <class T>
 struct MomentTerms {
   Image image;
@@ -16,7 +17,7 @@ struct MomentTerms {
     second += away * away;
   }
 };
-/// Of a gradient, and of it times what was normed.
+/// Of a gradient, and of its product with the normalized values.
 template <class T>
 struct GroupGradientTerms {
   const T* input;
@@ -31,7 +32,7 @@ struct GroupGradientTerms {
     second += slope * (to_float(input[item]) - means[group]) * inverses[group];
   }
 };
-/// The same for rows of channels, each normed by a number of its own; by none where there are no such.
+/// The same for rows of channels, each with its own normalization, or without.
 template <class T>
 struct RowGradientTerms {
   const T* input;
@@ -45,7 +46,7 @@ struct RowGradientTerms {
   }
 };
 
-/// Part blockIdx.z of the sums of 32 channels of a sample, which lie innermost. Two numbers of each plane and part.
+/// Part blockIdx.z of the sums of 32 innermost channels of a sample. Two numbers per plane and part.
 template <class Terms>
 __global__ void plane_columns_kernel(Image image, Terms terms, float* partial) {
   __shared__ float firsts[lanes][warp];
@@ -73,7 +74,7 @@ __global__ void plane_columns_kernel(Image image, Terms terms, float* partial) {
   to[1] = second;
 }
 
-/// A row is part of a plane whose positions lie one behind the other.
+/// A row is part of a plane with contiguous positions.
 template <class Terms>
 struct PlaneRows {
   Image image;
@@ -137,7 +138,7 @@ __device__ inline PlaneSums plane_sums(const float* partial, std::int64_t parts,
   return sums;
 }
 
-/// Puts the moments of a group's planes together [Chan et al., "Algorithms for computing the sample variance", The American
+/// Combines the moments of a group's planes [Chan et al., "Algorithms for computing the sample variance", The American
 /// Statistician 37, 1983].
 template <class T>
 struct GroupMoments {
@@ -178,7 +179,7 @@ struct GroupMoments {
   }
 };
 
-/// Channels and groups of the items that are read at once: long divisions once for all of them.
+/// Channels and groups of a vector of items: one long division for all of them.
 template <int width>
 struct PlaneOf {
   std::int64_t first_group;
@@ -216,7 +217,7 @@ struct GroupNorm {
   }
 };
 
-/// Of each group Σ dy·scale and Σ dy·scale·x̂, over the group's items.
+/// For each group Σ dy·scale and Σ dy·scale·x̂, over the group's items.
 struct GroupSlopes {
   std::int64_t planes, channels, members, parts;
   Trained trained;
@@ -273,7 +274,7 @@ template <class T>
 struct SumSamples {
   const float* partial;
   std::int64_t samples, channels, parts;
-  T* firsts;  ///< neither need be wanted
+  T* firsts;  ///< either may be null
   T* seconds;
   template <int width>
   __device__ void run(std::int64_t channel) const {
@@ -353,7 +354,7 @@ struct ScaleShift {
   Image image;
   const T* input;
   const T* factors;
-  const T* shifts;  ///< none for a gradient
+  const T* shifts;  ///< null for a gradient
   T* output;
   template <int width>
   __device__ void run(std::int64_t item) const {
@@ -368,7 +369,7 @@ struct ScaleShift {
   }
 };
 
-/// Where nothing distinguishes samples, positions of all of them are those of one.
+/// If samples need not be distinguished, their positions are treated as those of one sample.
 Image as_one_sample(const Image& image) {
   return image.channels_innermost ? Image{1, image.channels, image.samples * image.positions, true} : image;
 }

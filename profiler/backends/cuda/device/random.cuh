@@ -27,7 +27,7 @@ struct Random {
   }
 };
 
-/// What a random word must reach for an item to stay, and what it is then multiplied by.
+/// The threshold that a random word must reach for an item to be kept, and the factor of kept items.
 inline std::uint32_t drop_threshold(double rate) {
   const double words = rate * 4294967296.0;
   return words >= 4294967295.0 ? 4294967295U : static_cast<std::uint32_t>(words);

@@ -1,13 +1,13 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// Which tokens go to which experts, and tensors put together from several of one shape.
+// Routing of tokens to experts, and concatenation of tensors of one shape.
 namespace ddl::cuda::device {
 namespace {
 
-/// What is no number comes last.
+/// NaN comes last.
 __device__ inline float rank_of(float score) { return score == score ? score : -INFINITY; }
 
-/// Of a row of scores the best, the best first; of equal ones those that come first.
+/// The best of a row of scores, the best first; ties go to the lower index.
 template <class T>
 struct ChooseBest {
   const T* scores;
@@ -36,7 +36,7 @@ struct ChooseBest {
   }
 };
 
-/// Whether one of a row's choices is the expert.
+/// The index of the expert among a row's choices, or none.
 __device__ inline std::int64_t choice_of(const std::int32_t* chosen, std::int64_t row, std::int64_t active,
                                          std::int64_t expert) {
   for (std::int64_t i = 0; i < active; ++i) {
@@ -60,7 +60,7 @@ __global__ void count_kernel(const std::int32_t* chosen, std::int64_t rows, std:
   if (threadIdx.x == 0) counts[blockIdx.x] = sums[0];
 }
 
-/// A block gives places to the copies of an expert, in the order of the rows, behind those of the experts before.
+/// A block assigns positions to the copies of an expert, in the order of the rows, after those of the previous experts.
 __global__ void place_kernel(const std::int32_t* chosen, std::int64_t rows, std::int64_t active, const std::int32_t* counts,
                              std::int32_t* tokens, std::int32_t* places) {
   __shared__ std::int32_t sums[block];
@@ -135,7 +135,7 @@ struct GatherRows {
   }
 };
 
-/// Adds a row's copies up, each times its weight where there are such.
+/// Adds up a row's copies, each multiplied by its weight if there are weights.
 template <class T, bool weighs>
 struct AddCopies {
   Routes routes;
@@ -158,7 +158,7 @@ struct AddCopies {
   }
 };
 
-/// A row is a copy: its gradient, and that of its weight. Weights of experts that were not chosen are zero before.
+/// A row is a copy: its gradient, and that of its weight. Weights of experts that were not chosen must be zero.
 template <class T>
 struct CombineBackward {
   Routes routes;
@@ -189,7 +189,7 @@ template <class T>
 struct StackRows {
   Addresses addresses;
   T* together;
-  std::int64_t pitch, channels, length;  ///< of a sample in what is together, of one tensor, of all these
+  std::int64_t pitch, channels, length;  ///< of a sample in the concatenation, of one tensor, of all these
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / length;
@@ -202,7 +202,7 @@ struct StackRows {
 template <class T>
 struct UnstackRows {
   Addresses addresses;
-  const T* first;  ///< two whose sum is taken
+  const T* first;  ///< two tensors to be added
   const T* second;
   std::int64_t pitch, channels, length;
   template <int width>
@@ -216,7 +216,7 @@ struct UnstackRows {
   }
 };
 
-/// Place i of what lies below a matrix's diagonal, row by row: row r begins at r·(r - 1)/2.
+/// Index i of the entries below a matrix's diagonal, row by row: row r begins at r·(r - 1)/2.
 struct Below {
   std::int64_t row, column;
 };
@@ -227,7 +227,7 @@ __device__ inline Below below_diagonal(std::int64_t place) {
   return {row, place - row * (row - 1) / 2};
 }
 
-/// The first vector of each sample, and what lies below the diagonal of its products.
+/// The first vector of each sample, and the entries below the diagonal of its products.
 template <class T>
 struct PickPairs {
   const T* together;

@@ -1,7 +1,7 @@
 #include "profiler/backends/cuda/device/image.cuh"
 #include "profiler/backends/cuda/device/random.cuh"
 
-// What is done to tokens and samples as wholes, and the softmax over the channels of an image whose positions are innermost.
+// Operations on whole tokens and samples, and the softmax over the channels of an image whose positions are innermost.
 namespace ddl::cuda::device {
 namespace {
 
@@ -10,7 +10,7 @@ struct Prepend {
   const T* first;
   const T* input;
   T* output;
-  std::int64_t length, each;  ///< of what comes first, and of what a sample has behind it
+  std::int64_t length, each;  ///< of the prepended part, and of the rest of a sample
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / (length + each);
@@ -20,7 +20,7 @@ struct Prepend {
   }
 };
 
-/// Sums over rows that begin `pitch` items apart: 32 columns a block, whose rows of threads share them.
+/// Sums over rows that begin `pitch` items apart: 32 columns per block, whose rows of threads share them.
 template <class T>
 __global__ void sum_rows_kernel(const T* input, std::int64_t pitch, std::int64_t rows, std::int64_t length, T* sums) {
   __shared__ float shared[lanes][warp];
@@ -36,7 +36,7 @@ __global__ void sum_rows_kernel(const T* input, std::int64_t pitch, std::int64_t
   sums[column] = from_float<T>(sum);
 }
 
-/// Channel i and channel i + pairs of a head turn together.
+/// Channel i and channel i + pairs of a head are rotated together.
 template <class T>
 struct Turn {
   Turning turning;
@@ -79,7 +79,7 @@ struct Multiple {
   }
 };
 
-/// Whether a sample stays is drawn by each of its threads alike, and written by the first.
+/// Each thread of a sample draws the same decision to keep it, and the first one writes it.
 template <class T>
 struct DropSamples {
   const T* input;
@@ -116,7 +116,7 @@ struct MaskSamples {
   }
 };
 
-/// A thread has a position with all its channels, `positions` items apart. Returns the largest and the sum of powers.
+/// A thread has a position with all its channels, `positions` items apart. Returns the maximum and the sum of exponentials.
 struct Powers {
   float largest, sum;
 };

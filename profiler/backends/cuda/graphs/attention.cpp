@@ -11,8 +11,8 @@ namespace {
 
 using Tensor = Graph::Tensor;
 
-/// Operations on tensors [samples, heads, rows, columns], as cuDNN's documentation of attention composes them ("Graph API,
-/// Attention", and the open-source frontend's description of the same graph). Results are virtual and fp32 unless said.
+/// Operations on tensors [samples, heads, rows, columns], composed as in cuDNN's documentation of attention ("Graph API,
+/// Attention", and the open-source frontend's description of the same graph). Results are virtual and fp32 unless noted.
 class Composer {
  public:
   Composer(Graph& graph, std::int64_t samples, std::int64_t heads) : graph_(graph), samples_(samples), heads_(heads) {}
@@ -38,7 +38,7 @@ class Composer {
     graph_.finish_operation();
   }
 
-  /// One item of the result from one of `first`, and of `second` and `third` where there are such.
+  /// An element-wise operation on `first`, and on `second` and `third` if given.
   void point(cudnnPointwiseMode_t mode, Tensor first, std::optional<Tensor> second, std::optional<Tensor> third,
              Tensor result, cudnnDataType_t in = CUDNN_DATA_FLOAT, std::int64_t axis = -1) {
     Descriptor& function = graph_.add_part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
@@ -79,7 +79,7 @@ class Composer {
     graph_.finish_operation();
   }
 
-  /// A product that belongs to the keys and values: where query heads share them, the sum of all that do.
+  /// A product with keys or values: if query heads share them, the sum over the sharing heads.
   void multiply_and_sum(Tensor first, Tensor second, Tensor result, const Extents& apart, bool shared) {
     if (!shared) return multiply(first, second, result);
     const Tensor each = graph_.add_virtual(apart, CUDNN_DATA_FLOAT);
@@ -96,7 +96,7 @@ class Composer {
     return result;
   }
 
-  /// Scores of tokens that come later than the query's are left out.
+  /// Masks scores of tokens after the query's.
   Tensor mask_later(Tensor scores, const Extents& shape) {
     const Tensor rows = graph_.add_virtual(shape, CUDNN_DATA_INT32);
     const Tensor columns = graph_.add_virtual(shape, CUDNN_DATA_INT32);
@@ -110,7 +110,7 @@ class Composer {
     return result;
   }
 
-  /// Ones and zeros, the same for the same seed.
+  /// Ones and zeros, deterministic for a seed.
   Tensor draw(double probability, const Extents& shape, Tensor seed, Tensor offset) {
     Descriptor& random = graph_.add_part(CUDNN_BACKEND_RNG_DESCRIPTOR);
     const cudnnRngDistribution_t distribution = CUDNN_RNG_DISTRIBUTION_BERNOULLI;
@@ -147,7 +147,7 @@ AttentionGraph attention_graph(const Problem& problem) {
   Composer compose(graph, shape.samples, shape.heads);
   const Extents scores = compose.extents(shape.queries, shape.keys);
   const Extents rows = compose.extents(shape.queries, 1);
-  // Tokens of one sample alternate heads; in a packed tensor, those of queries, keys and values.
+  // The heads of a token are interleaved; in a packed tensor, also queries, keys and values.
   const auto interleaved = [&](std::int64_t heads, std::int64_t tokens, std::int64_t pitch) {
     return Extents{{shape.samples, heads, tokens, size}, {tokens * pitch, size, pitch, 1}};
   };
@@ -198,14 +198,14 @@ AttentionGraph attention_graph(const Problem& problem) {
   result.accumulated = graph.add_tensor(compose.extents(shape.queries, size), CUDNN_DATA_FLOAT);
   const Tensor stays = rate > 0 ? compose.draw(1 - rate, scores, result.seed, result.offset) : 0;
 
-  // Σ dO·O of each query, which is what the softmax's gradient subtracts.
+  // Σ dO·O for each query, which the softmax's gradient subtracts.
   const Tensor products =
       compose.point(CUDNN_POINTWISE_MUL, compose.extents(shape.queries, size), result.output_gradient, result.output);
   const Tensor sum = compose.reduce(CUDNN_REDUCE_TENSOR_ADD, products, rows);
   const Tensor undo = graph.add_scalar(static_cast<float>(1 - rate), 4);
   compose.point(CUDNN_POINTWISE_MUL, sum, undo, std::nullopt, result.sums);
 
-  // The probabilities again, and dV = Pᵀ·dO.
+  // Recomputed probabilities, and dV = Pᵀ·dO.
   Tensor score = graph.add_virtual(scores, CUDNN_DATA_FLOAT);
   compose.multiply(result.queries, result.keys, score);
   score = compose.point(CUDNN_POINTWISE_MUL, scores, score, factor);

@@ -5,7 +5,7 @@ namespace {
 
 enum class Direction { forward, data, weights };
 
-/// The three directions of the convolution behind the problem: a transposed one runs the gradient of its data to go forward.
+/// The direction of the underlying convolution: the forward pass of a transposed one runs the gradient of its data.
 Direction direction_of(Pass pass, bool transposed) {
   if (pass == Pass::forward) return transposed ? Direction::data : Direction::forward;
   if (pass == Pass::backward_data) return transposed ? Direction::forward : Direction::data;

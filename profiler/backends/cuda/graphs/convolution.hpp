@@ -4,8 +4,8 @@
 
 namespace ddl::cuda {
 
-/// The convolution that one pass of a problem runs: of the large side (the input, or the output of a transposed one) to the
-/// small, or one of its gradients.
+/// The convolution that one pass of a problem runs: from the large side (the input, or the output of a transposed one) to
+/// the small side, or one of its gradients.
 struct ConvolutionGraph {
   Graph graph;
   Graph::Tensor large = 0, weights = 0, small = 0;

@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// The library takes the sizes of windows as fractions.
+/// The library expects window sizes as fractions.
 std::vector<cudnnFraction_t> fractions(const std::vector<std::int64_t>& sizes) {
   std::vector<cudnnFraction_t> result;
   for (const std::int64_t size : sizes) result.push_back({size, 1});
@@ -46,8 +46,7 @@ PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, Image
   if (is_max) result.winners = graph.add_tensor(small, CUDNN_DATA_INT8);
 
   Descriptor& resampling = graph.add_part(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
-  // An average counts its rim with the window, as frameworks do unless told otherwise; one that `same` padding makes does
-  // not.
+  // An average includes the padding by default in frameworks, but not that of `same` padding.
   const cudnnResampleMode_t mode = is_max ? CUDNN_RESAMPLE_MAXPOOL
                                           : (attributes.text("padding") == "same" ? CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING
                                                                                   : CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING);

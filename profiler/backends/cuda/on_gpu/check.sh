@@ -1,13 +1,14 @@
 #!/bin/sh
-# Says in words what of this machine the pack can use: driver, GPUs, libraries, PyTorch. One finding a line: `ok`, `note` (goes on),
-# `STOP` (what cannot run, and what to install). The last line, `runs:`, names what can run: kernels, nccl, pytorch.
-# Ends with 2 where neither kernels nor PyTorch can.
+# Prints which parts of this machine the pack can use: driver, GPUs, libraries, PyTorch. One finding per line: `ok`, `note`
+# (continues), `STOP` (what cannot run, and what to install). The last line, `runs:`, lists what can run: kernels, nccl,
+# pytorch.
+# Ends with 2 if neither kernels nor PyTorch can run.
 set -u
 here=$(dirname -- "$(readlink -f -- "$0")")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh
 . "$here/libraries.sh"
 backend=${BACKEND-cuda}
-# Where some containers have the driver's programs.
+# Location of the driver's programs in some containers.
 PATH=$PATH:/usr/local/nvidia/bin
 python=${PYTHON-python3}
 kernels=yes
@@ -26,8 +27,8 @@ stop() { echo "STOP  $*"; }
 
 ok "$(uname -srm), $(nproc 2>/dev/null || echo '?') processors; this pack: CUDA $cuda for $(packed architectures)"
 
-# The driver that a CUDA runtime needs at least: CUDA toolkit release notes, "CUDA Toolkit and minimum required driver version for CUDA
-# minor version compatibility".
+# The minimum driver of a CUDA runtime: CUDA toolkit release notes, "CUDA Toolkit and minimum required driver version for
+# CUDA minor version compatibility".
 driver_for() {
   case $1 in
     11) echo 450.80.02 ;;
@@ -67,13 +68,14 @@ check_base() {
   esac
 }
 
-# query FIELDS: of each GPU, a line with commas. Nothing where the driver knows no such field.
+# query FIELDS: one comma-separated line per GPU. Empty if the driver does not support a field.
 query() {
   answer=$(nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits 2>/dev/null) || return 0
   case $answer in *'not a valid field'*) ;; *) echo "$answer" | sed 's/, /,/g' ;; esac
 }
 
-# What can run on a compute capability such as 9.0: machine code of its own generation, or code that the driver compiles.
+# The compiled code that can run on a compute capability such as 9.0: machine code of its own generation, or code that the
+# driver compiles.
 compiled_for() {
   wanted=$(echo "$1" | tr -d .)
   way=
@@ -84,7 +86,7 @@ compiled_for() {
     case $architecture in
       *-virtual) [ "$way" = real ] || way=compiled ;;
       *)
-        # A number alone stands for both.
+        # A single number counts for both.
         if [ $((number / 10)) -eq $((wanted / 10)) ]; then
           way=real
         elif [ "${architecture%-real}" = "$architecture" ] && [ -z "$way" ]; then
@@ -181,7 +183,7 @@ check_libraries() {
   done
   [ -z "$missing" ] || note "looked in $libraries, and where the system looks"
   case $missing in *libcudnn*) return ;; esac
-  # What cuDNN opens by itself.
+  # Libraries that cuDNN opens itself.
   major_of_cudnn=$(LD_LIBRARY_PATH=$libraries "$python" -c 'import ctypes
 print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null)
   if [ -n "$major_of_cudnn" ] && [ -n "$major" ] && [ "$major_of_cudnn" != "$major" ]; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bin/NAME of a pack: starts the program of that name with the libraries that it needs, or says which are missing.
+# bin/NAME of a pack: starts the program of that name with the libraries that it needs, or lists the missing ones.
 set -u
 here=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh

@@ -1,23 +1,23 @@
 # shellcheck shell=sh disable=SC2154 # `here` is of the script that reads this
-# Sourced by the scripts of a pack, with its folder as `here`. Sets `libraries`, the folders in which the dynamic loader is to look for
-# what the pack's programs need, and functions that say what is missing and where it comes from.
+# Sourced by the scripts of a pack, with its folder as `here`. Sets `libraries`, the folders in which the dynamic loader
+# looks for what the pack's programs need, and defines functions that report missing libraries and their source.
 
-# packed KEY: what pack.txt, which `./dev gpu-pack` wrote, says of it.
+# packed KEY: the value in pack.txt, which `./dev gpu-pack` wrote.
 packed() { sed -n "s/^$1 //p" "$here/pack.txt" 2>/dev/null; }
 
 # is_older A B: whether the version A is older than B.
 is_older() { [ "$1" != "$2" ] && [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
-# Where the system has a library; nothing where it has none.
+# The system's path of a library; empty if it has none.
 system_library() {
   PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | grep -F "$1 (" | grep x86-64 | sed 's/.* => //' | head -n 1
 }
 
-# The newest interface of a libstdc++, as 3.4.30.
+# The newest interface of a libstdc++, such as 3.4.30.
 newest_glibcxx() { LC_ALL=C grep -ao 'GLIBCXX_3\.4\.[0-9]*' "$1" 2>/dev/null | sed 's/.*_//' | sort -V | tail -n 1; }
 
-# The compiler's libraries that are to be the pack's own, a line each, `NAME: why` in words. Each lies in a folder of its own, so that one
-# is not taken for another's sake: a newer libstdc++ than the system's needs a newer glibc, too.
+# The compiler's libraries that the pack provides itself, one line each: `NAME: why`. Each is in a separate folder, so that
+# one can be used without the others: a newer libstdc++ than the system's needs a newer glibc, too.
 own_base() {
   for folder in "$here"/lib/base/*; do
     name=${folder##*/}
@@ -34,8 +34,8 @@ own_base() {
   done
 }
 
-# Folders of NVIDIA's Python packages, PyTorch's own where it brings the libraries itself, and what was installed into the pack's folder
-# `site`.
+# Folders of NVIDIA's Python packages, PyTorch's own if it includes the libraries, and of what was installed into the pack's
+# folder `site`.
 python_folders() {
   "${PYTHON-python3}" - "$here/site" 2>/dev/null <<'END_OF_PYTHON'
 import glob, importlib.util, os, sys
@@ -53,13 +53,13 @@ print(":".join(folders))
 END_OF_PYTHON
 }
 
-# Programs that the pack starts inherit what was found.
+# Programs that the pack starts inherit the result.
 if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
   DDL_PACK_LIBRARIES=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   found=$(python_folders)
   [ -z "$found" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$found
   for library in $(own_base | sed 's/: .*//'); do DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$here/lib/base/$library; done
-  # A toolkit that the system does not know of, and a driver that a container was given, last.
+  # Last, a toolkit that is not registered with the system, and a driver mounted into a container.
   for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda/lib /usr/local/nvidia/lib64; do
     [ ! -d "$folder" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$folder
   done
@@ -67,7 +67,7 @@ if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
 fi
 libraries=$DDL_PACK_LIBRARIES
 
-# What the dynamic loader finds for a program or a module. ldd is a script of a shell that small systems lack.
+# What the dynamic loader finds for a program or a module. ldd is a shell script that small systems lack.
 loaded_by() {
   if ldd --version >/dev/null 2>&1; then
     LD_LIBRARY_PATH=$libraries ldd "$1" 2>/dev/null
@@ -76,15 +76,15 @@ loaded_by() {
   fi
 }
 
-# missing_libraries FILE...: names of the libraries that these programs and modules do not find.
+# missing_libraries FILE...: names of the libraries that the loader does not find for these programs and modules.
 missing_libraries() {
   for file in "$@"; do loaded_by "$file"; done | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p' | sort -u
 }
 
-# comes_from LIBRARY: what brings it, in words.
+# comes_from LIBRARY: the package that contains it, as text.
 comes_from() {
   major=$(packed cuda | sed 's/\..*//')
-  # NVIDIA's Python packages of CUDA 13 have names of their own.
+  # NVIDIA's Python packages for CUDA 13 have different names.
   case $major in 12) cublas=nvidia-cublas-cu12 nvrtc=nvidia-cuda-nvrtc-cu12 ;; *) cublas=nvidia-cublas nvrtc=nvidia-cuda-nvrtc ;; esac
   case $1 in
     libcublas*) echo "cuBLAS of CUDA $major: the toolkit's, or: python3 -m pip install --target $here/site '$cublas==$major.*'" ;;

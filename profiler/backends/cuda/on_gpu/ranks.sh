@@ -1,6 +1,6 @@
 #!/bin/sh
-# ranks.sh COUNT COMMAND...: starts the command once for each GPU, with the variables that torchrun sets, and ends as the first that fails.
-# What rank 0 prints on the standard output is its own; of the others, what they say on stderr.
+# ranks.sh COUNT COMMAND...: starts the command once for each GPU, with the variables that torchrun sets, and ends with the
+# status of the first failure. Only rank 0 prints to the standard output; the other ranks' output goes to stderr.
 set -u
 count=$1
 shift

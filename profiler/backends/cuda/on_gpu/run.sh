@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs on a machine with a GPU what `./dev gpu-pack` packed, the most telling first: a check of the machine, single kernels, the contract
-# suite, whole models beside PyTorch, memory, a sweep by NCCL. Needs this folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL (CUDA's, or
-# those that came with PyTorch), and for PyTorch's parts a python3 with it. Each part has files of its own and a limit of its time; one
-# that fails is named in the summary, and the next begins.
+# Runs the contents of a pack from `./dev gpu-pack` on a machine with a GPU, the most informative parts first: a check of the
+# machine, single kernels, the contract suite, whole models compared with PyTorch, memory, a sweep with NCCL. Needs this
+# folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL (CUDA's, or those of PyTorch), and for PyTorch's parts a python3 with
+# it. Each part has its own files and time limit; a failed part is listed in the summary, and the next one begins.
 set -u
 
 usage() {
@@ -63,7 +63,7 @@ for each in $parts; do
   esac
 done
 words() {
-  # words NAME VALUES KNOWN...: each of the values is known.
+  # words NAME VALUES KNOWN...: checks that each of the values is known.
   words_name=$1
   words_values=$2
   shift 2
@@ -104,10 +104,10 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 mkdir -p "$1" || exit 2
 results=$(readlink -f -- "$1")
 program=$here/bin/ddl-oracle
-# Where some containers have the driver's programs.
+# Location of the driver's programs in some containers.
 PATH=$PATH:/usr/local/nvidia/bin
 began=$(date +%s)
-# What is left for the summary and the archive at the end.
+# Time reserved for the summary and the archive at the end.
 reserve=15
 
 say() { printf '%s s: %s\n' "$(($(date +%s) - began))" "$*" | tee -a "$results/log"; }
@@ -118,7 +118,7 @@ can() { case " $runs " in *" $1 "*) true ;; *) false ;; esac; }
 
 # record NAME OUTCOME [SECONDS [FILE]]: a line of summary.csv; the last one of a name counts.
 record() { printf '%s,%s,%s,%s\n' "$1" "$2" "${3-}" "${4-}" >>"$results/summary.csv"; }
-# outcome_of NAME [log]: how it ended last; and where its log is.
+# outcome_of NAME [log]: the last outcome of a part, or the path of its log.
 outcome_of() {
   answer=
   while IFS=, read -r each_name each_outcome _ each_file; do
@@ -127,7 +127,7 @@ outcome_of() {
   echo "$answer"
 }
 
-# limited SECONDS COMMAND...: sets `status`. In the background, so that Ctrl-C is heard at once.
+# limited SECONDS COMMAND...: sets `status`. Runs in the background, so that Ctrl-C is handled at once.
 limited() {
   timeout -k 20 "$@" 3>&- 4>&- &
   child=$!
@@ -136,8 +136,8 @@ limited() {
   child=
 }
 
-# part NAME FILE MOST LEAST COMMAND...: runs the command unless FILE is there; what it prints becomes FILE, once it has ended well, and
-# what it says on stderr FILE.log. It has MOST seconds, and less where less is left; it is not begun with less than LEAST. Sets `outcome`.
+# part NAME FILE MOST LEAST COMMAND...: runs the command unless FILE exists. After success, its output becomes FILE, and its
+# stderr FILE.log. Its limit is MOST seconds, or the remaining time; it is not started with less than LEAST. Sets `outcome`.
 part() {
   outcome=
   name=$1
@@ -150,7 +150,7 @@ part() {
   before=$(outcome_of "$name")
   case $before in
     failed* | 'time is up')
-      # What goes on where it ended is worth its time again.
+      # A part that can resume gets another attempt.
       if [ "${RETRY-}" != yes ] && [ -z "$resume" ]; then return 0; fi
       ;;
   esac
@@ -173,13 +173,13 @@ part() {
   took=$(($(date +%s) - start))
   case $status in
     0) outcome='done' ;;
-    # Killed: because it did not end when it was told to, or by somebody else, for its memory.
+    # Killed: because it did not end when requested, or by another process, for example because of its memory.
     137) [ "$took" -ge "$allowed" ] && outcome='time is up' || outcome='failed (137)' ;;
     124) outcome='time is up' ;;
     *) outcome="failed ($status)" ;;
   esac
   [ "$outcome" != 'time is up' ] || [ "$allowed" -ge "$full" ] || outcome='cut short'
-  # The contract suite passes where it finds no GPU, and says so.
+  # The contract suite passes without a GPU, and prints that.
   if grep -qs '^not run,' "$file.part"; then outcome='not run'; fi
   [ "$outcome" != 'done' ] || mv "$file.part" "$file"
   say "$name: $outcome in $took s"
@@ -205,8 +205,8 @@ kernels() {
     --problem "$attention pass=forward" --problem "$attention pass=backward-data"
 }
 
-# contract SECONDS: each test case by itself, so that one that hangs or crashes takes no other with it. None is begun after so many seconds
-# of this run; 0 for no end.
+# contract SECONDS: each test case in a separate process, so that a hang or crash affects no other. None is started after
+# this many seconds of the run; 0 for no limit.
 contract() {
   timeout -k 5 60 "$here/bin/contract_cuda" --list-test-names-only >"$results/contract-cases" 2>"$results/contract-cases.log"
   if [ ! -s "$results/contract-cases" ]; then
@@ -220,7 +220,7 @@ contract() {
     [ "$1" -eq 0 ] || [ "$(($(date +%s) - began))" -lt "$1" ] || return 0
     number=$((number + 1))
     slug=$(printf '%s' "$tested" | sed 's/[^A-Za-z0-9]\{1,\}/-/g' | cut -c 1-50)
-    # A pattern of Catch2's: what means something in one is escaped.
+    # A Catch2 pattern with special characters escaped.
     pattern=$(printf '%s' "$tested" | sed 's/[][\\,*"~]/\\&/g')
     part "contract $(printf '%s' "$tested" | tr , ' ')" "contract-$number-$slug.txt" 120 20 "$here/bin/contract_cuda" "$pattern"
   done <"$results/contract-cases"
@@ -258,8 +258,8 @@ steps() {
     --precision "$steps_precision" --optimizer "$optimizer" --device cuda --benchmark "$@"
 }
 
-# A problem that makes the GPU unusable ends the program, which names it as what to leave out: the profile goes on without it, three times
-# at most.
+# A problem that makes the GPU unusable ends the program, which names it for exclusion: the profile continues without it, up
+# to three times.
 profile() {
   profiled="profile $1 $2 $3"
   stem=$1-$2-$3
@@ -283,13 +283,13 @@ profile() {
     tried=$(printf '%s' "$tried" | sed "s/|$profiled|//")
   done
   [ -s "$left_out" ] || rm -f "$left_out"
-  # The report is there once the profile is whole.
+  # The report exists once the profile is complete.
   if [ -e "$results/$stem.profile.json" ] && [ -s "$results/$stem.profile.begun" ]; then
     mv "$results/$stem.profile.begun" "$results/$stem.profile"
   fi
 }
 
-# beside MODEL PRECISION BATCH: PyTorch first, which is quick and known to run.
+# beside MODEL PRECISION BATCH: PyTorch first, which is fast and reliable.
 beside() {
   if wants pytorch && can pytorch; then
     # shellcheck disable=SC2086 # several words
@@ -323,7 +323,8 @@ memory() {
   done
 }
 
-# With one GPU, copies from the device to itself, alone and under a convolution: it shows that NCCL runs, and no network.
+# With one GPU, copies from the device to itself, alone and overlapped with a convolution: it shows that NCCL works, but not
+# a network.
 sweep() {
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
   [ "$gpus" -ge 1 ] || gpus=1
@@ -337,13 +338,13 @@ all_parts() {
   first=${1-}
   best=${precisions%% *}
   if wants kernels && can kernels; then kernels; fi
-  # Cases compile engines as they try them and may take long: no more than a quarter of the time before the first model.
+  # Cases compile engines as they try them and may take long: at most a quarter of the time before the first model.
   if wants contract && can kernels && [ "$backend" = cuda ]; then contract $((budget / 4)); fi
   for model in "$@"; do
     own=$(batches_of "$model")
     beside "$model" "$best" "${own%% *}"
     [ "$model" = "$first" ] || continue
-    # Whether the device still runs as fast.
+    # Checks whether the device still runs at the same speed.
     if wants kernels && can kernels; then products 'kernel products again' kernel-products-again.json; fi
     if wants contract && can kernels && [ "$backend" = cuda ]; then contract 0; fi
   done
@@ -369,14 +370,14 @@ all_parts() {
 clocks_fields=timestamp,index,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu
 start_clocks() {
   command -v nvidia-smi >/dev/null 2>&1 || return 0
-  # The field has another name in older drivers.
+  # The field has a different name in older drivers.
   reasons=clocks_event_reasons.active
   nvidia-smi --query-gpu="$reasons" --format=csv >/dev/null 2>&1 || reasons=clocks_throttle_reasons.active
   nvidia-smi --query-gpu="$clocks_fields,$reasons" --format=csv,nounits -lms 500 >>"$results/clocks.csv" 2>/dev/null 3>&- 4>&- &
   clocks=$!
 }
 
-# One archive of all results that holds to its bound: the largest files are left out first.
+# One archive of all results within a size limit: the largest files are dropped first.
 archive() {
   if ! command -v tar >/dev/null 2>&1 || ! command -v gzip >/dev/null 2>&1; then
     say 'no archive: there is no tar or no gzip'
@@ -398,14 +399,14 @@ archive() {
   rm -f "$results.left" "$results.list"
 }
 
-# names OUTCOME: the parts that ended so.
+# names OUTCOME: the parts with this outcome.
 names() {
   sed -n '2,$s/^\([^,]*\),.*/\1/p' "$results/summary.csv" | sort -u | while read -r each; do
     case $(outcome_of "$each") in "$1"*) echo "$each" ;; esac
   done
 }
 
-# The page without Python: what the parts came to, and what they last said.
+# The page without Python: the outcome of the parts, and the last lines of their output.
 short_summary() {
   printf '\nNo %s: this page lacks the times of models and kernels, memory and clocks, whose files are all here\n' "$python"
   printf '\nParts\n'
@@ -441,11 +442,11 @@ summarize() {
   cat "$results/summary.txt"
 }
 
-# finish CODE: on every way out.
+# finish CODE: called on every exit.
 finish() {
   trap '' INT TERM HUP
   trap - EXIT
-  # A signal may have come while the output was a part's.
+  # A signal may have arrived while the output was redirected to a part's file.
   exec 1>&3 2>&4
   if [ -n "$clocks" ]; then kill "$clocks" 2>/dev/null && wait "$clocks" 2>/dev/null; fi
   if [ -n "$child" ]; then

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-shown = 8  # lines of a list that may be long
+shown = 8  # maximum lines of a list
 
 # FLOPs and bytes of the single kernels, from their shapes: 2 m n k of the product; reading and writing 256 x 1,048,576 numbers of 4 bytes.
 product_flops = 2 * 4096**3
@@ -272,7 +272,7 @@ def clocks(results):
             try:
                 mask = int(cells[7], 16)
             except ValueError:
-                continue  # a heading, or a GPU that does not say
+                continue  # a heading, or a GPU without this value
             total += 1
             if mask & idle_reason:
                 continue

@@ -52,7 +52,8 @@ TEST_CASE("two flows share a link, a third has its own limit") {
 }
 
 TEST_CASE("what a narrow link takes from a flow, a wide one gives to the others") {
-  // The flow over both has 1 of the narrow link's 2, like the other one there, and leaves 9 of 10 to who is on the wide one.
+  // The flow over both gets 1 of the narrow link's 2, like the other one there, and leaves 9 of 10 to the flow on the wide
+  // one.
   const FairShares shares = max_min_shares({2, 10}, {{{{0, 1}, {1, 1}}}, {{{0, 1}}}, {{{1, 1}}}});
   CHECK(shares.rate[0] == Approx(1));
   CHECK(shares.rate[1] == Approx(1));
@@ -122,7 +123,7 @@ TEST_CASE("links and limits twice as fast make rates twice as fast") {
 }
 
 TEST_CASE("one more flow leaves the slowest of the others no faster, then the next slowest, and so on") {
-  // What the others have beside it they could have without it, and max-min shares are the largest such rates, sorted.
+  // The other flows could have the same rates without it, and max-min shares are the largest such rates, sorted.
   std::mt19937_64 random(3);
   int slower = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -145,8 +146,8 @@ TEST_CASE("one more flow leaves the slowest of the others no faster, then the ne
 }
 
 TEST_CASE("in sum the others may gain from one more flow, which holds back one that is in everybody's way") {
-  // Alone the long flow has 1 of 2 on each of three links. A second flow on a narrow one takes half of it away, which the
-  // three others gain.
+  // Alone the long flow has 1 of 2 on each of three links. A second flow on a narrow one takes half of it, which the three
+  // others gain.
   const std::vector<double> capacities{2, 2, 2, 1};
   std::vector<Flow> flows{{{{0, 1}, {1, 1}, {2, 1}, {3, 1}}}, {{{0, 1}}}, {{{1, 1}}}, {{{2, 1}}}};
   const auto sum = [&] {

@@ -21,7 +21,7 @@ constexpr Family data = family_bit(Axis::data);
 constexpr Family filter = family_bit(Axis::filter);
 constexpr Family spatial = family_bit(Axis::spatial);
 
-/// `nodes` of so many devices, two NICs of 100 B/s each, in a network of that shape.
+/// `nodes` of this many devices, two NICs of 100 B/s each, in a network of that shape.
 Machine machine_of(NetworkShape shape, int nodes, int devices = 1) {
   Machine machine;
   machine.name = "shaped";
@@ -73,7 +73,7 @@ NetworkShare shifted(const Machine& machine, double step, bool striped = true) {
   return machine.network->share(group_of_all(machine), flows);
 }
 
-/// Whether the way exists, from link to link: as many as there should be, and none twice.
+/// The route, after checking that it is connected, has the right length, and contains no link twice.
 std::vector<Crossing> way(const Network& network, int from, int to) {
   std::vector<Crossing> path;
   network.route(from, to, -1, path);
@@ -91,7 +91,7 @@ TEST_CASE("flows laid on a fat tree link by link get what is counted level by le
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   int crossing = 0;
   for (int i = 0; i < 600; ++i) {
-    // Powers of two all over, so that groups fill units evenly.
+    // Powers of two everywhere, so that groups fill units evenly.
     Machine machine;
     for (int level = 0; level < 4; ++level) {
       machine.levels.push_back({"level", 1 << whole(level == 0 ? 0 : 1, 2), Seconds(1), Bandwidth(whole(1, 20) * 10.0),
@@ -137,7 +137,7 @@ TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: loc
   CHECK(bottleneck.flows == 4);
   CHECK(bottleneck.links == 2);
   CHECK(bottleneck.phi == 2);
-  // And link by link: eight nodes with one way out of 200 B/s, for four flows.
+  // And link by link: eight nodes with one exit of 200 B/s, for four flows.
   const NetworkShare laid = fat_tree_network(machine)->share(group_of(plan, machine, data), {Pattern::ring});
   CHECK(laid.rate == Approx(50));
   CHECK(laid.phi == Approx(2));
@@ -174,7 +174,7 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   const SharedLink counted = share_of_levels(machine, group, {Pattern::ring}, true, {});
   CHECK(counted.bottleneck.level == "spine");
   CHECK(counted.bottleneck.phi == Approx(3));
-  const auto network = fat_tree_network(machine);  // whose words the share names
+  const auto network = fat_tree_network(machine);  // its texts must outlive the share
   const NetworkShare laid = network->share(group, {Pattern::ring});
   CHECK(laid.phi == Approx(3));
   CHECK(laid.where == "spine");
@@ -186,12 +186,12 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
 
 TEST_CASE("neighbours in a torus are one link apart, and others share links") {
   const Machine machine = machine_of(torus({4, 4}, 100), 16);
-  // A ring through all nodes leaves a row of four at its last node only, by one link of 100 B/s each.
+  // A ring through all nodes only leaves a row of four at its last node, by one link of 100 B/s each.
   CHECK(shifted(machine, 1).rate == Approx(100));
   // Four places on is the next row.
   CHECK(shifted(machine, 4).rate == Approx(100));
   CHECK(shifted(machine, 4).hops == 1);
-  // Two places on, both ways round a row of four: two steps of half the flow, and each link has two such halves.
+  // Two places on, both ways round a row of four: two hops of half the flow, and each link has two such halves.
   CHECK(way(*machine.network, 0, 2).size() == 2 + 2 * 2);
   // Eight places on: two rows, both ways.
   CHECK(shifted(machine, 8).rate == Approx(100));
@@ -210,7 +210,8 @@ TEST_CASE("each round of a shifted halving on a loop with links to all powers of
     CHECK(shifted(machine, step).rate == Approx(50));
     CHECK(shifted(machine, step).hops == 1);
   }
-  // Without the links it takes as many steps as places, and shares them with as many: round the ring, eight the shorter way.
+  // Without the links it takes as many hops as places, and shares them with as many flows: round the ring, eight the shorter
+  // way.
   const Machine bare = machine_of(loop({}, 50), 16);
   CHECK(shifted(bare, 4).rate == Approx(50.0 / 4));
   CHECK(shifted(bare, 4).hops == 4);
@@ -231,7 +232,7 @@ TEST_CASE("Allreduce on a distributed loop shifts, where it would exchange in pa
   CHECK(chosen(shaped, 4000).algorithm == AllreduceAlgorithm::shifted_halving_doubling);
   // 8 rounds there and back: 8 · 2 s, and 2 · 15/16 · 4000 B on links of 100 B/s.
   CHECK(chosen(shaped, 4000).time.value() == Approx(8 * 2 + 2 * 15.0 / 16 * 4000 / 100));
-  // The same in a tree, where a level's links are all that counts.
+  // The same in a tree, where only a level's links count.
   Machine tree = shaped;
   tree.network = nullptr;
   tree.shape = {};
@@ -361,7 +362,7 @@ TEST_CASE("a measured φ overrides the model at its level, and only there") {
   CHECK(shared.link.beta.value() == Approx(0.025));
   CHECK(share_of_levels(machine, group, {Pattern::ring}, true, {{"rack", 4, 9, ""}}).bottleneck.phi == 2);
   CHECK_FALSE(measured_phi(measured, "node", 4));
-  // Between two counts linear, beyond them as many times as there are flows.
+  // Linear between two counts, beyond them proportional to the flows.
   CHECK(*measured_phi(measured, "system", 3) == Approx(1.8));
   CHECK(*measured_phi(measured, "system", 1) == Approx(0.55));
   CHECK(*measured_phi(measured, "system", 8) == Approx(5.0));

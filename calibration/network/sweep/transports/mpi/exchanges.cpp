@@ -33,7 +33,7 @@ double time_collective(MPI_Comm group, int repetitions, const Exchange& exchange
   return spent / repetitions;
 }
 
-/// Of two ranks, the one that begins.
+/// Whether this is the first of two ranks.
 bool is_first(MPI_Comm pair) {
   int rank = 0;
   check(MPI_Comm_rank(pair, &rank), "the rank");

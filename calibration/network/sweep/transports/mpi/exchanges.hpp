@@ -10,10 +10,10 @@
 
 namespace ddl::mpi {
 
-/// Memory to send from and to receive into, which grows and is never given back.
+/// Send and receive buffers, which grow and are never freed.
 class Buffers {
  public:
-  /// So many bytes each, all of them written to.
+  /// Resizes both and writes to all pages.
   void resize(std::size_t sent, std::size_t received);
   [[nodiscard]] void* sent() { return sent_.data(); }
   [[nodiscard]] void* received() { return received_.data(); }
@@ -22,8 +22,9 @@ class Buffers {
   std::vector<float> sent_, received_;
 };
 
-/// Seconds that one of `repetitions` exchanges took this rank, as OSU's micro-benchmarks count them: collectives one by one
-/// after a barrier each, latency as half a round trip, bandwidth as a window of messages and a word back.
+/// Seconds per exchange of this rank over `repetitions` exchanges, by the convention of OSU's micro-benchmarks: collectives
+/// one by one with a barrier before each, latency as half a round trip, bandwidth as a window of messages and an
+/// acknowledgement.
 [[nodiscard]] double run_exchange(SweepOperation operation, std::int64_t bytes, int window, int repetitions, MPI_Comm group,
                                   Buffers& buffers);
 

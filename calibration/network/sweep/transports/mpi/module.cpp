@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// Open MPI's own plug-ins are not linked with it: they find its functions only where these are known to the whole process,
+/// Open MPI's own plug-ins are not linked with it: they only find its functions if these are visible in the whole process,
 /// which those of a module are not.
 void make_library_known() {
   Dl_info info{};

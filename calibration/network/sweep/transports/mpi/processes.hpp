@@ -9,7 +9,7 @@
 
 namespace ddl::mpi {
 
-/// All ranks of MPI_COMM_WORLD, from MPI_Init to MPI_Finalize. Of one node are those that share memory.
+/// All ranks of MPI_COMM_WORLD, from MPI_Init to MPI_Finalize. Ranks that share memory are on one node.
 class MpiProcesses final : public Processes {
  public:
   MpiProcesses();

@@ -6,7 +6,7 @@
 
 namespace ddl::mpi {
 
-/// Exchanges among all ranks of MPI_COMM_WORLD. Starts MPI, and ends it with the transport.
+/// Exchanges among all ranks of MPI_COMM_WORLD. Initializes MPI, and finalizes it with the transport.
 [[nodiscard]] std::unique_ptr<Transport> make_transport();
 
 }  // namespace ddl::mpi

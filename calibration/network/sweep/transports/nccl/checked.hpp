@@ -7,9 +7,9 @@
 
 namespace ddl::nccl {
 
-// An Error with the library's words where the status is no success; `what` failed: "a broadcast".
+// Throws an Error with the library's message if the status is not success; `what` failed: "a broadcast".
 void check(cudaError_t status, std::string_view what);
-/// What NCCL last noted of the communicator is said, too.
+/// Includes NCCL's last error message of the communicator.
 void check(ncclResult_t status, std::string_view what, ncclComm_t communicator = nullptr);
 
 }  // namespace ddl::nccl

@@ -17,9 +17,9 @@
 namespace ddl::nccl {
 namespace {
 
-/// To abort communicators takes milliseconds, or the GPU does not answer.
+/// Aborting communicators takes milliseconds, unless the GPU does not respond.
 constexpr Seconds to_abort(10);
-/// Others that ended notice that within so long, and say it.
+/// The time within which other ended processes report a failure.
 constexpr std::chrono::milliseconds to_hear_of_others(500);
 
 }  // namespace
@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds to_hear_of_others(500);
 struct Communicators::Device {
   class Stream {
    public:
-    // Not one that waits for the streams of others: kernels may run beside.
+    // A non-blocking stream, so that kernels may run concurrently in other streams.
     Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
@@ -53,7 +53,7 @@ Communicators::Communicators(int device, Processes& processes, const TransportOp
 
 Communicators::~Communicators() {
   if (abort_communicators()) return;
-  // Nothing that would wait for the device.
+  // Avoids calls that would wait for the device.
   device_->buffers.forget();
   device_->stream.forget();
 }
@@ -96,7 +96,7 @@ void Communicators::watch(const char* name, std::function<void(Device&)> work, n
   } catch (const EndedElsewhere&) {
     throw;
   } catch (const Error&) {
-    // Where another rank is the reason it says so better, or whoever notices that it is gone does.
+    // If another rank caused the failure, its own message, or that of the rank that detected it, is better.
     const auto until = std::chrono::steady_clock::now() + to_hear_of_others;
     while (processes_.count() > 1 && std::chrono::steady_clock::now() < until) {
       processes_.look();
@@ -108,7 +108,7 @@ void Communicators::watch(const char* name, std::function<void(Device&)> work, n
 
 double Communicators::time(const ExchangeStep& step, int repetitions) {
   const Group& group = group_in(step.groups);
-  if (step.groups.size() > 1) static_cast<void>(processes_.gather(""));  // together
+  if (step.groups.size() > 1) static_cast<void>(processes_.gather(""));  // synchronizes all groups
   if (group.communicator == nullptr) return 0;
   const auto seconds = std::make_shared<double>(0);
   watch(
@@ -132,7 +132,7 @@ const Group& Communicators::group_in(const std::vector<std::vector<int>>& groups
     group.rank = static_cast<int>(found - ranks.begin());
     group.ranks = static_cast<int>(ranks.size());
   }
-  // The first rank of each group makes the name by which the others find it.
+  // The first rank of each group creates the id by which the others join.
   const auto id = std::make_shared<ncclUniqueId>();
   std::string made;
   if (ours != nullptr && group.rank == 0) {

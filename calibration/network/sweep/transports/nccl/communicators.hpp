@@ -14,19 +14,19 @@
 
 namespace ddl::nccl {
 
-/// A GPU, its stream, and the groups that this rank has joined on it. What NCCL does not bring back is given up, with words:
-/// NCCL waits for ever for a rank that is gone, in calls and in kernels. Its communicators block, since with those that do
-/// not a thread is started for every exchange, which would be timed.
+/// A GPU, its stream, and the communicators of the groups of this rank. Operations that do not return are abandoned with an
+/// error: NCCL waits forever for a missing rank, in calls and in kernels. The communicators are blocking, because with
+/// non-blocking ones NCCL starts a thread for every exchange, which would be timed.
 class Communicators {
  public:
   Communicators(int device, Processes& processes, const TransportOptions& options);
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
-  /// Aborts the communicators: to destroy them waits for other ranks. What was exchanged is done.
+  /// Aborts the communicators: destroying them would wait for other ranks. All exchanges are finished.
   ~Communicators();
 
-  /// Seconds of one exchange of this rank's group, of all that exchange at once; zero where it is in none. All processes
-  /// call it together.
+  /// Seconds of one exchange of this rank's group, one of all concurrent groups; zero if it is in none. All processes must
+  /// call it.
   [[nodiscard]] double time(const ExchangeStep& step, int repetitions);
 
  private:
@@ -34,12 +34,12 @@ class Communicators {
 
   const Group& group_in(const std::vector<std::vector<int>>& groups);
   void watch(const char* name, std::function<void(Device&)> work, ncclComm_t communicator);
-  /// Ends what is under way. False where it does not end.
+  /// Aborts running operations. Returns false if they do not end.
   bool abort_communicators() noexcept;
 
   Processes& processes_;
   TransportOptions options_;
-  std::shared_ptr<Device> device_;  ///< also of threads that did not come back
+  std::shared_ptr<Device> device_;  ///< shared with threads that did not return
   std::map<std::vector<std::vector<int>>, Group> groups_;
 };
 

@@ -20,11 +20,11 @@ void grow(char*& memory, std::size_t& have, std::size_t want, cudaStream_t strea
   check(cudaMalloc(&fresh, want), "memory for messages");
   memory = static_cast<char*>(fresh);
   have = want;
-  // In the stream of the exchanges, which does not wait for the default stream.
+  // In the stream of the exchanges, which does not synchronize with the default stream.
   check(cudaMemsetAsync(memory, 0, want, stream), "clearing memory");
 }
 
-/// Until all that is queued is done. Looks, where cudaStreamSynchronize would wait for ever for a rank that is gone.
+/// Waits until the queued work is done. Polls, because cudaStreamSynchronize would wait forever for a missing rank.
 void wait_for_stream(const Group& group, const char* what) {
   cudaError_t status = cudaSuccess;
   while ((status = cudaStreamQuery(group.stream)) == cudaErrorNotReady) {
@@ -32,7 +32,7 @@ void wait_for_stream(const Group& group, const char* what) {
     std::this_thread::yield();
   }
   check(status, what);
-  static_cast<void>(cudaGetLastError());  // that it was not ready
+  static_cast<void>(cudaGetLastError());  // clears the status "not ready"
 }
 
 void check_in(const Group& group, ncclResult_t status, const char* what) { check(status, what, group.communicator); }
@@ -135,7 +135,7 @@ double run_exchange(SweepOperation operation, std::int64_t bytes, int window, in
   constexpr std::size_t word = sizeof(float);  // of the barrier
   buffers.resize(std::max(operation == SweepOperation::all_to_all ? whole : one, word),
                  std::max(gathers ? whole : one, word), group.stream);
-  // A barrier, so that nobody waits for another rank's start.
+  // A barrier, so that the time does not include another rank's late start.
   check_in(group, ncclAllReduce(buffers.sent(), buffers.received(), 1, ncclFloat, ncclSum, group.communicator, group.stream),
            "a barrier");
   wait_for_stream(group, "a barrier");

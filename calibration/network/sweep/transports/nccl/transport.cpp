@@ -15,7 +15,7 @@
 namespace ddl::nccl {
 namespace {
 
-/// The GPU of this process, which is the current one from then on.
+/// Selects the GPU of this process as the current one.
 int take_device() {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "looking for GPUs");

@@ -6,7 +6,7 @@
 
 namespace ddl::nccl {
 
-/// Exchanges between GPUs, one for each process: of those `beside`, or of this process alone.
+/// Exchanges between GPUs, one per process: the processes `beside`, or this process alone.
 [[nodiscard]] std::unique_ptr<Transport> make_transport(Processes* beside, const TransportOptions& options);
 
 }  // namespace ddl::nccl

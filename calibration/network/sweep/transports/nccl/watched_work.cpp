@@ -15,7 +15,7 @@
 namespace ddl::nccl {
 namespace {
 
-/// A thread, and what becomes of it. It may outlive who started it.
+/// A thread and its result. It may outlive the thread that started it.
 class Worker {
  public:
   explicit Worker(std::function<void()> work) {
@@ -26,14 +26,14 @@ class Worker {
       } catch (...) {
         problem = std::current_exception();
       }
-      work = nullptr;  // what it owned is given back before anybody hears of it
+      work = nullptr;  // its resources are freed before its end is signalled
       const std::lock_guard lock(state->mutex);
       state->problem = problem;
       state->is_done = true;
       state->changed.notify_all();
     }).detach();
   }
-  /// Whether it is done within so long.
+  /// Returns whether it is done within this time.
   bool wait_for(Seconds time) {
     std::unique_lock lock(state_->mutex);
     return state_->changed.wait_for(lock, std::chrono::duration<double>(time.value()), [&] { return state_->is_done; });
@@ -54,7 +54,7 @@ class Worker {
 };
 
 constexpr Seconds between_looks(5e-3);
-/// What is given up comes back within milliseconds, or not at all.
+/// Abandoned work returns within milliseconds, or not at all.
 constexpr Seconds to_come_back(5);
 
 }  // namespace

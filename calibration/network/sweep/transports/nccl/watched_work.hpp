@@ -7,23 +7,23 @@
 
 namespace ddl::nccl {
 
-/// Work that may never come back, and who looks after it.
+/// Work that may never return, and how to supervise it.
 struct WatchedWork {
-  /// Done in a thread of its own. Where it does not come back it is left behind: it owns all that it uses.
+  /// Runs in a separate thread. If it does not return, the thread is abandoned: it must own everything that it uses.
   std::function<void()> work;
   std::string name;  ///< `joining a group`
   Seconds limit;
-  /// Called every few milliseconds meanwhile; throws where waiting is of no use any more.
+  /// Called every few milliseconds meanwhile; throws if waiting has become pointless.
   std::function<void()> look = [] {};
-  /// Called once where `look` threw or the limit has passed: lets the work come back.
+  /// Called once if `look` threw or the limit has passed: makes the work return.
   std::function<void()> give_up = [] {};
 };
 
-/// Comes back when the work is done, with its exception where it threw one; or with that of `look`, or an Error that the
-/// limit has passed, soon after `give_up`. Then the work may still be under way.
+/// Returns when the work is done, with its exception if it threw one; or with that of `look`, or an Error that the limit has
+/// passed, soon after `give_up`. The work may then still be running.
 void run_watched(const WatchedWork& watched);
 
-/// Whether it was done by then. Else it goes on by itself, and owns all that it uses.
+/// Returns whether it was done by then. Otherwise it continues in the background, and must own everything that it uses.
 [[nodiscard]] bool is_done_within(Seconds limit, std::function<void()> work);
 
 }  // namespace ddl::nccl

@@ -13,9 +13,9 @@
 namespace ddl {
 namespace {
 
-/// Of each kernel beside exchanges.
+/// Of each kernel that runs concurrently with exchanges.
 constexpr Seconds kernel_time(1e-3);
-/// A message that asks is three: the question, the answer and the message.
+/// A rendezvous takes three messages: request, reply and data.
 constexpr double rendezvous_alphas = 3;
 
 class NetworkTransport final : public Transport {
@@ -50,7 +50,7 @@ class NetworkTransport final : public Transport {
 
   [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
     std::vector<std::vector<Seconds>> times;
-    // The mean of many is steadier than one.
+    // The mean of many samples varies less.
     const double spread = network_.noise / std::sqrt(static_cast<double>(repetitions));
     for (const std::vector<int>& group : step.groups) {
       Seconds time = time_of(step, group);
@@ -69,7 +69,7 @@ class NetworkTransport final : public Transport {
  private:
   friend class Load;
 
-  /// Of a message of so many nodes; nothing where the network has no protocols.
+  /// For a message between this many nodes; null if the network has no protocols.
   [[nodiscard]] const SimulatedProtocol* protocol_of(Bytes message, double nodes) const {
     for (const SimulatedProtocol& each : network_.protocols) {
       if (!each.largest) return &each;
@@ -86,8 +86,9 @@ class NetworkTransport final : public Transport {
     Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
     if (crosses) {
       link.alpha = network_.latency;
-      // Each rank of a node has a rail of its own while there are as many. A ring or a tree of several ranks a node runs on
-      // all of theirs, as NCCL's channels do, but no faster than inside the node; other messages each have one.
+      // Each rank of a node has a rail of its own as long as there are enough. A ring or a tree with several ranks per node
+      // uses all of their rails, as NCCL's channels do, but is no faster than inside the node; other messages each have one
+      // rail.
       const auto on_node = static_cast<double>(
           std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
       const double of_group = network_.rails / static_cast<double>(step.groups.size());
@@ -112,7 +113,7 @@ class NetworkTransport final : public Transport {
         return link.alpha + message * link.beta;
       case SweepOperation::bandwidth:
       case SweepOperation::two_way_bandwidth:
-        // The window, and the word that it has come.
+        // The window, and its acknowledgement.
         return 2 * link.alpha / static_cast<double>(step.window) + message * link.beta;
       case SweepOperation::allreduce:
         return ring_allreduce_time(message, ranks, link);

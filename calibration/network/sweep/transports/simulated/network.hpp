@@ -11,31 +11,31 @@
 
 namespace ddl {
 
-/// How a library sends messages up to some size, as NCCL's LL, LL128 and Simple do.
+/// The library's protocol for messages up to some size, such as NCCL's LL, LL128 and Simple.
 struct SimulatedProtocol {
   std::string name{};
-  double alpha = 1;                ///< of the network's
-  double bandwidth = 1;            ///< share of the network's, from above 0 to 1
-  std::optional<Bytes> largest{};  ///< message on two nodes; nothing of the last protocol
+  double alpha = 1;                ///< relative to the network's
+  double bandwidth = 1;            ///< share of the network's, above 0 and at most 1
+  std::optional<Bytes> largest{};  ///< largest message on two nodes; unset for the last protocol
   bool operator==(const SimulatedProtocol&) const = default;
 };
 
-/// A network that does not exist, of which everything is known: pairs take α + mβ, collectives what the closed forms of
-/// estimator/inputs/collective.hpp say of rings, pairwise exchanges and trees on the level that their group crosses.
-/// A group has as many rails as ranks on a node; groups beyond the rails of a node share them. Times are multiplied with a
+/// A simulated network with known behaviour: pairs take α + mβ, collectives follow the closed forms of
+/// estimator/inputs/collective.hpp for rings, pairwise exchanges and trees on the level that their group crosses. A group
+/// has as many rails as ranks per node; groups in excess of the rails of a node share them. Times are multiplied by a
 /// log-normal factor of median one; no clock is read.
 struct SimulatedNetwork {
-  int ranks = 8, nodes = 2;  ///< as many ranks on every node
+  int ranks = 8, nodes = 2;  ///< the same number of ranks on every node
   Seconds latency_inside = Seconds(1e-6), latency = Seconds(5e-6);
   Bandwidth bandwidth_inside = Bandwidth(100e9), bandwidth = Bandwidth(12.5e9);
   int rails = 1;
-  /// What kernels make of exchanges beside them, and the other way round.
+  /// The slowdown of exchanges by concurrent kernels, and vice versa.
   double exchange_slowdown = 1, kernel_slowdown = 1;
-  /// By the size of the message, of the full vector; without any, all messages go at the network's own α and bandwidth.
+  /// By the message size of the full vector; without any, all messages have the network's own α and bandwidth.
   std::vector<SimulatedProtocol> protocols{};
   /// The largest message of a protocol grows with the number of nodes to this power.
   double protocol_growth = 1;
-  /// Messages of a step from this size on ask before they are sent, as MPI's do, and take three α.
+  /// Messages of a step from this size on use a rendezvous, as in MPI, and take three α.
   std::optional<Bytes> rendezvous{};
   double noise = 0.01;  ///< standard deviation of the factor's logarithm
   std::uint64_t seed = 1;

@@ -47,7 +47,7 @@ double slowdown(const FigureText& read, const FigureText::Figure& figure) {
   return number;
 }
 
-/// So far from anything that exists that times and bandwidths stay numbers that can be printed.
+/// Far beyond everything that exists, but such that times and bandwidths stay printable.
 constexpr Seconds slowest_latency(1e6);
 constexpr Bandwidth fastest_link(1e18);
 
