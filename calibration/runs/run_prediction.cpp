@@ -205,7 +205,10 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.software = software;
-    spec.settings = run.settings;
+    // Of what describes a framework, the closed forms know memory alone.
+    run.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+      if (!ideal || row.has_column) spec.settings.set(row, value);
+    });
     spec.found_profiles = profiles_;
     spec.known_kernels = known_kernels_;
     spec.precision = precision;

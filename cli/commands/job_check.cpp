@@ -155,7 +155,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   check.notes = read.warnings;
   if (!read.not_modelled.empty()) {
     std::string names;
-    for (const Setting& setting : read.not_modelled)
+    for (const ConfigEntry& setting : read.not_modelled)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.key), line_text(setting.place()));
     check.notes.push_back("not modelled: " + names);
   }

@@ -36,7 +36,7 @@ std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
   return fmt::format("the best plan of the search {}is {:.0f} % slower: {}", fits, -100 * share, name);
 }
 
-std::string setting_text(const Setting& setting) {
+std::string setting_text(const ConfigEntry& setting) {
   return fmt::format("{} ({})", setting.value.empty() ? setting.key : setting.key + " " + visible(setting.value),
                      line_text(setting.place()));
 }
@@ -86,7 +86,7 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
 void add_not_modelled(Document& document, const Configuration& configuration) {
   if (configuration.not_modelled.empty()) return;
   std::string text;
-  for (const Setting& setting : configuration.not_modelled) text += (text.empty() ? "" : ", ") + setting_text(setting);
+  for (const ConfigEntry& setting : configuration.not_modelled) text += (text.empty() ? "" : ", ") + setting_text(setting);
   document.paragraph("not modelled: " + text, 0, 2);
 }
 
@@ -134,7 +134,7 @@ Json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best, c
   }
   json["without_argument"] = plan.changes.unsaid;
   json["not_modelled"] = Json::array();
-  for (const Setting& setting : plan.configuration.not_modelled)
+  for (const ConfigEntry& setting : plan.configuration.not_modelled)
     json["not_modelled"].push_back(
         {{"argument", setting.key}, {"value", setting.value}, {"place", place_of(setting.place())}});
   return json;

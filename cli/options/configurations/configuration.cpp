@@ -106,7 +106,8 @@ ConfigurationLanguage language_of(const std::string& text) {
 /// Puts what `${model.seq_length}` and `${.seq_length}` refer to in the place of it.
 void resolve_references(ConfigEntries& settings) {
   const auto value_of = [&](const std::string& key) -> const ConfigEntry* {
-    const auto found = std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
+    const auto found =
+        std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
     return found == settings.end() ? nullptr : &*found;
   };
   for (ConfigEntry& setting : settings) {

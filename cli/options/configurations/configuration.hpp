@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/options/configurations/configuration_format.hpp"
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/configuration_format.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/enum_array.hpp"

@@ -150,10 +150,10 @@ class ArgumentsReader {
 
   void add(const std::string& key, std::size_t key_offset, const PlacedText* value, std::string text) {
     ConfigEntry setting{.key = key,
-                    .value = std::move(text),
-                    .source = script_.source,
-                    .key_offset = key_offset,
-                    .value_offset = value != nullptr ? value->offset() : key_offset};
+                        .value = std::move(text),
+                        .source = script_.source,
+                        .key_offset = key_offset,
+                        .value_offset = value != nullptr ? value->offset() : key_offset};
     if (value != nullptr) setting.is_known = value->is_known;
     add_setting(all_.settings, std::move(setting));
   }

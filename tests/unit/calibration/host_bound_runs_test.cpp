@@ -53,7 +53,7 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
 
 TEST_CASE("families of plans agree on how fast the host starts kernels, and large models say nothing of it") {
   const auto runs = load_runs("vtrain-a100-node");
-  const double usual = load_software("megatron").launch_overhead.value().value();
+  const double usual = load_software("megatron").settings.number("launch_overhead").value();
   std::vector<double> starts;
   for (const char* strategy :
        {"data", "pipeline", "tensor", "data+pipeline", "data+tensor", "pipeline+tensor", "data+pipeline+tensor"}) {
@@ -88,7 +88,7 @@ TEST_CASE("PyTorch's launch overhead is the median of measured iterations over t
     starts.push_back(run.value / (time(run, 2) - time(run, 1)));
   }
   CHECK(starts.size() == 20);
-  const double usual = load_software("pytorch").launch_overhead.value().value();
+  const double usual = load_software("pytorch").settings.number("launch_overhead").value();
   CHECK(usual == Approx(median(starts)).epsilon(0.02));
   // Observed: 0.80 compared with 0.18; the large ones, VGG's, are limited by their kernels.
   CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);

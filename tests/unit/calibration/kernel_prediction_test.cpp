@@ -54,7 +54,7 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
     spec.machine = machine;
     // A plan's software may copy images between formats and add biases by separate kernels, a single kernel does not.
     spec.software = std::string(no_software);
-    spec.memory_format = MemoryFormat::channels_last;
+    spec.settings.set("memory_format", {static_cast<double>(MemoryFormat::channels_last), SettingOrigin::option, {}});
     spec.profiles.files = {"none"};
     const Study study(spec);
     WholeLayers layers(study.job().facts, 4, study.precision(), study.optimizer());

@@ -296,9 +296,10 @@ TEST_CASE("runs of measured kernels are not explained by a sheet's host that doe
                          "  - {model: resnet50, precision: fp32, batch: 256, per_iteration: 98 ms, source: log}\n";
   const std::vector<MeasuredRun> runs =
       parse_runs("model,strategy,gpus,global_batch,quantity,value\nresnet50,data,8,8,iter_total_s,0.0315\n", "r.csv");
-  CHECK(RunPredictor("dgx-a100", "none", {}).launch_overhead(runs.front()) == load_software("pytorch").launch_overhead);
+  CHECK(RunPredictor("dgx-a100", "none", {}).launch_overhead(runs.front()) ==
+        Seconds(load_software("pytorch").settings.number("launch_overhead").value()));
   CHECK(RunPredictor("dgx-a100", "none", {}, "megatron").launch_overhead(runs.front()) ==
-        load_software("megatron").launch_overhead);
+        Seconds(load_software("megatron").settings.number("launch_overhead").value()));
   CHECK(RunPredictor("dgx-a100", file.string(), {}).launch_overhead(runs.front()) == Seconds{});
   RunFitter fitter(runs, "dgx-a100", file.string());
   const RunFit fit = fitter.fit();

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/study.hpp"
 #include "calibration/runs/runs.hpp"
 #include "calibration/runs/validation.hpp"
@@ -44,16 +45,16 @@ TEST_CASE("every bundled software file can be read, and says where each fact com
     CHECK_FALSE(software.description.empty());
     CHECK_FALSE(software.lines.empty());
     for (const SoftwareFile::Line& line : software.lines) CHECK(line.source.size() > 20);
-    CHECK(software.launch_overhead);
+    CHECK(software.settings.find("launch_overhead") != nullptr);
   }
 }
 
 TEST_CASE("a software file says what it says, and no more") {
   const SoftwareFile software = parse_software(small_software, "s.yaml");
-  CHECK(software.launch_overhead == Seconds(30e-6));
-  CHECK(software.facts.overlaps_gradients == false);
-  CHECK_FALSE(software.facts.equal_stages);
-  CHECK_FALSE(software.memory_format);
+  CHECK(software.settings.number("launch_overhead") == 30e-6);
+  CHECK(software.settings.flag("overlaps_gradients") == false);
+  CHECK(software.settings.find("equal_stages") == nullptr);
+  CHECK(software.settings.find("memory_format") == nullptr);
   CHECK(software.lines.size() == 2);
 }
 
@@ -63,84 +64,65 @@ TEST_CASE("what a software file extends holds where it says nothing") {
       "format: 1\nsoftware: mine\ndescription: d\nextends: megatron-core\nsources: {log: a log}\n"
       "overlaps_tensor_exchanges: {value: no, source: log}\n",
       "s.yaml");
-  CHECK(base.facts.overlaps_tensor_exchanges == true);
-  CHECK(software.facts.overlaps_tensor_exchanges == false);
-  CHECK(software.facts.overlaps_gradients == base.facts.overlaps_gradients);
-  CHECK(software.launch_overhead == base.launch_overhead);
-  CHECK(software.mixed_precision == MixedPrecision::full_gradients);
+  CHECK(base.settings.flag("overlaps_tensor_exchanges") == true);
+  CHECK(software.settings.flag("overlaps_tensor_exchanges") == false);
+  CHECK(software.settings.flag("overlaps_gradients") == base.settings.flag("overlaps_gradients"));
+  CHECK(software.settings.number("launch_overhead") == base.settings.number("launch_overhead"));
+  CHECK(software.settings.choice<MixedPrecision>("mixed_precision") == MixedPrecision::full_gradients);
   CHECK(software.name == "mine");
 }
 
 TEST_CASE("norms with weights in half precision are PyTorch's own, but where they are compiled") {
-  for (const char* eager : {"pytorch", "fsdp", "pytorch-graphs"}) CHECK(load_software(eager).own_half_norms == true);
-  for (const char* compiled : {"pytorch-compiled", "torchtitan"}) CHECK(load_software(compiled).own_half_norms == false);
-  CHECK_FALSE(load_software("tensorflow").own_half_norms);
+  for (const char* eager : {"pytorch", "fsdp"}) CHECK(load_software(eager).settings.flag("own_half_norms") == true);
+  for (const char* compiled : {"pytorch-compiled", "torchtitan"})
+    CHECK(load_software(compiled).settings.flag("own_half_norms") == false);
+  CHECK_FALSE(load_software("tensorflow").settings.flag("own_half_norms"));
 }
 
 TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those whose channels are said to come first") {
-  CHECK(load_software("tensorflow").copies_volumes == true);
+  CHECK(load_software("tensorflow").settings.flag("copies_volumes") == true);
   for (const char* other : {"tensorflow-xla", "oneflow", "paddlepaddle"})
-    CHECK(load_software(other).copies_volumes == false);
+    CHECK(load_software(other).settings.flag("copies_volumes") == false);
   StudySpec spec = spec_with("tensorflow");
   CHECK(Study(spec).assumptions().copies_volumes);
-  spec.memory_format = MemoryFormat::channels_first;
+  spec.settings = parse_settings("memory_format=nchw", SettingOrigin::option);
   CHECK_FALSE(Study(spec).assumptions().copies_volumes);
 }
 
 TEST_CASE("Megatron's step passes over gradients again, and unscales them where they are fp16's") {
-  CHECK(load_software("megatron").beside_update == 30.0);
-  CHECK(load_software("megatron-core").beside_update == 22.0);
-  CHECK(load_software("megatron").fusing == Fusing::residuals);
-  CHECK_FALSE(load_software("pytorch").beside_update);
+  CHECK(load_software("megatron").settings.number("beside_update") == 30.0);
+  CHECK(load_software("megatron-core").settings.number("beside_update") == 22.0);
+  CHECK(load_software("megatron").settings.choice<Fusing>("fusing") == Fusing::residuals);
+  CHECK(load_software("pytorch").settings.find("beside_update") == nullptr);
   CHECK(error_of([] {
           (void)parse_software(small_software + "beside_update: {value: 30, source: log}\n", "s.yaml");
         }).find("s.yaml:7:") == 0);
 }
 
-TEST_CASE("the recipes that hide All-to-alls of experts are NeMo but for that") {
-  const SoftwareFile base = load_software("nemo"), hiding = load_software("nemo-ep-overlap");
-  CHECK_FALSE(base.facts.overlaps_expert_exchanges);
-  CHECK(hiding.facts.overlaps_expert_exchanges == true);
-  CHECK(hiding.facts.routes_tokens_once == base.facts.routes_tokens_once);
-  CHECK(hiding.launch_overhead == base.launch_overhead);
+TEST_CASE("the host waits for the numbers of tokens of experts in Megatron Core and what is built on it") {
+  CHECK(load_software("megatron-core").settings.number("expert_starts") == 0.64);
+  CHECK(load_software("nemo").settings.number("expert_starts") == 0.64);
+  CHECK(load_software("megatron").settings.find("expert_starts") == nullptr);
 }
 
-TEST_CASE("the recipes that leave tokens to the All-to-all dispatcher are NeMo but for that") {
-  const SoftwareFile base = load_software("nemo"), plain = load_software("nemo-alltoall");
-  CHECK(base.facts.routes_tokens_once == true);
-  CHECK(plain.facts.routes_tokens_once == false);
-  CHECK_FALSE(plain.facts.overlaps_expert_exchanges);
-  CHECK(plain.launch_overhead == base.launch_overhead);
-  const SoftwareFile hiding = load_software("nemo-alltoall-overlap");
-  CHECK(hiding.facts.routes_tokens_once == false);
-  CHECK(hiding.facts.overlaps_expert_exchanges == true);
+TEST_CASE("settings of a run or an option replace those of the software alone") {
+  StudySpec spec = spec_with("nemo");
+  spec.model = "mixtral-8x7b";
+  CHECK(Study(spec).coefficients().software.routes_tokens_once == true);
+  spec.settings = parse_settings("routes_tokens_once=no overlaps_expert_exchanges=yes", SettingOrigin::run);
+  const Study changed(spec);
+  CHECK(changed.coefficients().software.routes_tokens_once == false);
+  CHECK(changed.coefficients().software.overlaps_expert_exchanges == true);
+  CHECK(changed.coefficients().software.equal_stages == true);
 }
 
-TEST_CASE("the host waits for the numbers of tokens of experts but with a capacity, and in graphs of whole iterations") {
-  CHECK(load_software("megatron-core").facts.expert_starts == 0.64);
-  CHECK(load_software("nemo").facts.expert_starts == 0.64);
-  CHECK_FALSE(load_software("megatron").facts.expert_starts);
-  CHECK(load_software("nemo-capacity").facts.expert_starts == 0.0);
-  CHECK(load_software("nemo-capacity").facts.routes_tokens_once == false);
-  CHECK(load_software("nemo-graph").facts.expert_starts == 0.0);
-  CHECK(load_software("nemo-graph").facts.overlaps_expert_exchanges == true);
-}
-
-TEST_CASE("a run that does not say how it exchanges contexts exchanges what its software does") {
-  const std::string rows =
-      "model,strategy,gpus,degrees,global_batch,precision,software,context_exchange,quantity,value\n"
-      "llama3-8b,context,8,context=8,4,bf16,megatron-core-serial,,iter_total_s,1\n"
-      "llama3-8b,context,8,context=8,4,bf16,megatron-core-serial,ulysses,iter_total_s,1\n"
-      "llama3-8b,context,8,context=8,4,bf16,megatron-core-serial,ring,iter_total_s,1\n"
-      "llama3-8b,context,8,context=8,4,bf16,megatron-core,,iter_total_s,1\n"
-      "llama3-8b,context,8,context=8,4,bf16,megatron-core,ring,iter_total_s,1\n";
-  const Validation found = validate(parse_runs(rows, "r.csv"), "dgx-h100", "none");
-  REQUIRE(found.cases.size() == 5);
-  std::vector<Seconds> times;
-  for (const auto& each : found.cases) times.push_back(each.predicted.value());
-  CHECK(times[0] == times[1]);
-  CHECK(times[0] != times[2]);
-  CHECK(times[3] == times[4]);  // which has both, and the ring by default
+TEST_CASE("a launch overhead of a run is of a host of speed 1, one of an option is of this host") {
+  StudySpec spec = spec_with("pytorch");
+  spec.settings = parse_settings("launch_overhead=1.5 us", SettingOrigin::run);
+  const Study of_run(spec);
+  CHECK(launch_overhead(of_run.job()).value() == Approx(1.5e-6 / of_run.machine().device.host_speed));
+  spec.settings = parse_settings("launch_overhead=1.5 us", SettingOrigin::option);
+  CHECK(launch_overhead(Study(spec).job()).value() == Approx(1.5e-6));
 }
 
 TEST_CASE("files of software that extend each other in a circle are refused") {
@@ -179,10 +161,10 @@ TEST_CASE("a study takes PyTorch where nobody says what runs it, and none where 
 TEST_CASE("what is asked for beats what the software does") {
   StudySpec spec = spec_with("megatron");
   CHECK(Study(spec).assumptions().mixed_precision == MixedPrecision::full_gradients);
-  spec.mixed_precision = MixedPrecision::half_gradients;
+  spec.settings = parse_settings("mixed_precision=half", SettingOrigin::option);
   CHECK(Study(spec).assumptions().mixed_precision == MixedPrecision::half_gradients);
   StudySpec images = spec_with("pytorch");
-  images.memory_format = MemoryFormat::channels_last;
+  images.settings = parse_settings("memory_format=nhwc", SettingOrigin::option);
   CHECK(Study(images).assumptions().memory_format == MemoryFormat::channels_last);
 }
 
@@ -194,9 +176,7 @@ TEST_CASE("a software may keep images in another order in fp32") {
 }
 
 TEST_CASE("a search chooses what the software can run, and a file that extends another one may say otherwise") {
-  const auto admits = [](const SoftwareFile& file, PlanChoice choice) {
-    return file.admits[static_cast<std::size_t>(choice)];
-  };
+  const auto admits = [](const SoftwareFile& file, PlanChoice choice) { return file.admits[choice]; };
   const SoftwareFile chainer = load_software("chainer");
   CHECK(admits(chainer, PlanChoice::zero) == std::vector<int>{0});
   CHECK(admits(chainer, PlanChoice::shard_group) == std::vector<int>{0});
@@ -237,7 +217,7 @@ TEST_CASE("a faster host starts kernels faster") {
   const double speed = study.machine().device.host_speed;
   CHECK(speed > 1);
   CHECK(study.machine().device.launch_overhead->value() ==
-        Approx(load_software("pytorch").launch_overhead->value() / speed));
+        Approx(load_software("pytorch").settings.number("launch_overhead").value() / speed));
 }
 
 TEST_CASE("coefficients of runs of another software say nothing of the one that is asked for") {

@@ -35,20 +35,8 @@ class RandomJobs {
     if (flip()) std::shuffle(plan.placement.begin(), plan.placement.end(), engine_);
     if (flip()) job.precision = plan.precision = all_precisions[static_cast<std::size_t>(number(0, 3))];
     if (flip()) job.optimizer = plan.optimizer = all_optimizers[static_cast<std::size_t>(number(0, 6))];
-    job.mixed_precision = static_cast<MixedPrecision>(number(0, 2));
-    job.update = all_update_implementations[static_cast<std::size_t>(number(0, 3))];
-    job.older_framework = flip();
-    if (flip()) job.idle_communicators = static_cast<int>(number(0, 1000));
     if (flip()) job.sequence = number(1, std::int64_t{1} << 31);
-    if (flip()) job.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(number(0, 11))];
-    if (job.allreduce == AllreduceAlgorithm::parameter_server)
-      job.parameter_servers = static_cast<double>(number(1, 1000000000));
-    if (job.allreduce == AllreduceAlgorithm::sparse) job.sparse_density = static_cast<double>(number(1, 1000)) / 1000;
-    job.overlap = flip();
-    if (flip()) job.congestion = static_cast<double>(number(500, 999)) / 10;
-    if (flip()) job.input = InputMode::leader;
-    if (flip()) job.input = std::nullopt;
-    job.input_exposed = job.input && flip();
+    add_settings(job.settings);
     if (flip()) {
       job.batch_per_gpu = number(1, 64);
       plan.global_batch = *job.batch_per_gpu * plan.mesh.devices();
@@ -63,6 +51,21 @@ class RandomJobs {
   }
 
  private:
+  void add_settings(Settings& settings) {
+    for (const SettingRow& row : setting_rows()) {
+      if (!flip()) continue;
+      const auto last = static_cast<std::int64_t>(row.kind == SettingKind::name ? row.names.size() - 1 : 1);
+      double value = static_cast<double>(number(0, last));
+      if (row.kind == SettingKind::number) value = row.least + value * (row.most - row.least) / 2;
+      if (row.kind == SettingKind::whole_number) value = static_cast<double>(number(0, static_cast<std::int64_t>(row.most)));
+      if (row.kind == SettingKind::percentile) value = static_cast<double>(number(500, 999)) / 10;
+      if (row.kind == SettingKind::duration) value = static_cast<double>(number(0, 1000)) * 1e-6;
+      if (row.kind == SettingKind::bytes) value = static_cast<double>(number(0, 1000));
+      if (row.only_with.empty()) settings.set(row, {value, SettingOrigin::job, {}});
+    }
+    if (settings.number("input") == input_none) settings.set("input_exposed", {0, SettingOrigin::job, {}});
+  }
+
   bool flip() { return number(0, 1) == 1; }
   std::int64_t number(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);

@@ -1,0 +1,138 @@
+#include "estimator/inputs/settings.hpp"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/setting_values.hpp"
+#include "calibration/inputs/software_file.hpp"
+#include "calibration/inputs/study.hpp"
+#include "calibration/runs/runs.hpp"
+#include "cli/options/job_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/cli/run_command.hpp"
+
+// Every value of every setting, wherever it may be said.
+
+using namespace ddl;
+
+namespace {
+
+/// All names, both flags, and both ends of a range.
+std::vector<double> values_of(const SettingRow& row) {
+  switch (row.kind) {
+    case SettingKind::flag:
+      return {0, 1};
+    case SettingKind::name: {
+      std::vector<double> places;
+      for (std::size_t i = 0; i < row.names.size(); ++i) places.push_back(static_cast<double>(i));
+      return places;
+    }
+    case SettingKind::bytes:
+      return {0, 30};
+    default:
+      return {row.least, row.most};
+  }
+}
+
+StudySpec small_spec() {
+  StudySpec spec;
+  spec.model = "bert-base";
+  spec.machine = "dgx-h100";
+  spec.precision = Precision::bf16;
+  return spec;
+}
+
+/// Congestion needs repeated measurements of the network, which this machine does not have.
+bool needs_measurements(const SettingRow& row) { return row.kind == SettingKind::percentile; }
+
+}  // namespace
+
+TEST_CASE("every value of every setting is read back as it is printed") {
+  for (const SettingRow& row : setting_rows()) {
+    for (const double value : values_of(row)) {
+      const std::string text = print_setting(row, value);
+      INFO(row.key << ": " << text);
+      CHECK(parse_setting(row, text, std::string(row.key)) == value);
+      CHECK(read_setting(row, YamlNode::parse(fmt::format("a: {}", text), "t").at("a")) == value);
+      Settings settings;
+      settings.set(row, {value, SettingOrigin::option, {}});
+      CHECK(parse_settings(print_settings(settings), SettingOrigin::option) == settings);
+    }
+  }
+}
+
+TEST_CASE("every setting that software may say counts from a software file") {
+  for (const SettingRow& row : setting_rows()) {
+    for (const double value : values_of(row)) {
+      const std::string text = fmt::format(
+          "format: 1\nsoftware: mine\ndescription: d\nextends: pytorch\nsources: {{log: a log}}\n{}: {{value: {}, source: "
+          "log}}\n",
+          row.key, print_setting(row, value));
+      INFO(text);
+      if (!row.by_software) {
+        CHECK(error_of([&] { static_cast<void>(parse_software(text, "s.yaml")); }).find("unknown key") != std::string::npos);
+        continue;
+      }
+      const SoftwareFile software = parse_software(text, "s.yaml");
+      REQUIRE(software.settings.find(row.key) != nullptr);
+      CHECK(*software.settings.find(row.key) == SettingValue{value, SettingOrigin::software, "a log"});
+      StudySpec spec = small_spec();
+      StudyInputs inputs = load_inputs(spec);
+      inputs.software = software;
+      CHECK_NOTHROW(Study(spec, std::move(inputs)));
+    }
+  }
+}
+
+TEST_CASE("every setting counts from a job, a table of runs and an option") {
+  for (const SettingRow& row : setting_rows()) {
+    for (const double value : values_of(row)) {
+      const std::string text = print_setting(row, value);
+      INFO(row.key << ": " << text);
+      // What belongs to an algorithm is said with it.
+      const std::string algorithm = row.only_with.empty() ? "" : fmt::format("allreduce: {}\n", row.only_with);
+      const std::string line =
+          row.has_option ? fmt::format("{}: {}\n", row.key, text) : fmt::format("settings: {{{}: {}}}\n", row.key, text);
+      const ParsedJob parsed =
+          parse_job("format: 1\nmodel: bert-base\nmachine: dgx-h100\nprecision: bf16\nglobal_batch: 64\n" + algorithm +
+                        line + "plan: {strategy: data, degrees: {data: 8}}\n",
+                    "j.yaml");
+      CHECK(parsed.job.settings.number(row.key) == value);
+      if (!needs_measurements(row)) CHECK_NOTHROW(Study(spec_of(parsed.job, "")));
+
+      const std::vector<MeasuredRun> runs = parse_runs(
+          fmt::format("model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,{}={}\n", row.key, text),
+          "r.csv");
+      CHECK(runs.front().settings.number(row.key) == value);
+
+      if (needs_measurements(row)) continue;
+      std::string words = fmt::format("{}={}", row.key, text);
+      if (!row.only_with.empty()) words += fmt::format(" allreduce={}", row.only_with);
+      CHECK_NOTHROW(run_command({"recommend", "bert-base", "--machine", "dgx-h100", "--gpus", "8", "--strategy", "data",
+                                 "--degrees", "data=8", "--batch", "8", "--precision", "bf16", "--setting", words}));
+    }
+  }
+}
+
+TEST_CASE("a setting of the strongest origin counts") {
+  Settings settings = parse_settings("memory_format=nchw straggler=1.5", SettingOrigin::software);
+  settings.override_by(parse_settings("memory_format=nhwc", SettingOrigin::option));
+  CHECK(settings.choice<MemoryFormat>("memory_format") == MemoryFormat::channels_last);
+  CHECK(settings.find("memory_format")->origin == SettingOrigin::option);
+  CHECK(settings.number("straggler") == 1.5);
+}
+
+TEST_CASE("slips in settings are named") {
+  const auto error = [](const std::string& text) {
+    return error_of([&] { static_cast<void>(parse_settings(text, SettingOrigin::option)); });
+  };
+  CHECK(error("stragler=1") == "no setting is called 'stragler'\nhint: did you mean 'straggler'?");
+  CHECK(error("straggler=nan").find("which is not a number from 1 to 1000") != std::string::npos);
+  CHECK(error("fusing=al").find("fusing does not know 'al'") == 0);
+  CHECK(error("overlap=maybe").find("neither yes nor no") != std::string::npos);
+  CHECK(error("straggler").find("is no setting") != std::string::npos);
+  CHECK(error("launch_overhead=2 h").find("launch_overhead") != std::string::npos);
+}
