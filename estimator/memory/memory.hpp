@@ -232,8 +232,8 @@ struct StagePeaks {
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
   MemoryState in_backward;   ///< the largest state in forward and backward of a micro-batch
   Bytes most_in_backward{};  ///< with all that kernels may need
-  MemoryState in_update;
-  MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
+  MemoryState in_update;  ///< with all gradients, whatever becomes of activations
+  MemoryState earlier;    ///< the memory that each earlier micro-batch keeps
 };
 /// Returns the peaks of a stage of layers [first, last). `parts`: the parameters of the rank, as a multiple of the stage's.
 [[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
