@@ -45,11 +45,12 @@ struct TableRows {
 };
 [[nodiscard]] TableRows table_rows(const ShardContext& context);
 
-/// The layers of a model one after the other, undivided, so many samples at once.
+/// The layers of a model one after the other, so many samples at once: undivided, or the part of one rank of a mesh, which
+/// has as many samples.
 class WholeLayers {
  public:
   WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
-              const Assumptions& assumptions = {});
+              const Assumptions& assumptions = {}, const Mesh& mesh = {});
   WholeLayers(const WholeLayers&) = delete;
   WholeLayers& operator=(const WholeLayers&) = delete;
 
