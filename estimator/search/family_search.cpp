@@ -439,6 +439,8 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   };
   std::vector<ChoiceValues> too_large;
   const auto is_too_large = [&](const ChoiceValues& values) {
+    // A number of blocks that was asked for is computed again by each virtual stage: more of these keep less.
+    if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
     return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         const Trade trade = plan_choices()[i].trade;

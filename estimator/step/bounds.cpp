@@ -583,10 +583,12 @@ Bytes Estimator::parameters_lower_bound(const Plan& plan) const {
 
 Bytes Estimator::kept_of(const Plan& plan, int stage_first, int stage_last) const {
   const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
-  // It depends on recomputation, and on no other choice.
+  // It depends on recomputation, of so many blocks in each virtual stage, and on no other choice.
   Plan alike = split_of(plan);
   alike.recompute = plan.recompute;
   alike.recompute_blocks = plan.recompute_blocks;
+  alike.schedule = plan.schedule;
+  alike.virtual_stages = plan.virtual_stages;
   const auto [known, is_new] = split(plan).peaks.try_emplace({first, last, MemoryChoices(alike), 0.0});
   if (is_new) known->second.earlier = kept_by_micro_batch(job_, plan, table(plan), first, last);
   return known->second.earlier.allocated;
