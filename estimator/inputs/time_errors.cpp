@@ -153,6 +153,10 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     const double most = own_variance(*a.learned, errors.learned_scatter) + own_variance(*b.learned, errors.learned_scatter);
     up = std::min(up, most);
     down = std::min(down, most);
+  } else if (a.learned || b.learned) {
+    // Runs of the one plan's family say how far that plan may be off; no source makes it err more.
+    up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
+    down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
   }
   return {std::exp(-std::min(widest, std::sqrt(down))), std::exp(std::min(widest, std::sqrt(up)))};
 }

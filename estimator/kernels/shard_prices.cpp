@@ -61,6 +61,10 @@ const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, cons
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
+  // Parts of one shape have other work with other experts, or keys and values of other ranks.
+  const Operation& operation = *context.operation(shard);
+  key_.push_back(operation.experts());
+  key_.push_back(operation.contexts());
   if (wide_) {
     // Layers of one shape compute in different formats if their inputs have different formats.
     const AutocastTypes& types = context.facts.autocast;

@@ -130,9 +130,10 @@ std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles) {
 }
 
 WholeLayers::WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
-                         const Assumptions& assumptions)
+                         const Assumptions& assumptions, const Mesh& mesh)
     : assumptions_(assumptions), context_{facts, plan_, assumptions_, 0, {}} {
-  plan_.global_batch = std::llround(samples);
+  plan_.mesh = mesh;
+  plan_.global_batch = std::llround(samples) * mesh.batch_parts();
   plan_.precision = precision;
   plan_.optimizer = optimizer;
 }

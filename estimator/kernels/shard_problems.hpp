@@ -46,11 +46,12 @@ struct TableRows {
 };
 [[nodiscard]] TableRows table_rows(const ShardContext& context);
 
-/// The layers of a model one after the other, unsplit, with this many samples at once.
+/// The layers of a model one after the other, with this many samples at once: unsplit, or the part of one rank of a mesh
+/// that has as many samples.
 class WholeLayers {
  public:
   WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
-              const Assumptions& assumptions = {});
+              const Assumptions& assumptions = {}, const Mesh& mesh = {});
   WholeLayers(const WholeLayers&) = delete;
   WholeLayers& operator=(const WholeLayers&) = delete;
 

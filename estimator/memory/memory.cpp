@@ -319,10 +319,10 @@ ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTa
 StagePeaks::StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass)
     : in_backward(pass.largest),
       most_in_backward(resident.stays.allocated + pass.most),
-      in_update(resident.in_update),
+      in_update(resident.in_update.allocated > Bytes{} ? resident.in_update : resident.stays),
       earlier(pass.earlier) {
   in_backward.add({}, resident.stays, 1);
-  if (in_update.allocated > Bytes{}) in_update.add({}, pass.left, 1);
+  in_update.add({}, pass.left, 1);
 }
 
 StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {

@@ -233,8 +233,8 @@ struct StagePeaks {
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
   MemoryState in_backward;   ///< the maximum during forward and backward of a micro-batch
   Bytes most_in_backward{};  ///< with the upper bound of kernel scratch memory
-  MemoryState in_update;
-  MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
+  MemoryState in_update;     ///< with all gradients, whatever happens to activations
+  MemoryState earlier;       ///< the memory that each earlier micro-batch keeps
 };
 /// Returns the peaks of a stage of layers [first, last). `parts`: the parameters of the rank, as a multiple of the stage's.
 [[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,

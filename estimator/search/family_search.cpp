@@ -177,6 +177,12 @@ void FamilySearch::note(const Estimate& estimate) {
 }
 
 void FamilySearch::note(const RankedPlan& feasible) {
+  if (!is_finite(feasible.iteration) || !is_finite(feasible.memory)) {
+    // No order is one with what is no number.
+    Limits limits;
+    limits.add({Limit::Kind::not_finite});
+    return reject(feasible.plan, limits);
+  }
   ++counts_.feasible;
   if (options_.all) {
     ranked_.push_back(feasible);
@@ -208,11 +214,13 @@ bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
 void FamilySearch::try_variants(Plan plan) {
   const std::vector<Placement> placements = space_.placements(plan);
   const bool by_time = !options_.all && options_.objective != Objective::memory;
-  // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them, and
-  // where the whole is larger than the device.
+  // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them, where the
+  // whole is larger than the device, and where exchanges run beside the kernels of another part.
   const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 && !estimator_.may_page(plan) &&
                                  estimator_.job().kernels.measured() == nullptr &&
-                                 !estimator_.job().kernels.has_formulas() && estimator_.job().coefficients.exchanges.empty();
+                                 !estimator_.job().kernels.has_formulas() &&
+                                 estimator_.job().coefficients.exchanges.empty() &&
+                                 !estimator_.job().coefficients.software.overlaps_expert_exchanges.value_or(false);
   std::vector<std::int64_t> settled;
   least_ = {};
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
@@ -228,8 +236,8 @@ void FamilySearch::try_variants(Plan plan) {
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();
-    const std::vector<LikeChoices>& groups = space_.choices(plan);
-    if (groups.empty() || is_ruled_out(plan, groups.front().front())) continue;
+    const std::vector<LikeChoices>& groups = possible_choices(plan);
+    if (groups.empty()) continue;
     const auto may_be_beaten = [&] { return by_time && has_rivals(); };
     const bool all_beaten = needless || (may_be_beaten() && beaten(estimator_.lower_bound(plan), plan));
     misfits_ = 0;
@@ -286,13 +294,21 @@ Plan FamilySearch::simplest(Plan plan) {
   return plan;
 }
 
-bool FamilySearch::is_ruled_out(Plan plan, const ChoiceValues& values) {
-  if (!may_break_limits_) return false;
-  set_choices(plan, values);
-  const Limits limits = estimator_.limits(plan);
-  if (limits.empty()) return false;
-  reject(plan, limits);
-  return true;
+const std::vector<LikeChoices>& FamilySearch::possible_choices(Plan plan) {
+  const std::vector<LikeChoices>& all = space_.choices(plan);
+  if (!may_break_limits_ || all.empty()) return all;
+  const auto is_impossible = [&](const ChoiceValues& values) {
+    set_choices(plan, values);
+    return !estimator_.limits(plan).empty();
+  };
+  possible_ = all;
+  for (LikeChoices& group : possible_) std::erase_if(group, is_impossible);
+  std::erase_if(possible_, [](const LikeChoices& group) { return group.empty(); });
+  if (possible_.empty()) {
+    set_choices(plan, all.front().front());
+    reject(plan, estimator_.limits(plan));
+  }
+  return possible_;
 }
 
 bool FamilySearch::asks_for_choices(const SearchOptions& options) {
@@ -423,6 +439,8 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   };
   std::vector<ChoiceValues> too_large;
   const auto is_too_large = [&](const ChoiceValues& values) {
+    // A number of blocks that was asked for is computed again by each virtual stage: more of these keep less.
+    if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
     return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         const Trade trade = plan_choices()[i].trade;

@@ -98,9 +98,10 @@ class FamilySearch {
   /// The plan with the first value of each choice.
   [[nodiscard]] static Plan simplest(Plan plan);
 
-  /// Whether what was asked for is impossible with these micro-batches; if so, the plan is rejected. Of all numbers only one
-  /// that was asked for may be larger than the samples are many.
-  bool is_ruled_out(Plan plan, const ChoiceValues& values);
+  /// Returns the choices with which a plan of this mesh and these micro-batches is possible. What was asked for may be
+  /// impossible with some values of the other choices, or with these micro-batches: of all numbers only one that was asked
+  /// for may be larger than the samples are many. Where none is left, the simplest plan is rejected.
+  [[nodiscard]] const std::vector<LikeChoices>& possible_choices(Plan plan);
   [[nodiscard]] static bool asks_for_choices(const SearchOptions& options);
 
   /// The least memory that any saving reaches with micro-batches of some size.
@@ -137,7 +138,7 @@ class FamilySearch {
   const VariantSpace& space_;
   Family family_;
   bool may_break_limits_;                  ///< what was asked for may be impossible
-  bool may_be_preferred_;                  ///< runs have taught about the family: it may come first as it is known best
+  bool may_be_preferred_;                  ///< the family has measured runs: it may come first as it is known best
   std::optional<Estimate> nearest_shape_;  ///< of those that limits of their shape rule out
   std::int64_t shapeless_ = 0;             ///< plans ruled out by their shape
   SearchCounts counts_;                    ///< of the others
@@ -150,7 +151,8 @@ class FamilySearch {
   std::int64_t misfits_ = 0;            ///< plans without enough memory
   bool memory_first_ = false;           ///< the latest plan did not fit: of the next one the memory is worked out first
   Least least_;
-  std::vector<RankedPlan> ranked_;  ///< with SearchOptions::all: every feasible plan
+  std::vector<LikeChoices> possible_;  ///< by possible_choices, where what was asked for rules some out
+  std::vector<RankedPlan> ranked_;     ///< with SearchOptions::all: every feasible plan
 };
 
 }  // namespace ddl

@@ -8,7 +8,8 @@ namespace ddl {
 const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
   // What runs have taught makes kernels cheaper, and differs between families.
   const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
-  BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline]}];
+  BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline], plan.mesh[Axis::expert],
+                              plan.mesh[Axis::context]}];
   if (!known.empty()) return known;
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;

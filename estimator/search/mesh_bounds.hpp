@@ -18,7 +18,7 @@ class MeshBounds {
  public:
   MeshBounds(const Estimator& estimator, const VariantSpace& space) : estimator_(estimator), space_(space) {}
 
-  /// The bound without exchanges, which meshes of as many stages and parts of the batch share.
+  /// The bound without exchanges, which meshes of as many stages and parts of the batch, of experts and of contexts share.
   [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(bare_bounds(plan).front().first); }
   /// The bound with whichever micro-batches suit the plan best. Micro-batches whose bound without exchanges is longer than
   /// another's bound are left out.
@@ -31,7 +31,7 @@ class MeshBounds {
 
   const Estimator& estimator_;
   const VariantSpace& space_;
-  std::map<std::tuple<Family, std::int64_t, int>, BareBounds> known_;
+  std::map<std::tuple<Family, std::int64_t, int, int, int>, BareBounds> known_;
 };
 
 }  // namespace ddl

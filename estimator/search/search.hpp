@@ -41,9 +41,9 @@ struct SearchOptions {
   /// Plans whose times differ by less than this share of the shorter one are as good as each other: the simplest of them is
   /// the better one. Only where the objective is not memory, and not every plan is priced.
   double tie = 0;
-  /// How wrong predictions are. Where measured runs have taught about families of plans, one of these comes first in place
-  /// of a faster plan of another family that cannot be told from it: a search takes what it knows least about where that
-  /// seems fast. Nothing: the order is that of the predictions. Only where `tie` counts, too.
+  /// How wrong predictions are. A plan of a family with measured runs then comes first in place of a faster plan of a family
+  /// without, if it may be the faster one and the slow end of its interval is no later: of many plans that are known badly,
+  /// one seems fast by chance. Nothing: the order is that of the predictions. Only where `tie` counts, too.
   const TimeErrors* errors = nullptr;
   /// Whether choices that use the memory of the host are open. If not, they are opened where no plan fits without them.
   bool offloads = false;

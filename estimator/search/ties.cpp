@@ -70,22 +70,28 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
     std::rotate(first, chosen, chosen + 1);
   }
   for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
-  if (options_.errors != nullptr && !best.empty()) prefer_taught(best);
+  if (options_.errors != nullptr && !best.empty()) prefer_known(best);
 }
 
-void Ties::prefer_taught(std::vector<Estimate>& best) const {
+void Ties::prefer_known(std::vector<Estimate>& best) const {
   const LearnedFamilies& families = estimator_.job().coefficients.learned;
-  const auto is_taught = [&](const Estimate& each) { return is_known(families, each.plan.mesh.family()); };
-  if (!estimator_.job().assumptions.learned || families.empty() || is_taught(best.front())) return;
-  const TimeSensitivity first = estimator_.sensitivity(best.front().plan);
+  const auto has_runs = [&](const Estimate& each) { return is_known(families, each.plan.mesh.family()); };
+  if (!estimator_.job().assumptions.learned || families.empty() || has_runs(best.front())) return;
   for (auto other = best.begin() + 1; other != best.end(); ++other) {
     if (verdict_for(*other, options_) != verdict_for(best.front(), options_)) return;
-    if (!is_taught(*other)) continue;
-    const TimeInterval errors = ratio_interval_of(*options_.errors, first, estimator_.sensitivity(other->plan));
-    if (other->time.iteration() / best.front().time.iteration() * errors.low <= 1)
-      std::rotate(best.begin(), other, other + 1);
+    if (!has_runs(*other)) continue;
+    if (is_surer(*other, best.front())) std::rotate(best.begin(), other, other + 1);
     return;
   }
+}
+
+bool Ties::is_surer(const Estimate& slower, const Estimate& faster) const {
+  const TimeErrors& errors = *options_.errors;
+  const Seconds slower_time = slower.time.iteration(), faster_time = faster.time.iteration();
+  const TimeSensitivity of_slower = estimator_.sensitivity(slower.plan), of_faster = estimator_.sensitivity(faster.plan);
+  const bool may_be_faster = slower_time / faster_time * ratio_interval_of(errors, of_faster, of_slower).low <= 1;
+  return may_be_faster &&
+         slower_time * interval_of(errors, of_slower).high <= faster_time * interval_of(errors, of_faster).high;
 }
 
 }  // namespace ddl

@@ -22,9 +22,11 @@ class Ties {
  private:
   /// The simplest plan with the same degrees that takes no longer than the tie allows, and needs no more than fits.
   [[nodiscard]] Estimate simplified(const Estimate& best) const;
-  /// Puts a plan first of whose family runs have taught, where the first one's family is none of these and the two cannot be
-  /// told apart.
-  void prefer_taught(std::vector<Estimate>& best) const;
+  /// Puts the first plan of a family with measured runs before a faster plan of a family without, if it is the surer one.
+  void prefer_known(std::vector<Estimate>& best) const;
+  /// Whether the plan that is predicted to be slower may be the faster one, and takes no longer than the other one if both
+  /// are as slow as predictions err.
+  [[nodiscard]] bool is_surer(const Estimate& slower, const Estimate& faster) const;
 
   const Estimator& estimator_;
   const SearchOptions& options_;

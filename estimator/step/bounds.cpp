@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
@@ -71,10 +72,63 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
+/// The ranks along the axes on which it depends what kernels a rank runs, and not only how much each of them has to do: of
+/// experts it has a part, and attention to the tokens of other ranks has kernels of its own.
+Mesh kernel_axes_of(const Mesh& mesh) {
+  Mesh own;
+  for (const Axis axis : {Axis::expert, Axis::context}) own.set(axis, mesh[axis]);
+  return own;
+}
+
+/// The same where ranks exchange heads: each then has all tokens, and the kernels of a rank without other contexts.
+Mesh without_contexts(Mesh mesh) {
+  mesh.set(Axis::context, 1);
+  return mesh;
+}
+
+/// The layers of the ranks of a mesh of such axes that have the same samples, together: divided along no other axis.
+class UndividedLayers {
+ public:
+  UndividedLayers(const Job& job, double samples, const Mesh& mesh)
+      : contexts_(mesh[Axis::context]),
+        in_ring_(layers_of(job, samples, mesh)),
+        of_heads_(layers_of(job, samples, without_contexts(mesh))) {}
+
+  /// Returns what `time(context, shard)` says of a layer, for the exchange of contexts with which that is less.
+  template <class Time>
+  [[nodiscard]] Seconds least(std::size_t layer, const Time& time) {
+    const ShardContext& context = in_ring_.at(layer);
+    const Seconds in_ring = time(context, in_ring_.shard()) * contexts_;
+    if (contexts_ == 1 || !context.at().operation->is_attention()) return in_ring;
+    return min(in_ring, time(of_heads_.at(layer), of_heads_.shard()));
+  }
+
+ private:
+  static WholeLayers layers_of(const Job& job, double samples, const Mesh& mesh) {
+    return {job.facts, samples, job.kernels.precision(), job.kernels.optimizer(), job.assumptions, mesh};
+  }
+  double contexts_;
+  WholeLayers in_ring_, of_heads_;
+};
+
 Plan without_batch(Plan plan) {
   plan.global_batch = 1;
   plan.micro_batches = 1;
   return plan;
+}
+
+/// The time of a run for choices that this step does not have: they may make another stage the longest one, whose work all
+/// ranks wait for. What it waits for the others stays as it is.
+Seconds least_run(const Step& step, const Timing<double>& timing) {
+  const Seconds time(timing.iteration());
+  if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
+  const double disturbance = step.origin[Coefficient::straggler_factor] * std::log(step.slowest_of) + step.rank_waiting;
+  std::vector<double> waiting;
+  for (const Timing<double>::Stage& stage : timing.stages)
+    waiting.push_back(stage.disturbed * disturbance + stage.kernels() * step.straggling);
+  const double least = *std::min_element(waiting.begin(), waiting.end());
+  const double more = waiting[static_cast<std::size_t>(timing.critical.time)] - least;
+  return time - Seconds(more * (step.fills_bubbles ? step.micro_batches : 1));
 }
 
 /// Of one micro-batch between two stages, where so many items of a sample cross.
@@ -87,12 +141,15 @@ Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges
 }  // namespace
 
 template <class Time>
-const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples, const Time& time) const {
-  std::vector<Seconds>& sums = known[samples];
+const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples, const Mesh& mesh, const Time& time) const {
+  std::vector<Seconds>& sums = known[{samples, mesh}];
   if (!sums.empty()) return sums;
-  const std::size_t count = job_.facts.model->layers.size();
-  sums.resize(count + 1);
-  for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + time(i);
+  const LayerKinds& kinds = kinds_of({});
+  UndividedLayers layers(job_, samples, mesh);
+  std::vector<Seconds> times;  // by kind
+  for (const int layer : kinds.representative) times.push_back(layers.least(static_cast<std::size_t>(layer), time));
+  sums.resize(kinds.kind.size() + 1);
+  for (std::size_t i = 0; i < kinds.kind.size(); ++i) sums[i + 1] = sums[i] + times[static_cast<std::size_t>(kinds.kind[i])];
   return sums;
 }
 
@@ -105,67 +162,33 @@ Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int s
   return {sums.back(), StageBalance(before, {}, stage_count).shortest() / (1 + cut_rounding)};
 }
 
-Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
-  TimesBySamples& times_by_samples = whole_times_[stage_count];
+Estimator::WholeTime Estimator::whole_time(double samples, int stage_count, const Mesh& mesh) const {
+  TimesBySamples& times_by_samples = whole_times_[{stage_count, mesh}];
   const auto known = times_by_samples.find(samples);
   if (known != times_by_samples.end()) return known->second;
-
-  const Model& model = *job_.facts.model;
-  const bool given = job_.prices_whole_layers();
-  const ShardPrices* measured = job_.kernels.measured();
-  Plan alone;
-  alone.precision = job_.kernels.precision();
-  const bool casting = casts(alone, job_.assumptions);
-  struct Times {
-    Seconds forward{}, weights{}, data{};  ///< weights: with forward
-  };
-  // By shapes, what is fused of the layer, whether it is linear, and whether its bias is weighted.
-  constexpr std::size_t fused_kinds = 5;
-  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * fused_kinds * 4);
-  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
-  const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
-    const Layer& layer = model.layers[i];
-    const LayerTimes& serial = job_.kernels.serial()[i];
-    if (given) return (serial.forward + serial.backward) * samples;
-    if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
-    const auto time = [&](Pass pass) {
-      return job_.kernels.pass_time(i, *layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
-                                    kernel_precision(job_.facts, i, alone.precision));
-    };
-    const Fusion& fusion = job_.facts.fusion[i];
-    const std::size_t fused = fusion.input < 0 ? 0U : (fusion.input > 0 ? 3U : 1U) + (fusion.unwritten ? 1U : 0U);
-    const std::size_t of_products = (job_.facts.is_linear[i] ? 2U : 0U) + (job_.facts.weighs_bias[i] ? 1U : 0U);
-    std::optional<Times>& times =
-        classes[(static_cast<std::size_t>(layer.shape_class) * fused_kinds + fused) * 4 + of_products];
-    if (!times) {
-      const Seconds forward = time(Pass::forward);
-      times = Times{forward, forward + time(Pass::backward_weight), time(Pass::backward_data)};
-    }
-    return (job_.facts.frozen[i] ? times->forward : times->weights) +
-           (job_.facts.needs_input_gradient[i] ? times->data : Seconds{});
+  const auto& sums = running_sums(whole_, samples, mesh, [&](const ShardContext& context, const LayerShard& shard) {
+    return kernels_time(job_, context, shard);
   });
   return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
 
-Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
+Estimator::WholeTime Estimator::least_time(double samples, int stage_count, const Mesh& mesh) const {
   const ShardPrices* measured = job_.kernels.measured();
-  const bool given = job_.prices_whole_layers();
-  if (given || job_.assumptions.linear_kernels || (measured == nullptr && !job_.kernels.has_formulas())) {
-    return whole_time(samples, stage_count);
+  if (job_.prices_whole_layers() || job_.assumptions.linear_kernels ||
+      (measured == nullptr && !job_.kernels.has_formulas())) {
+    return whole_time(samples, stage_count, mesh);
   }
-  TimesBySamples& times_by_samples = least_times_[stage_count];
+  TimesBySamples& times_by_samples = least_times_[{stage_count, mesh}];
   const auto known = times_by_samples.find(samples);
   if (known != times_by_samples.end()) return known->second;
-  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
-  const auto& sums = running_sums(least_, samples, [&](std::size_t i) {
-    if (measured != nullptr) return measured->least(whole.at(i), whole.shard());
-    const Layer& layer = job_.facts.model->layers[i];
+  const auto& sums = running_sums(least_, samples, mesh, [&](const ShardContext& context, const LayerShard& shard) {
+    if (measured != nullptr) return measured->least(context, shard);
     Seconds sum{};
     for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
-      if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[i]) continue;
-      if (pass == Pass::backward_weight && job_.facts.frozen[i]) continue;
-      sum += job_.kernels.least_pass_time(i, *layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
-                                          kernel_precision(job_.facts, i, job_.kernels.precision()));
+      if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[context.index()]) continue;
+      if (pass == Pass::backward_weight && job_.facts.frozen[context.index()]) continue;
+      sum += job_.kernels.least_pass_time(context.index(), *context.operation(shard), pass, shard.inputs, shard.output,
+                                          shard.samples, precision_of(context));
     }
     return sum;
   });
@@ -223,7 +246,8 @@ double Estimator::exchange_starts(const Plan& plan) const {
     context.layer = kinds.representative[kind];
     shard_layer(context, shard);
     for (const Exchange& exchange : shard.exchanges) {
-      if (exchange.phase == Phase::gradient || exchange.items <= 0) continue;
+      // What kernels hide takes no start.
+      if (exchange.phase == Phase::gradient || exchange.items <= 0 || exchange.beside_kernels) continue;
       starts += static_cast<double>(exchange.messages) * kinds.count[kind];
     }
   }
@@ -310,12 +334,12 @@ Seconds Estimator::layers_time(const Plan& plan) const {
   Seconds least(std::numeric_limits<double>::infinity());
   for (const int stretches : stretches_of(plan)) {
     bare.virtual_stages = stretches;
-    least = min(least, staged(bare).iteration());
+    least = min(least, least_run(staged(bare).step, staged(bare).timing));
   }
   bare.virtual_stages = 1;
   for (const Schedule schedule : fillers_of(plan)) {
     bare.schedule = schedule;
-    least = min(least, staged(bare).iteration());
+    least = min(least, least_run(staged(bare).step, staged(bare).timing));
   }
   return least;
 }
@@ -328,8 +352,7 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   BoundParts& parts = bound_parts_.emplace(split);
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
-  // However layers are split, a rank's host starts a kernel for each.
-  parts.starts = single_device_launch(static_cast<double>(plan.global_batch)).starts;
+  parts.starts = least_starts(plan);
   if (parts.starts > Seconds{}) parts.starts += launch_overhead(job_) * exchange_starts(plan);
   const auto& levels = job_.machine.levels;
   if (levels.empty()) return parts;
@@ -360,7 +383,7 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
 
 RelaxedStep Estimator::bare_step(const Plan& plan, double kernels, Seconds starts) const {
   const double parts = plan.mesh.product(weight_axes) * plan.mesh[Axis::spatial] * plan.mesh[Axis::context];
-  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
+  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
   RelaxedStep step;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
@@ -371,8 +394,13 @@ RelaxedStep Estimator::bare_step(const Plan& plan, double kernels, Seconds start
 }
 
 Seconds Estimator::bare_lower_bound(const Plan& plan) const {
-  const Seconds starts = single_device_launch(static_cast<double>(plan.global_batch)).starts;
-  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, starts), plan);
+  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_starts(plan)), plan);
+}
+
+Seconds Estimator::least_starts(const Plan& plan) const {
+  const double batch = static_cast<double>(plan.global_batch);
+  const Mesh mesh = kernel_axes_of(plan.mesh);
+  return min(single_device_launch(batch, mesh).starts, single_device_launch(batch, without_contexts(mesh)).starts);
 }
 
 Seconds Estimator::split_kernels(const Plan& plan) const {
@@ -555,10 +583,12 @@ Bytes Estimator::parameters_lower_bound(const Plan& plan) const {
 
 Bytes Estimator::kept_of(const Plan& plan, int stage_first, int stage_last) const {
   const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
-  // It depends on recomputation, and on no other choice.
+  // It depends on recomputation, of so many blocks in each virtual stage, and on no other choice.
   Plan alike = split_of(plan);
   alike.recompute = plan.recompute;
   alike.recompute_blocks = plan.recompute_blocks;
+  alike.schedule = plan.schedule;
+  alike.virtual_stages = plan.virtual_stages;
   const auto [known, is_new] = split(plan).peaks.try_emplace({first, last, MemoryChoices(alike), 0.0});
   if (is_new) known->second.earlier = kept_by_micro_batch(job_, plan, table(plan), first, last);
   return known->second.earlier.allocated;

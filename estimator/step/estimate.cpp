@@ -73,21 +73,23 @@ Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
   }
 }
 
-const Estimator::SingleDeviceLaunch& Estimator::single_device_launch(double batch) const {
-  const auto known = single_device_launch_.find(batch);
+const Estimator::SingleDeviceLaunch& Estimator::single_device_launch(double batch, const Mesh& mesh) const {
+  const std::pair key(batch, mesh);
+  const auto known = single_device_launch_.find(key);
   if (known != single_device_launch_.end()) return known->second;
   SingleDeviceLaunch host;
   const Seconds start = launch_overhead(job_);
   if (start > Seconds{}) {
     Plan alone;
-    alone.global_batch = static_cast<std::int64_t>(batch);
+    alone.mesh = mesh;
+    alone.global_batch = static_cast<std::int64_t>(batch) * mesh.batch_parts();
     alone.precision = job_.kernels.precision();
     alone.optimizer = job_.kernels.optimizer();
     const LayerCosts costs = LayerCostTable(job_, alone, kinds_of({})).total();
     host = {start * (costs.forward_kernels + costs.backward_kernels),
             costs.idle_forward(start) + costs.idle_backward(start)};
   }
-  return single_device_launch_.emplace(batch, host).first->second;
+  return single_device_launch_.emplace(key, host).first->second;
 }
 
 const StagePlaces& Estimator::places(int stages, const ReplicatedLayers& replicated, double tiles) const {

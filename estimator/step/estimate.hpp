@@ -109,8 +109,8 @@ class Estimator {
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
   /// and any other choices.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
-  /// Returns the same bound of all plans with these micro-batches, this many stages and this many parts of the batch,
-  /// however the other devices divide layers. It is looked up rather than computed.
+  /// Returns the same bound of all plans with these micro-batches, and as many stages, parts of the batch, ranks that divide
+  /// experts, and parts of a context, however the other devices divide layers. It is looked up rather than computed.
   [[nodiscard]] Seconds bare_lower_bound(const Plan& plan) const;
   /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
@@ -217,24 +217,29 @@ class Estimator {
   [[nodiscard]] const Updates& updates(const Plan& plan) const;
   /// Returns the numbers of virtual stages that a plan may have, from 1 on.
   [[nodiscard]] const std::vector<int>& stretches_of(const Plan& plan) const;
-  /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
+  /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once;
+  /// or of the ranks of a mesh that have the same samples, together.
   struct WholeTime {
     Seconds all{}, longest{};
   };
-  [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
-  /// Times of one device that computes a batch at once: launching all kernels, and waiting for the host.
+  [[nodiscard]] WholeTime whole_time(double samples, int stages, const Mesh& mesh = {}) const;
+  /// Times of one device that computes a batch at once: launching all kernels, and waiting for the host. Or of a rank of a
+  /// mesh that has as many samples.
   struct SingleDeviceLaunch {
     Seconds starts{}, idle{};
   };
-  [[nodiscard]] const SingleDeviceLaunch& single_device_launch(double batch) const;
-  /// Returns a lower bound of the time of all ranks together, for any split of the layers. By roofline it is the time of the
-  /// whole layer, because each rank reads shared data itself, and no rank fills its tiles better. Measured parts may be
-  /// faster than the whole.
-  [[nodiscard]] WholeTime least_time(double samples, int stages) const;
-  /// Sums up what `time` says of each layer at so many samples, once.
-  using Sums = std::map<double, std::vector<Seconds>>;
+  [[nodiscard]] const SingleDeviceLaunch& single_device_launch(double batch, const Mesh& mesh = {}) const;
+  /// Returns the time in which a rank's host starts the kernels of a micro-batch at least, however layers are divided along
+  /// other axes than those of `kernel_axes_of`, and for any exchange of contexts.
+  [[nodiscard]] Seconds least_starts(const Plan& plan) const;
+  /// Returns a lower bound of the time of all ranks together that have the same samples, for any further split of what ranks
+  /// of the mesh have of the layers. By roofline it is the time of that, because each rank reads shared data itself, and no
+  /// rank fills its tiles better. Measured parts may be faster than the whole.
+  [[nodiscard]] WholeTime least_time(double samples, int stages, const Mesh& mesh) const;
+  /// Sums up what `time` says of the part of each layer that a rank of a mesh has, at so many samples, once.
+  using Sums = std::map<std::pair<double, Mesh>, std::vector<Seconds>>;
   template <class Time>
-  const std::vector<Seconds>& running_sums(Sums& known, double samples, const Time& time) const;
+  const std::vector<Seconds>& running_sums(Sums& known, double samples, const Mesh& mesh, const Time& time) const;
   [[nodiscard]] WholeTime by_stage(const std::vector<Seconds>& sums, int stages) const;
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
   /// those of none in particular. `kernels`: of a micro-batch through all stages, where more is known of them than of any
@@ -273,10 +278,10 @@ class Estimator {
   double tensor_items_ = 0;             ///< exchanged per sample by a tensor split of a degree that divides every layer
   double tensor_items_of_experts_ = 0;  ///< of those, the ones of experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
-  mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
+  mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples and mesh
   using TimesBySamples = std::unordered_map<double, WholeTime>;
-  mutable std::map<int, TimesBySamples> whole_times_, least_times_;  ///< by stages
-  mutable std::map<double, SingleDeviceLaunch> single_device_launch_;
+  mutable std::map<std::pair<int, Mesh>, TimesBySamples> whole_times_, least_times_;  ///< by stages and mesh
+  mutable std::map<std::pair<double, Mesh>, SingleDeviceLaunch> single_device_launch_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
   /// By degrees without replicas and stages, samples, and the choices that divide layers.

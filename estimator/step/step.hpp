@@ -148,6 +148,7 @@ struct Timing {
   struct Stage {
     T forward = T(0), backward = T(0);  ///< all that the device is busy with
     T forward_kernels = T(0), backward_kernels = T(0);
+    T disturbed = T(0);                           ///< what is longer on the slowest rank
     T idle_forward = T(0), idle_backward = T(0);  ///< while the host starts kernels
     double forward_starts = 0, backward_starts = 0;
 
@@ -188,6 +189,11 @@ template <class T>
   return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
 }
 
+/// Returns whether delays of a rank lengthen what counts as this part: all that it computes, and its layer-wise exchanges.
+[[nodiscard]] constexpr bool is_disturbed(Part part) {
+  return part == Part::forward || part == Part::backward || part == Part::layer_collectives || part == Part::halo;
+}
+
 /// Returns the time of all micro-batches, in seconds, before gradients are exchanged.
 template <class T>
 [[nodiscard]] Timing<T> run(const Step& step, const CoefficientValues<T>& x) {
@@ -205,6 +211,7 @@ template <class T>
     (task.backward ? own.backward_starts : own.forward_starts) += task.starts;
     if (task.part == Part::forward) own.forward_kernels += time;
     if (task.part == Part::backward) own.backward_kernels += time;
+    if (is_disturbed(task.part)) own.disturbed += time;
   }
   const T& start = x[Coefficient::launch_overhead];
   // What the slowest rank adds to the time of any.
@@ -216,7 +223,8 @@ template <class T>
     own.idle_backward = larger<T>(none, start * (own.backward_starts * step.backward_hosts) - own.backward);
     T time = own.busy() + own.idle();
     if (step.several_ranks) {
-      time += own.busy() * disturbance;
+      own.disturbed += T(step.paging.value());
+      time += own.disturbed * disturbance;
       time += (own.forward_kernels + own.backward_kernels) * step.straggling;
     }
     const auto stage = static_cast<int>(i);

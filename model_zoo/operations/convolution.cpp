@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -73,7 +75,8 @@ class Convolution final : public Operation {
               .group_inputs = real(summed_channels(input)),
               .kind = linear_ ? KernelKind::matrix_product : KernelKind::convolution};
     if (groups_ > 1) {
-      work.groups = real(groups_);
+      // A slice of the channels has its groups alone.
+      work.groups = real(std::max<std::int64_t>(1, input.channels / group_channels_));
       work.group_outputs = real(output.channels) / work.groups;
       const bool is_depthwise = work.group_inputs == 1 && work.group_outputs == 1;
       work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;
@@ -106,7 +109,7 @@ class Convolution final : public Operation {
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     std::vector<Work> kernels{work(pass, inputs, output)};
     if (!bias_) return kernels;
-    const bool is_depthwise = groups_ > 1 && group_channels_ == 1 && output.channels == groups_;
+    const bool is_depthwise = groups_ > 1 && group_channels_ == 1 && output.channels == inputs.front().channels;
     const auto kind = linear_ || is_depthwise ? Work::Bias::linear : Work::Bias::convolution;
     if (const Work bias = bias_work(pass, items(output), kind); bias.is_any()) kernels.push_back(bias);
     return kernels;

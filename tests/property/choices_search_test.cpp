@@ -3,19 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "estimator/kernels/shard_problems.hpp"
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/trained_parts.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
+#include "tests/property/random_plans.hpp"
 
 namespace {
 
@@ -58,7 +62,14 @@ parameters: {layers: 4, hidden: 256, heads: 8, feed_forward: 512, vocabulary: 10
   return model;
 }
 
-std::string text_of(const Plan& plan) {
+Model adapted() {
+  TrainedParts adapters;
+  adapters.adapter_rank = 8;
+  return transformer(adapters);
+}
+
+/// With all choices.
+std::string choices_text(const Plan& plan) {
   std::string text = fmt::format("{} ({}), S = {}", degrees_text(plan.mesh), placement_text(plan), plan.micro_batches);
   for (const PlanChoiceRow& row : plan_choices()) text += fmt::format(", {} {}", row.key, row.name(row.get(plan)));
   return text;
@@ -72,6 +83,7 @@ struct Case {
   bool offloads = false;
   ChosenOfPlan chosen{};
   Coefficients coefficients{};
+  std::vector<NamedFamily> families{};
 };
 
 void check(const Case& each) {
@@ -91,7 +103,7 @@ void check(const Case& each) {
   const Estimator estimator(owned.job);
   const SearchResult all = search(estimator, options);
   for (const RankedPlan& ranked : all.ranked) {
-    INFO(text_of(ranked.plan) << " in " << ranked.iteration.value() << " s");
+    INFO(choices_text(ranked.plan) << " in " << ranked.iteration.value() << " s");
     const Seconds time = ranked.iteration * (1 + 1e-9);
     REQUIRE(estimator.lower_bound(ranked.plan) <= time);
     REQUIRE(estimator.placed_lower_bound(ranked.plan) <= time);
@@ -102,14 +114,98 @@ void check(const Case& each) {
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
     REQUIRE(found.best.size() > i);
-    INFO("place " << i << ": found " << text_of(found.best[i].plan) << " in " << found.best[i].time.iteration().value()
-                  << " s, best " << text_of(all.best[i].plan) << " in " << all.best[i].time.iteration().value() << " s");
+    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.iteration().value()
+                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.iteration().value()
+                  << " s");
     CHECK(found.best[i].plan == all.best[i].plan);
   }
   CHECK(found.priced < all.priced);
 }
 
-/// Blocks, each of which can be recomputed.
+SearchOptions options_of(const Case& each) {
+  SearchOptions options;
+  options.devices = each.devices;
+  options.global_batch = each.batch;
+  options.precision = Precision::bf16;
+  options.optimizer = Optimizer::adam;
+  options.offloads = each.offloads;
+  options.families = each.families;
+  options.chosen = each.chosen;
+  choose_what_follows(options.chosen);
+  return options;
+}
+
+/// What a search answers, and what it answers if it prices every plan. Neither answers with a plan that cannot be.
+struct Answers {
+  SearchResult found, all;
+};
+Answers answers_to(const Case& each, const Machine& machine) {
+  const OwnedJob owned(each.model, machine, {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam, each.coefficients);
+  const Estimator estimator(owned.job);
+  SearchOptions options = options_of(each);
+  Answers answers;
+  answers.found = search(estimator, options);
+  options.all = true;
+  answers.all = search(estimator, options);
+  for (const SearchResult* result : {&answers.found, &answers.all}) {
+    for (const Estimate& best : result->best) {
+      INFO(choices_text(best.plan));
+      REQUIRE(estimator.limits(best.plan).empty());
+      REQUIRE(best.feasible());
+    }
+  }
+  return answers;
+}
+
+/// Checks that a search finds the best plan of each family that there is; returns whether there is any.
+bool finds_all(const Case& each) {
+  INFO(each.name);
+  const auto [found, all] = answers_to(each, small_cluster(each.memory));
+  REQUIRE(found.best.size() == all.best.size());
+  for (std::size_t i = 0; i < all.best.size(); ++i) {
+    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.iteration().value()
+                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.iteration().value()
+                  << " s");
+    REQUIRE(found.best[i].plan == all.best[i].plan);
+  }
+  return !all.best.empty();
+}
+
+/// Some values of a choice: the first ones, and of sizes those that divide small numbers of ranks.
+std::vector<int> some_values(const PlanChoiceRow& row) {
+  std::vector<int> values;
+  for (int value = 0; value <= std::min(row.last, 4); ++value) values.push_back(value);
+  return values;
+}
+
+TEST_CASE("with each choice fixed to each of its values, a search finds the best of all plans") {
+  // Pairs of a model and of bytes of a device, with which about half of the plans fit.
+  const std::vector<std::pair<Model, double>> models{
+      {transformer(), 16e6}, {mixture(), 16e6}, {adapted(), 8e6}, {residual_images(), 16e6}, {volumes(), 24e6}};
+  const bool is_long = std::getenv("DDL_LONG_TESTS") != nullptr;
+  std::size_t turn = 0, possible = 0;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    for (const int value : some_values(row)) {
+      // For every commit a question for each value, each time of another model.
+      for (int i = 0; i < (is_long ? 60 : 2); ++i, ++turn) {
+        Random random(turn);
+        const auto& [model, tight] = models[turn % models.size()];
+        Case each{.name = fmt::format("{}, {} {}", model.name, row.key, row.name(value)),
+                  .model = model,
+                  .memory = random.chance() ? 1e9 : tight,
+                  .devices = random.of(is_long ? std::vector{2, 4, 6, 8, 12} : std::vector{4, 6}),
+                  .batch = random.of(std::vector{4, 8, 12, 16}),
+                  .offloads = row.needs_host};
+        each.chosen[row.choice] = value;
+        if (random.chance()) each.coefficients.software.overlaps_expert_exchanges = true;
+        possible += finds_all(each) ? 1U : 0U;
+      }
+    }
+  }
+  CHECK(possible > turn / 2);
+}
+
+/// Blocks, each of which may be computed again.
 Model deep(int layers) {
   return parse_model(fmt::format("format: 1\nmodel: deep\nfamily: llama\nparameters: {{layers: {}, hidden: 64, heads: 4, "
                                  "feed_forward: 128, vocabulary: 64, tokens: 64}}\n",
@@ -117,7 +213,21 @@ Model deep(int layers) {
                      "deep.yaml");
 }
 
-/// The best plan of each family among all that a search considers, each with every number of recomputed blocks.
+TEST_CASE("a search answers with no plan whose time is not a number") {
+  Machine machine = small_cluster(1e9);
+  machine.device.peak = {FlopRate(1e-307), std::nullopt, FlopRate(1e-307), FlopRate(1e-307)};
+  const std::vector<NamedFamily> families{{family_bit(Axis::data)}, {family_bit(Axis::data) | family_bit(Axis::tensor)}};
+  const auto [found, all] = answers_to({.name = "too slow", .model = deep(2), .devices = 4, .families = families}, machine);
+  for (const SearchResult* result : {&found, &all}) {
+    CHECK(result->best.empty());
+    CHECK(result->ranked.empty());
+    REQUIRE(!result->rejected.empty());
+    for (const Estimate& each : result->rejected) CHECK(!each.limits.empty());
+  }
+}
+
+/// The best plan of each family of all that a search looks at, of each with every number of blocks that may be computed
+/// again.
 std::map<Family, RankedPlan> best_of_all_blocks(const Estimator& estimator, const SearchOptions& options,
                                                 const std::vector<RankedPlan>& all) {
   std::map<Family, RankedPlan> best;
@@ -167,8 +277,8 @@ TEST_CASE("a search finds the best of all numbers of blocks to compute again") {
         REQUIRE(found.best.size() == best.size());
         for (const Estimate& each : found.best) {
           const RankedPlan& wanted = best.at(each.plan.mesh.family());
-          INFO("found " << text_of(each.plan) << " in " << each.time.iteration().value() << " s, best "
-                        << text_of(wanted.plan) << " in " << wanted.iteration.value() << " s");
+          INFO("found " << choices_text(each.plan) << " in " << each.time.iteration().value() << " s, best "
+                        << choices_text(wanted.plan) << " in " << wanted.iteration.value() << " s");
           CHECK(each.plan == wanted.plan);
           in_some += each.plan.recompute_blocks > 0 ? 1 : 0;
         }
@@ -197,7 +307,7 @@ TEST_CASE("more blocks computed again never need more memory, and never take les
     for (int blocks = 2; blocks <= estimator.most_blocks_again(each.plan) + 1; ++blocks, ++compared) {
       plan.recompute_blocks = blocks;
       const Estimate more = estimator.estimate(plan);
-      INFO(text_of(plan));
+      INFO(choices_text(plan));
       REQUIRE(more.time.iteration() * (1 + 1e-12) >= before.time.iteration());
       REQUIRE(more.memory.total() <= before.memory.total() * (1 + 1e-12));
       REQUIRE(more.memory.upper_bound() <= before.memory.upper_bound() * (1 + 1e-12));
@@ -251,6 +361,43 @@ TEST_CASE("a search that may leave experts whole finds the best of all plans") {
   check({"experts on two nodes", mixture(), 1e9, 4, 8});
 }
 
+/// The kernels of all layers in the times that a roofline says, as if they were measured.
+MeasuredKernels measured_as_predicted(const ModelFacts& facts, const Device& device) {
+  MeasuredKernels measured;
+  measured.name = "as predicted";
+  for (const CountedProblem& each : split_problems(facts, {}, {2}, Precision::bf16, Optimizer::adam)) {
+    if (is_update_problem(each.line)) continue;
+    const Problem problem = parse_problem(each.line, "test");
+    const Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
+    const Seconds time = Roofline(device, problem.precision).time(work, static_cast<double>(problem.samples));
+    measured.kernels.push_back({problem, {time, time, time}});
+  }
+  return measured;
+}
+
+TEST_CASE("prices that rest on measurements are those of a rank's experts, whatever was asked before") {
+  const Machine machine = small_cluster(1e9);
+  const Model model = mixture();
+  const MeasuredKernels measured = measured_as_predicted(facts_of(model), machine.device);
+  const auto plan_of = [](int ranks) {
+    Plan plan;
+    plan.mesh = {{Axis::expert, ranks}, {Axis::data, 8 / ranks}};
+    plan.global_batch = 16;
+    plan.precision = Precision::bf16;
+    plan.optimizer = Optimizer::adam;
+    return plan;
+  };
+  const auto time_after = [&](const std::vector<int>& before, int ranks) {
+    const OwnedJob owned(model, machine, {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam, {}, &measured);
+    REQUIRE(owned.kernels.origin() == KernelBasis::profile);
+    const Estimator estimator(owned.job);
+    for (const int each : before) static_cast<void>(estimator.iteration(plan_of(each)));
+    return estimator.iteration(plan_of(ranks));
+  };
+  CHECK(time_after({2}, 4) == time_after({}, 4));
+  CHECK(time_after({8, 4}, 2) == time_after({}, 2));
+}
+
 TEST_CASE("a search finds the best of all plans where All-to-alls of experts run beside another micro-batch") {
   Coefficients coefficients;
   coefficients.software.overlaps_expert_exchanges = true;
@@ -289,7 +436,7 @@ parameters: {layers: 2, hidden: 128, heads: 4, feed_forward: 256, vocabulary: 51
   options.all = true;
   std::map<Mesh, bool> divides;  // whether any plan with these degrees divides tokens
   for (const RankedPlan& each : search(estimator, options).ranked) {
-    INFO(text_of(each.plan));
+    INFO(choices_text(each.plan));
     REQUIRE(estimator.limits(each.plan).empty());
     bool& any = divides[each.plan.mesh];
     any = any || each.plan.sequence_parallel;

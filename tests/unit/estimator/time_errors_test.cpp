@@ -133,6 +133,22 @@ TEST_CASE("the ratio of two plans the other way round has the inverse interval")
   }
 }
 
+TEST_CASE("the ratio to a plan with measured runs errs no more than the two plans do by themselves") {
+  std::mt19937_64 engine(5);
+  const TimeErrors errors = some_errors();
+  for (int i = 0; i < 100; ++i) {
+    TimeSensitivity a = some_time(engine);
+    const TimeSensitivity b = some_time(engine);
+    const TimeInterval before = ratio_interval_of(errors, a, b);
+    a.learned = LearnedRuns{20, 0.02};
+    const TimeInterval ratio = ratio_interval_of(errors, a, b), of_a = interval_of(errors, a), of_b = interval_of(errors, b);
+    CHECK(std::log(ratio.high) <= std::hypot(std::log(of_b.high), std::log(of_a.low)) * (1 + 1e-9));
+    CHECK(-std::log(ratio.low) <= std::hypot(std::log(of_b.low), std::log(of_a.high)) * (1 + 1e-9));
+    CHECK(ratio.high <= before.high);
+    CHECK(ratio.low >= before.low);
+  }
+}
+
 TEST_CASE("measured runs narrow an interval, and more of them no less") {
   const TimeErrors errors = some_errors();
   TimeSensitivity time = of_kernels(PriceBasis::sheet);

@@ -89,6 +89,25 @@ TEST_CASE("a convolution's work is 2·F·C·K·P in each pass") {
   CHECK(kept_of(layer).input);
 }
 
+TEST_CASE("a slice of the channels of a convolution has its groups alone, and is a kernel of the same kind") {
+  for (const auto& [groups, kind] :
+       {std::pair("same", KernelKind::depthwise_convolution), std::pair("2", KernelKind::grouped_convolution)}) {
+    const Layer whole =
+        layer_of(image, std::string("  - convolution: {filters: same, kernel: 3, padding: 1, groups: ") + groups + "}\n");
+    TensorShape input = whole.input_shapes.front(), output = whole.output_shape;
+    input.channels /= 2;
+    output.channels /= 2;
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+      const Work all = work_of(whole, pass), part = whole.operation->work(pass, std::vector{input}, output);
+      CHECK(part.kernel_kind() == kind);
+      CHECK(all.kernel_kind() == kind);
+      CHECK(part.groups == all.groups / 2);
+      CHECK(part.group_inputs == all.group_inputs);
+      CHECK(part.group_outputs == all.group_outputs);
+    }
+  }
+}
+
 TEST_CASE("groups of a convolution sum over their own channels alone") {
   const Layer grouped = layer_of(image, "  - convolution: {filters: 4, kernel: 3, groups: 2, bias: no}\n");
   CHECK(grouped.weights == 4 * 3 * 9);

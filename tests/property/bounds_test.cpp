@@ -1,0 +1,232 @@
+// No completed plan takes less time, or needs less memory, than any bound that a search gives plans up by: plans of all
+// bundled models on bundled machines, at random. DDL_RANDOM_SEED and DDL_RANDOM_COUNT choose others and more of them; what
+// fails names the seed that repeats it alone.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/software_file.hpp"
+#include "calibration/inputs/study.hpp"
+#include "core/error.hpp"
+#include "estimator/search/mesh_bounds.hpp"
+#include "estimator/search/variants.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "tests/catch.hpp"
+#include "tests/property/random_plans.hpp"
+
+namespace {
+
+using namespace ddl;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// As written, or with adapters, or with a part of it frozen.
+std::string random_variant(Random& random, const std::string& model) {
+  switch (random.whole(0, 7)) {
+    case 0:
+      return model + "@lora=8";
+    case 1:
+      return model + "@trained=head";
+    default:
+      return model;
+  }
+}
+
+/// A model on any machine, priced for any software. None where the machine lacks the precision, or the model such parts.
+std::unique_ptr<const Study> random_study(Random& random, const std::string& model) {
+  static const std::vector<std::string> machines = machine_names(), softwares = software_names();
+  StudySpec spec;
+  spec.model = random_variant(random, model);
+  spec.machine = random.of(machines);
+  if (random.chance()) spec.software = random.of(softwares);
+  if (random.whole(0, 3) == 0) spec.coefficients = "none";
+  if (random.chance()) spec.precision = all_precisions[static_cast<std::size_t>(random.whole(0, 5))];
+  if (random.whole(0, 3) == 0) spec.known_kernels = KnownKernels::none;
+  if (random.whole(0, 7) == 0) spec.assumptions = ideal_assumptions();
+  if (random.whole(0, 7) == 0) spec.assumptions.overlap = false;
+  if (random.whole(0, 7) == 0) spec.assumptions.contention = false;
+  if (random.whole(0, 7) == 0) spec.assumptions.ring_only = true;
+  if (random.whole(0, 7) == 0) spec.assumptions.host_launch = false;
+  if (random.whole(0, 7) == 0)
+    spec.settings.set("mixed_precision", {static_cast<double>(random.whole(0, 3)), SettingOrigin::option, {}});
+  try {
+    return std::make_unique<const Study>(spec);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+int random_divisor(Random& random, int devices) {
+  std::vector<int> divisors;
+  for (int d = 2; d <= devices; ++d) {
+    if (devices % d == 0) divisors.push_back(d);
+  }
+  return divisors.empty() ? 1 : random.of(divisors);
+}
+
+Mesh random_mesh(Random& random, const Model& model, int devices) {
+  const TensorShape& input = model.input;
+  Mesh mesh;
+  const auto take = [&] {
+    const int degree = random_divisor(random, devices);
+    devices /= degree;
+    return degree;
+  };
+  std::vector<Axis> axes{Axis::pipeline, Axis::tensor, Axis::filter, Axis::channel};
+  if (input.sequence) axes.insert(axes.end(), {Axis::context, Axis::expert, Axis::tensor, Axis::expert});
+  std::shuffle(axes.begin(), axes.end(), random.engine());
+  if (!input.sequence && input.rank > 0 && random.chance()) {
+    Tiles tiles = mesh.tiles();
+    for (int d = 0; d < input.rank; ++d) {
+      if (random.chance()) tiles[static_cast<std::size_t>(d)] = take();
+    }
+    mesh.set_tiles(tiles);
+  }
+  for (const Axis axis : axes) {
+    if (mesh[axis] == 1 && random.whole(0, 2) == 0) mesh.set(axis, take());
+  }
+  mesh.set(Axis::data, devices);
+  return mesh;
+}
+
+Plan random_plan(Random& random, const Study& study) {
+  const ModelFacts& facts = study.job().facts;
+  Plan plan;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  plan.mesh = random_mesh(random, study.model(), random.of(std::vector{1, 2, 4, 8, 8, 12, 16, 24, 32, 64, 128, 512}));
+  plan.micro_batches = random.of(std::vector<std::int64_t>{1, 2, 4, 8, 16, 32});
+  plan.global_batch = plan.mesh.batch_parts() * plan.micro_batches * random.of(std::vector{1, 1, 2, 3, 8});
+  std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (!row.matters(plan.mesh) || random.chance()) continue;
+    const bool is_size = row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards;
+    const int value = is_size ? random_divisor(random, plan.mesh[Axis::data]) : random.whole(1, std::min(row.last, 15));
+    if (row.possible == nullptr || row.possible(facts, plan, value)) row.set(plan, value);
+  }
+  return plan;
+}
+
+std::string described(const Study& study, const Plan& plan) {
+  const StudySpec& spec = study.spec();
+  std::string text = fmt::format("{} on {} with software '{}', coefficients '{}', {}: {} ({}), B = {}, S = {}", spec.model,
+                                 spec.machine, spec.software, spec.coefficients, to_string(study.precision()),
+                                 degrees_text(plan.mesh), placement_text(plan), plan.global_batch, plan.micro_batches);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (row.get(plan) != 0) text += fmt::format(", {} {}", row.key, row.name(row.get(plan)));
+  }
+  return text;
+}
+
+/// The plan with the first value of each choice that `is_reset` says.
+template <class IsReset>
+Plan with_first_values(Plan plan, const IsReset& is_reset) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (is_reset(row)) row.set(plan, 0);
+  }
+  return plan;
+}
+
+/// Reports a bound that is above what it bounds.
+void require_below(std::string_view bound, double value, double whole) {
+  // A bound is a sum of the same parts in an order of its own.
+  constexpr double sums = 1 + 1e-9;
+  if (!(value <= whole * sums))
+    FAIL_CHECK(fmt::format("{} is {}, beyond {} by {:.3g} %", bound, value, whole, (value / whole - 1) * 100));
+}
+
+void check_times(const Estimator& estimator, const Plan& plan, double time) {
+  // A search asks for the bounds of many plans at once, of which it knows degrees, placement, or what divides layers.
+  const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
+  Plan like = with_first_values(plan, [](const PlanChoiceRow& row) { return !row.divides_layers; });
+  Plan placed = plainest;
+  // It is known where it was asked for.
+  like.shard_group = placed.shard_group = plan.shard_group;
+  const auto check = [&](const char* bound, Seconds value) { require_below(bound, value.value(), time); };
+  check("bare_lower_bound", estimator.bare_lower_bound(plainest));
+  check("lower_bound", estimator.lower_bound(plainest));
+  check("placed_lower_bound", estimator.placed_lower_bound(placed));
+  for (const Plan& each : {like, plan}) {
+    check("split_lower_bound", estimator.split_lower_bound(each));
+    check("uncut_time", estimator.uncut_time(each));
+    check("cut_time", estimator.cut_time(each));
+    check("layers_time", estimator.layers_time(each));
+  }
+  // Micro-batches are left out by the first where it is longer than another's second.
+  require_below("bare_lower_bound, of lower_bound,", estimator.bare_lower_bound(plainest).value(),
+                estimator.lower_bound(plainest).value());
+}
+
+void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time) {
+  SearchOptions options;
+  options.devices = plan.mesh.devices();
+  options.global_batch = plan.global_batch;
+  const Job& job = estimator.job();
+  const VariantSpace space(options, job.facts, job.machine.devices_per_node());
+  const std::vector<std::int64_t>& known = space.micro_batches(plan);
+  if (std::find(known.begin(), known.end(), plan.micro_batches) == known.end()) return;
+  MeshBounds bounds(estimator, space);
+  const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
+  require_below("MeshBounds::bare", bounds.bare(plainest).value(), time);
+  require_below("MeshBounds::full", bounds.full(plainest).value(), time);
+}
+
+void check_memory(const Estimator& estimator, const Plan& plan) {
+  if (estimator.job().assumptions.memory_reuse) return;
+  const Bytes memory = estimator.memory(plan).total();
+  const Bytes more = memory * (1 + 1e-9);
+  Plan saving = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
+  saving.offload = plan.offload;
+  require_below("memory_lower_bound", estimator.memory_lower_bound(saving).value(), memory.value());
+  require_below("parameters_lower_bound", estimator.parameters_lower_bound(plan).value(), memory.value());
+  CHECK_FALSE(estimator.keeps_more_than(plan, more));
+  CHECK_FALSE(estimator.needs_more_than(plan, more));
+}
+
+/// Random plans of a model; how many of them are possible.
+int check_plans(Random& random, const std::string& model, int tries) {
+  const std::unique_ptr<const Study> study = random_study(random, model);
+  if (study == nullptr) return 0;
+  const Estimator estimator(study->job());
+  int possible = 0;
+  for (int i = 0; i < tries; ++i) {
+    const Plan plan = random_plan(random, *study);
+    if (!is_meaningful(plan.mesh.family())) continue;
+    if (!estimator.limits(plan).empty() || estimator.stages(plan).empty()) continue;
+    ++possible;
+    INFO(described(*study, plan));
+    const double time = estimator.iteration(plan).value();
+    check_times(estimator, plan, time);
+    check_mesh_bounds(estimator, plan, time);
+    check_memory(estimator, plan);
+  }
+  return possible;
+}
+
+TEST_CASE("no plan of a bundled model takes less time, or needs less memory, than a bound of a search says") {
+  const std::vector<std::string> models = model_names();
+  const bool is_long = std::getenv("DDL_LONG_TESTS") != nullptr;
+  const std::uint64_t first = number_from("DDL_RANDOM_SEED", 1);
+  const std::uint64_t count = number_from("DDL_RANDOM_COUNT", (is_long ? 20 : 1) * models.size());
+  int possible = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    INFO("DDL_RANDOM_SEED=" << seed << " DDL_RANDOM_COUNT=1");
+    Random random(seed);
+    possible += check_plans(random, models[seed * 97 % models.size()], 30);
+  }
+  CHECK((count == 1 || possible > static_cast<int>(count)));
+}
+
+}  // namespace
