@@ -1,8 +1,11 @@
 #include <memory>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/software_file.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/study_options.hpp"
@@ -60,10 +63,45 @@ Report show_software(const std::string& name) {
   return report;
 }
 
+/// `yes, no`, all names, or a range.
+std::string values_text(const SettingRow& row) {
+  switch (row.kind) {
+    case SettingKind::flag:
+      return "yes, no";
+    case SettingKind::name:
+      return fmt::format("{}", fmt::join(row.names, ", "));
+    default:
+      return fmt::format("{} to {}", print_setting(row, row.least),
+                         row.most > 0 ? print_setting(row, row.most) : std::string("any"));
+  }
+}
+
+/// Whose files may say it; a run, a job and an option may say every setting.
+std::string sayers_text(const SettingRow& row) {
+  if (row.by_software && row.by_coefficients) return "software, coefficients";
+  if (row.by_software) return "software";
+  return row.by_coefficients ? "coefficients" : "";
+}
+
+Report list_keys() {
+  Report report;
+  Table table({essential(words("key")), essential(words("values")), words("files"), essential(prose("meaning"))}, 0);
+  Json rows = Json::array();
+  for (const SettingRow& row : setting_rows()) {
+    table.add({std::string(row.key), values_text(row), sayers_text(row), std::string(row.help)});
+    rows.push_back({{"key", row.key}, {"values", values_text(row)}, {"files", sayers_text(row)}, {"meaning", row.help}});
+  }
+  report.document.apart(std::move(table));
+  report.rows = [rows] { return rows; };
+  report.json = [rows] { return Json{{"schema", 1}, {"keys", rows}}; };
+  return report;
+}
+
 }  // namespace
 
 void add_software(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("software", "list bundled software, or show what one does");
+  const Command command =
+      program.add_subcommand("software", "list bundled software, show what one does, or what can be set");
   command.require_subcommand();
   command.examples({{"ddl-oracle software list", "the bundled software"},
                     {"ddl-oracle software show pytorch", "one of them, with its sources"},
@@ -75,6 +113,14 @@ void add_software(const Command& program, Request& request) {
   add_report_options(lists, request.report);
   lists.callback([&request] {
     request.run = [] { return list_software().then({"ddl-oracle", "software", "show", "pytorch"}); };
+  });
+  const Command keys = command.add_subcommand("keys", "what software files, tables of runs, jobs and --setting may say");
+  keys.examples({{"ddl-oracle software keys", "all keys, their values and meaning"},
+                 {"ddl-oracle software keys --wide", "with the files that may say each"},
+                 {"ddl-oracle software keys --format csv", "the same for programs"}});
+  add_report_options(keys, request.report);
+  keys.callback([&request] {
+    request.run = [] { return list_keys().then({"ddl-oracle", "software", "show", "pytorch"}); };
   });
   const Command shows = command.add_subcommand("show", "what a software does, and where that is known from");
   const auto name = std::make_shared<std::string>();

@@ -1,0 +1,109 @@
+// Comments, strings and pages are written in the words of the field (CONTRIBUTING.md, "Words").
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path checkout = SOURCE_FOLDER;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// The comments and strings of C++, everything else blanked out; line breaks stay.
+std::string prose_of(const std::string& text) {
+  std::string prose(text.size(), ' ');
+  const auto keep = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < std::min(end, text.size()); ++i) prose[i] = text[i];
+    return end;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n') prose[i] = '\n';
+  }
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.compare(i, 2, "//") == 0) {
+      i = keep(i, std::min(text.find('\n', i), text.size()));
+    } else if (text[i] == '"') {
+      std::size_t end = i + 1;
+      while (end < text.size() && text[end] != '"' && text[end] != '\n') end += text[end] == '\\' ? 2U : 1U;
+      i = keep(i + 1, end) + 1;
+    } else if (text[i] == '\'' && i + 2 < text.size() && (text[i + 2] == '\'' || text[i + 1] == '\\')) {
+      i += text[i + 1] == '\\' ? 4U : 3U;
+    } else {
+      ++i;
+    }
+  }
+  return prose;
+}
+
+/// `file:line: word` of each word that the field does not use.
+void add_words(const fs::path& path, const std::string& prose, std::vector<std::string>& found) {
+  static const std::regex word(
+      R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told from|computed again|held back|nothing where)\b)",
+      std::regex::icase);
+  for (auto each = std::sregex_iterator(prose.begin(), prose.end(), word); each != std::sregex_iterator(); ++each) {
+    const auto line = 1 + std::count(prose.begin(), prose.begin() + each->position(), '\n');
+    found.push_back(fs::relative(path, checkout).generic_string() + ":" + std::to_string(line) + ": " + each->str());
+  }
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the words to avoid are found in comments and strings, not in names") {
+  std::vector<std::string> found;
+  add_words(checkout / "a.cpp", prose_of("int nobody;  // Nobody knows\nf(\"it is dealt\");\nchar c = '\"';  // rests on\n"),
+            found);
+  CHECK(joined(found) == "a.cpp:1: Nobody\na.cpp:2: dealt\na.cpp:3: rests on\n");
+}
+
+TEST_CASE("comments and strings use the words of the field") {
+  std::vector<std::string> found;
+  for (const char* module : {"core", "model_zoo", "profiler", "estimator", "calibration", "cli"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / module)) {
+      const std::string extension = entry.path().extension();
+      if (extension == ".cpp" || extension == ".hpp" || extension == ".cu" || extension == ".cuh")
+        add_words(entry.path(), prose_of(content_of(entry.path())), found);
+    }
+  }
+  INFO(joined(found));
+  CHECK(found.empty());
+}
+
+TEST_CASE("pages use the words of the field") {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(checkout / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    // What the program prints is looked at where it is written.
+    const std::string text = content_of(entry.path());
+    std::string prose;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t begin = std::min(text.find("\n```", at), text.size());
+      prose += text.substr(at, begin - at);
+      const std::size_t end = begin == text.size() ? begin : std::min(text.find("\n```", begin + 4), text.size() - 4) + 4;
+      for (std::size_t i = begin; i < end; ++i) prose += text[i] == '\n' ? '\n' : ' ';
+      at = end;
+    }
+    add_words(entry.path(), prose, found);
+  }
+  INFO(joined(found));
+  CHECK(found.empty());
+}
