@@ -12,27 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "tests/architecture/tree.hpp"
 #include "tests/catch.hpp"
 
 namespace {
 
+using ddl::checkout, ddl::content_of, ddl::lines_of;
 namespace fs = std::filesystem;
 
-const fs::path checkout = SOURCE_FOLDER;
 constexpr std::size_t most_function_lines = 80;
 constexpr std::size_t most_file_lines = 500;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 std::vector<fs::path> files_in(const fs::path& folder, const std::set<std::string>& extensions) {
   std::vector<fs::path> files;
@@ -66,7 +55,7 @@ Beyond listed(const std::string& kind) {
   return names;
 }
 
-std::string joined(const Beyond& names) {
+std::string joined_names(const Beyond& names) {
   std::string text;
   for (const std::string& name : names) text += name + "\n";
   return text;
@@ -77,8 +66,8 @@ void check(const std::string& kind, const Beyond& found) {
   Beyond more, fewer;
   std::ranges::set_difference(found, known, std::inserter(more, more.end()));
   std::ranges::set_difference(known, found, std::inserter(fewer, fewer.end()));
-  INFO("beyond the budget, and not in tests/architecture/budget.csv:\n" << joined(more));
-  INFO("in budget.csv, and within the budget:\n" << joined(fewer));
+  INFO("beyond the budget, and not in tests/architecture/budget.csv:\n" << joined_names(more));
+  INFO("in budget.csv, and within the budget:\n" << joined_names(fewer));
   CHECK(more.empty());
   CHECK(fewer.empty());
 }

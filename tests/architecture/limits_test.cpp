@@ -13,18 +13,13 @@
 #include <string>
 #include <string_view>
 
+#include "tests/architecture/tree.hpp"
 #include "tests/catch.hpp"
 
 namespace {
 
+using ddl::checkout, ddl::content_of;
 namespace fs = std::filesystem;
-
-const fs::path checkout = SOURCE_FOLDER;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 struct Constant {
   std::string file, name;

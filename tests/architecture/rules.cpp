@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "tests/architecture/tree.hpp"
+
 namespace ddl {
 namespace {
 
@@ -40,18 +42,6 @@ constexpr std::array<std::string_view, 17> impure_headers{
     "fstream",      "filesystem",           "iostream",         "cstdio", "stdio.h",  "chrono",  "ctime",
     "time.h",       "sys/time.h",           "random",           "thread", "unistd.h", "fcntl.h", "core/yaml_node.hpp",
     "core/csv.hpp", "core/source_text.hpp", "core/embedded.hpp"};
-
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 /// C++ with its comments, and the texts in quotes, blanked out; line breaks stay.
 std::string code_of(const std::string& text) {

@@ -10,18 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/architecture/tree.hpp"
 #include "tests/catch.hpp"
 
 namespace {
 
+using ddl::checkout, ddl::content_of;
 namespace fs = std::filesystem;
-
-const fs::path checkout = SOURCE_FOLDER;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 /// The comments and strings of C++, everything else blanked out; line breaks stay.
 std::string prose_of(const std::string& text) {
@@ -60,7 +55,7 @@ void add_words(const fs::path& path, const std::string& prose, std::vector<std::
   }
 }
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string words_in(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
   return text;
@@ -72,7 +67,7 @@ TEST_CASE("the words to avoid are found in comments and strings, not in names") 
   std::vector<std::string> found;
   add_words(checkout / "a.cpp", prose_of("int nobody;  // Nobody knows\nf(\"it is dealt\");\nchar c = '\"';  // rests on\n"),
             found);
-  CHECK(joined(found) == "a.cpp:1: Nobody\na.cpp:2: dealt\na.cpp:3: rests on\n");
+  CHECK(words_in(found) == "a.cpp:1: Nobody\na.cpp:2: dealt\na.cpp:3: rests on\n");
 }
 
 TEST_CASE("comments and strings use the words of the field") {
@@ -84,7 +79,7 @@ TEST_CASE("comments and strings use the words of the field") {
         add_words(entry.path(), prose_of(content_of(entry.path())), found);
     }
   }
-  INFO(joined(found));
+  INFO(words_in(found));
   CHECK(found.empty());
 }
 
@@ -104,6 +99,6 @@ TEST_CASE("pages use the words of the field") {
     }
     add_words(entry.path(), prose, found);
   }
-  INFO(joined(found));
+  INFO(words_in(found));
   CHECK(found.empty());
 }

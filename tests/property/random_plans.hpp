@@ -199,7 +199,7 @@ inline Machine three_levels() {
   Machine machine;
   machine.name = "three-levels";
   machine.device.name = "device";
-  machine.device.peak = {FlopRate(10e12), std::nullopt, FlopRate(40e12), std::nullopt};
+  machine.device.peak = {FlopRate(10e12), std::nullopt, FlopRate(40e12), std::nullopt, std::nullopt, std::nullopt};
   machine.device.memory = Bytes(1e12);
   machine.device.memory_bandwidth = Bandwidth(500e9);
   machine.device.tile = 16;

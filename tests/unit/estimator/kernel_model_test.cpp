@@ -15,7 +15,7 @@ using namespace ddl;
 /// 2 TFLOP/s, 8 in bf16; 100 GB/s; 4 multiprocessors.
 Device device_with(std::vector<KernelFamily> own, std::vector<KernelFamily> others = {}) {
   Device device = nodes_of_four().device;
-  device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), FlopRate(8e12)};
+  device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), FlopRate(8e12), std::nullopt, std::nullopt};
   device.attainable_peak = 1;
   device.memory_bandwidth = Bandwidth(100e9);
   device.multiprocessors = 4;

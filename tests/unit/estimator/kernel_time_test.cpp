@@ -29,7 +29,7 @@ layers:
 /// Kernels at half of the peak and 4/5 of the bandwidth of the datasheet: 1 TFLOP/s, 4 in half precision, 100 GB/s.
 Machine half_as_fast_as_its_sheet() {
   Machine machine = nodes_of_four();
-  machine.device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), std::nullopt};
+  machine.device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), std::nullopt, std::nullopt, std::nullopt};
   machine.device.attainable_peak = 0.5;
   machine.device.memory_bandwidth = Bandwidth(125e9);
   machine.device.attainable_bandwidth = 0.8;

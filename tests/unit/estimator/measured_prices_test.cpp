@@ -22,7 +22,7 @@ using namespace ddl;
 /// 1 TFLOP/s and 100 GB/s.
 Roofline roofline() {
   Device device;
-  device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt};
+  device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt};
   device.memory_bandwidth = Bandwidth(100e9);
   return {device, Precision::fp32};
 }

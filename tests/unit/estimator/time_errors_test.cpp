@@ -22,7 +22,7 @@ TimeErrors some_errors() {
   const double factors[] = {0.3, 0.6, 1, 1.2, 2};
   for (std::size_t i = 0; i < errors.kernel_bases.size(); ++i)
     errors.kernel_bases[i] = errors.exchange_bases[i] = {factors[i], factors[i]};
-  errors.classes = {{{0.2, 0.4}, {0.1, 0.2}, {0.2, 0.3}}};
+  errors.classes = {ErrorWidth{0.2, 0.4}, ErrorWidth{0.1, 0.2}, ErrorWidth{0.2, 0.3}};
   return errors;
 }
 
