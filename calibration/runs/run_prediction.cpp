@@ -233,10 +233,10 @@ Seconds RunPredictor::launch_overhead(const MeasuredRun& run) {
   return ddl::launch_overhead(study(run, false).job());
 }
 
-Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficients& coefficients) {
+Estimator::StepTemplate RunPredictor::step_template(const MeasuredRun& run, const Coefficients& coefficients) {
   const Study& own = study(run, false);
   const Job job = own.job().with_coefficients(own.completed(coefficients));
-  return Estimator(job).taught(std::get<Plan>(plan_of(run, own)));
+  return Estimator(job).step_template(std::get<Plan>(plan_of(run, own)));
 }
 
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,

@@ -138,7 +138,8 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   check.study = own.study;
   check.device_memory = check.study->device_memory();
   check.margin = check.study->margin();
-  for (const Said field : {Said::tensor, Said::pipeline, Said::context, Said::micro_batch, Said::global_batch}) {
+  for (const ConfigField field : {ConfigField::tensor, ConfigField::pipeline, ConfigField::context, ConfigField::micro_batch,
+                                  ConfigField::global_batch}) {
     if (!read.writes(field)) continue;
     const Place place = read.find(field)->from->place();
     check.line = place.line;

@@ -201,7 +201,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
       Table others(
           {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        Behind behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
+        SlowdownReason behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
         others.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
                     std::move(behind.why)});
       }

@@ -55,30 +55,31 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
     const Configuration& read = plan.configuration;
     switch (limit.kind) {
       case Kind::batch:
-        read.fail({Said::global_batch, Said::micro_batch, Said::accumulation}, message, hint);
+        read.fail({ConfigField::global_batch, ConfigField::micro_batch, ConfigField::accumulation}, message, hint);
       case Kind::context:
-        read.fail({Said::context, Said::sequence}, message, hint);
+        read.fail({ConfigField::context, ConfigField::sequence}, message, hint);
       case Kind::heads:
-        read.fail({Said::context, Said::tensor, Said::heads}, message, hint);
+        read.fail({ConfigField::context, ConfigField::tensor, ConfigField::heads}, message, hint);
       case Kind::experts:
-        read.fail({Said::expert, Said::experts}, message, hint);
+        read.fail({ConfigField::expert, ConfigField::experts}, message, hint);
       case Kind::stages:
-        read.fail({Said::pipeline, Said::layers}, message, hint);
+        read.fail({ConfigField::pipeline, ConfigField::layers}, message, hint);
       case Kind::tokens:
-        read.fail({Said::sequence_parallel, Said::tensor}, message, hint);
+        read.fail({ConfigField::sequence_parallel, ConfigField::tensor}, message, hint);
       case Kind::virtual_stages:
       case Kind::interleaving:
       case Kind::not_interleaved:
-        read.fail({Said::virtual_stages, Said::layers_per_virtual_stage, Said::pipeline}, message, hint);
+        read.fail({ConfigField::virtual_stages, ConfigField::layers_per_virtual_stage, ConfigField::pipeline}, message,
+                  hint);
       case Kind::schedule:
       case Kind::filled_bubbles:
-        read.fail({Said::schedule, Said::pipeline}, message, hint);
+        read.fail({ConfigField::schedule, ConfigField::pipeline}, message, hint);
       case Kind::shard_group:
-        read.fail({Said::shard_group, Said::data_shard, Said::shards_nodes}, message, hint);
+        read.fail({ConfigField::shard_group, ConfigField::data_shard, ConfigField::shards_nodes}, message, hint);
       case Kind::secondary_shards:
-        read.fail({Said::secondary_shards, Said::zero}, message, hint);
+        read.fail({ConfigField::secondary_shards, ConfigField::zero}, message, hint);
       default:
-        read.fail({Said::tensor, Said::pipeline, Said::context}, message, hint);
+        read.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context}, message, hint);
     }
   }
 }

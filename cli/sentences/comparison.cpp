@@ -85,7 +85,7 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
                      : of_one_that_fits(comparison, other, explained, false);
 }
 
-Behind behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
+SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
   const double longer = behind.time.iteration() / first.time.iteration() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));

@@ -366,7 +366,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .sign = [](int value) { return std::string(value == 0 ? "" : "etp1"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
-                      int value) { return value == 0 || may_deal_experts(facts, plan); },
+                      int value) { return value == 0 || supports_etp1(facts, plan); },
        .get = [](const Plan& plan) { return plan.whole_experts ? 1 : 0; },
        .set = [](Plan& plan, int value) { plan.whole_experts = value == 1; }},
   }};

@@ -59,7 +59,7 @@ void FamilySearch::begin(Verdict allowed) {
   allowed_ = allowed;
   best_.reset();
   nearest_ = nearest_shape_;
-  outdone_ = has_risk_ = false;
+  pruned_by_leader_ = has_risk_ = false;
   counts_ = {};
 }
 
@@ -79,7 +79,7 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
 
 void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
   allowed_ = Verdict::at_risk;
-  if (best_ || outdone_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
+  if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
   save_most(nearest_->plan);
   if (const std::optional<Plan> plan = smallest(meshes)) save_most(*plan);
 }
@@ -92,7 +92,7 @@ void FamilySearch::report(bool finished, SearchResult& result) const {
   result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
   if (best_) {
     result.best.push_back(estimator_.estimate(best_->plan));
-  } else if (outdone_) {
+  } else if (pruned_by_leader_) {
     result.behind.push_back(family_);
   } else if (nearest_ && finished) {
     result.rejected.push_back(*nearest_);
@@ -118,7 +118,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (best_ && is_behind(best_rank_)) return true;
   const std::optional<Rank>& last = commons_.leaders.last();
   if (!last || may_be_preferred_ || !is_behind(*last)) return false;
-  outdone_ = true;
+  pruned_by_leader_ = true;
   return true;
 }
 

@@ -104,7 +104,7 @@ VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
           has_shard_groups(plan),
           mesh[Axis::tensor] > 1 && may_split_tokens(facts_, plan),
           mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
-          may_deal_experts(plan)};
+          supports_etp1(plan)};
 }
 
 const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
@@ -228,9 +228,9 @@ std::vector<int> VariantSpace::admitted(const PlanChoiceRow& row, std::vector<in
   return left.empty() ? values : left;
 }
 
-bool VariantSpace::may_deal_experts(Plan plan) const {
+bool VariantSpace::supports_etp1(Plan plan) const {
   plan.sequence_parallel = true;
-  return plan.mesh[Axis::tensor] > 1 && ddl::may_deal_experts(facts_, plan);
+  return plan.mesh[Axis::tensor] > 1 && ddl::supports_etp1(facts_, plan);
 }
 
 bool VariantSpace::has_shard_groups(const Plan& plan) const {

@@ -57,7 +57,7 @@ class VariantSpace {
   /// Those that the software can run; all where it can run none, which was asked for in other words then.
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Whether a tensor split may leave experts whole, given sequence parallelism.
-  [[nodiscard]] bool may_deal_experts(Plan plan) const;
+  [[nodiscard]] bool supports_etp1(Plan plan) const;
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
   /// Whether the values of open choices of a plan are possible together, which `values` repeats.

@@ -236,7 +236,7 @@ double Estimator::exchange_starts(const Plan& plan) const {
   if (!alone.whole_experts && plan.mesh[Axis::tensor] > 1 && job_.facts.experts > 0) {
     Plan dealt = plan;
     dealt.whole_experts = dealt.sequence_parallel = true;
-    if (may_deal_experts(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
+    if (supports_etp1(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
   }
   const LayerKinds& kinds = kinds_of(replicated_layers_of(plan));
   ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};

@@ -63,11 +63,11 @@ class Estimator {
 
   /// The step of a possible plan as tasks, whose times know the coefficients that they depend on. A fit to measured runs
   /// uses their exact derivatives.
-  struct Taught {
+  struct StepTemplate {
     Step step;
     Updates updates;
   };
-  [[nodiscard]] Taught taught(const Plan& plan) const;
+  [[nodiscard]] StepTemplate step_template(const Plan& plan) const;
   /// Returns time, memory and limits of a plan. A plan that breaks a limit of its shape is not priced.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
   /// Returns the estimate taken apart, layer by layer and phase by phase. A plan with more devices than the machine has is
@@ -161,7 +161,7 @@ class Estimator {
   [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
   [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
   /// Memory of the fullest stage, and which that is.
-  struct Fullest {
+  struct PeakStage {
     std::vector<int> firsts;
     Schedule schedule{};
     int virtual_stages = 1;
@@ -170,7 +170,7 @@ class Estimator {
     int stage = 0;
     bool has_reserved = false;
   };
-  [[nodiscard]] Fullest& fullest(const Plan& plan) const;
+  [[nodiscard]] PeakStage& peak_stage(const Plan& plan) const;
   [[nodiscard]] const StagePlaces& places(int stages, const ReplicatedLayers& replicated, double tiles) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   /// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
@@ -192,7 +192,7 @@ class Estimator {
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
     /// What an iteration ends with, by what is sharded and offloaded, and whether ranks hold two parts of the layers.
     std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
-    std::vector<Fullest> fullest;  ///< however it is placed
+    std::vector<PeakStage> peak_stage;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
     /// What these are made of.
@@ -202,15 +202,15 @@ class Estimator {
   [[nodiscard]] Split& split(const Plan& plan) const;
   /// The prices of layers under one split and placement with their slopes, and of each kind of layer in detail: what the
   /// sensitivities of plans have in common that differ in their other choices.
-  struct Sloped {
-    Sloped(const Job& job, const Plan& a_split, const Plan& a_plan, const LayerKinds& kinds)
+  struct SlopeTable {
+    SlopeTable(const Job& job, const Plan& a_split, const Plan& a_plan, const LayerKinds& kinds)
         : split(a_split), costs(job, a_plan, kinds, true) {}
     Plan split;
     std::optional<Placement> placement{};  ///< of which the prices are
     LayerCostTable costs;
     std::vector<LayerPrices> prices{};  ///< by kind
   };
-  [[nodiscard]] const Sloped& sloped(const Plan& plan) const;
+  [[nodiscard]] const SlopeTable& slope_table(const Plan& plan) const;
   /// Returns pointers to estimates, of which those that share the prices of their layers follow one another.
   [[nodiscard]] static std::vector<Estimate*> by_split(std::vector<Estimate>& estimates);
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
@@ -304,7 +304,7 @@ class Estimator {
   /// The latest eight: a search goes back and forth between the ways in which plans of a mesh divide layers.
   mutable std::array<Split, 8> splits_;
   mutable std::uint64_t splits_asked_ = 0;
-  mutable std::unique_ptr<Sloped> sloped_;  ///< the latest
+  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the latest
   mutable std::map<std::pair<int, bool>, std::vector<int>> stretches_;
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {

@@ -146,7 +146,7 @@ std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry&
   }
   if (says_nothing(setting.value)) {
     if (setting.value.empty() && setting.key.find("--") != std::string::npos && row.words.empty() &&
-        row.field != Said::deepspeed_file) {
+        row.field != ConfigField::deepspeed_file) {
       throw setting.error(fmt::format("{} has no value", setting.key), "write it behind the argument");
     }
     return std::nullopt;
@@ -251,7 +251,7 @@ class ConfigurationReader {
   [[nodiscard]] bool has_files() const {
     return std::any_of(keys_.begin(), keys_.end(), [](const std::string& key) {
       const ArgumentRow* row = row_named(launcher_rows(), key);
-      return row != nullptr && row->field >= Said::deepspeed_file;
+      return row != nullptr && row->field >= ConfigField::deepspeed_file;
     });
   }
 
@@ -262,7 +262,7 @@ class ConfigurationReader {
   /// Which of its parts a file of accelerate means.
   void find_kind() {
     for (const ArgumentRow& row : format_->rows) {
-      if (row.field != Said::distributed_type) continue;
+      if (row.field != ConfigField::distributed_type) continue;
       for (const ConfigEntry& setting : settings_) {
         if (setting.key == row.key) kind_ = meaning_of(row, setting).value_or("");
       }
@@ -281,11 +281,11 @@ class ConfigurationReader {
     if (!row.only_with.empty() && row.only_with != kind_) return;
     std::optional<std::string> meaning = meaning_of(row, setting);
     if (!meaning) return;
-    if (row.field == Said::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
+    if (row.field == ConfigField::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
     const Fact* before = result_.find(row.field);
     // Of one argument that is given twice the last one counts; two arguments that say one thing must not contradict.
     if (before != nullptr && before->from && before->value != *meaning && key_of(before->from->key) != key_of(setting.key) &&
-        row.field != Said::tokenizer && setting.is_known && before->from->is_known) {
+        row.field != ConfigField::tokenizer && setting.is_known && before->from->is_known) {
       const Place place = before->from->place();
       throw setting.error(
           fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from), place.line),
@@ -318,8 +318,9 @@ class ConfigurationReader {
       }
     }
     // Blocks that are recomputed in groups (`uniform`) are taken to be recomputed one by one.
-    const Fact* blocks = result_.find(Said::recompute_blocks);
-    if (blocks != nullptr && blocks->from && result_.word(Said::recompute_method) != "block" && !is_neutral(blocks->value))
+    const Fact* blocks = result_.find(ConfigField::recompute_blocks);
+    if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
+        !is_neutral(blocks->value))
       result_.not_modelled.push_back(*blocks->from);
   }
 
@@ -353,7 +354,8 @@ class ConfigurationReader {
 
   /// Files that the configuration names. What it says itself counts.
   void merge_files() {
-    for (const Said field : {Said::accelerate_file, Said::deepspeed_file, Said::torchtitan_file}) {
+    for (const ConfigField field :
+         {ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::torchtitan_file}) {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from || !named->from->is_known) continue;
       if (depth_ == most_configuration_files)
@@ -367,11 +369,11 @@ class ConfigurationReader {
       std::optional<Configuration> other = ConfigurationReader(*path, depth_ + 1).read();
       if (!other) continue;
       const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
-                              field == Said::deepspeed_file;
+                              field == ConfigField::deepspeed_file;
       other->override_by(result_);
       if (!is_primary || result_.format == &megatron_arguments) other->format = result_.format;
-      if (field == Said::deepspeed_file && result_.format != nullptr)
-        other->set(Said::distributed_type, {.value = "deepspeed"});
+      if (field == ConfigField::deepspeed_file && result_.format != nullptr)
+        other->set(ConfigField::distributed_type, {.value = "deepspeed"});
       other->file = path_;
       result_ = *std::move(other);
     }
@@ -402,18 +404,18 @@ class ConfigurationReader {
 
 }  // namespace
 
-const Fact* Configuration::find(Said field) const {
+const Fact* Configuration::find(ConfigField field) const {
   const auto& fact = facts_[field];
   return fact ? &*fact : nullptr;
 }
 
-bool Configuration::writes(Said field) const {
+bool Configuration::writes(ConfigField field) const {
   const Fact* fact = find(field);
   return fact != nullptr && fact->from.has_value();
 }
 
 void Configuration::override_by(const Configuration& other) {
-  for (std::size_t i = 0; i < said_count; ++i) {
+  for (std::size_t i = 0; i < config_field_count; ++i) {
     if (const auto& theirs = other.facts_[i]; theirs && (theirs->from || !facts_[i])) facts_[i] = theirs;
   }
   sections.insert(other.sections.begin(), other.sections.end());
@@ -421,7 +423,7 @@ void Configuration::override_by(const Configuration& other) {
   warnings.insert(warnings.end(), other.warnings.begin(), other.warnings.end());
 }
 
-std::string Configuration::word(Said field) const {
+std::string Configuration::word(ConfigField field) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return {};
   if (fact->from && !fact->from->is_known) {
@@ -437,7 +439,7 @@ std::string Configuration::word(Said field) const {
   return fact->value;
 }
 
-std::optional<std::int64_t> Configuration::number(Said field, std::int64_t low, std::int64_t high) const {
+std::optional<std::int64_t> Configuration::number(ConfigField field, std::int64_t low, std::int64_t high) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return std::nullopt;
   const std::string text = word(field);
@@ -449,8 +451,9 @@ std::optional<std::int64_t> Configuration::number(Said field, std::int64_t low, 
   throw fact->from->error(message, "write it in digits");
 }
 
-void Configuration::fail(std::initializer_list<Said> fields, const std::string& message, const std::string& hint) const {
-  for (const Said field : fields) {
+void Configuration::fail(std::initializer_list<ConfigField> fields, const std::string& message,
+                         const std::string& hint) const {
+  for (const ConfigField field : fields) {
     const Fact* fact = find(field);
     if (fact != nullptr && fact->from) throw fact->from->error(message, hint);
   }

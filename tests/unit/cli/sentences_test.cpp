@@ -178,7 +178,7 @@ TEST_CASE("of plans of other batches, the sentence compares epochs") {
 }
 
 TEST_CASE("a slower plan loses by what has grown most") {
-  const Behind slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
+  const SlowdownReason slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
   CHECK(slower.longer == "20 %");
   CHECK(slower.why == "exchanging gradients");
   CHECK(behind_first(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4), {}).longer == "as fast");

@@ -29,21 +29,21 @@ constexpr std::string_view greeting = "ddl-oracle ranks 1\n";
 /// Timeout for sending a final message.
 constexpr Seconds last_word(2);
 
-std::string text_of(const Comer& comer) {
-  return pack({std::to_string(comer.rank), std::to_string(comer.ranks), comer.node, comer.name, comer.run, comer.version});
+std::string text_of(const PeerInfo& peer) {
+  return pack({std::to_string(peer.rank), std::to_string(peer.ranks), peer.node, peer.name, peer.run, peer.version});
 }
 
-std::optional<Comer> read_comer(std::string_view text) {
+std::optional<PeerInfo> read_peer_info(std::string_view text) {
   const std::optional<std::vector<std::string>> parts = unpack(text);
   constexpr std::size_t count = 6;
   if (!parts || parts->size() != count) return std::nullopt;
-  Comer comer{.node = (*parts)[2], .name = (*parts)[3], .run = (*parts)[4], .version = (*parts)[5]};
+  PeerInfo peer{.node = (*parts)[2], .name = (*parts)[3], .run = (*parts)[4], .version = (*parts)[5]};
   const auto number = [](const std::string& from, int& to) {
     const auto [end, problem] = std::from_chars(from.data(), from.data() + from.size(), to);
     return problem == std::errc() && end == from.data() + from.size() && to >= 0;
   };
-  if (!number((*parts)[0], comer.rank) || !number((*parts)[1], comer.ranks)) return std::nullopt;
-  return comer;
+  if (!number((*parts)[0], peer.rank) || !number((*parts)[1], peer.ranks)) return std::nullopt;
+  return peer;
 }
 
 std::string_view first_of(std::string_view text) {
@@ -64,13 +64,13 @@ Greeted take_greeting(Connection& from) {
 /// Rank 0, while the others connect.
 class Host {
  public:
-  Host(const Comer& self, const MeetingPlace& place, Seconds patience)
+  Host(const PeerInfo& self, const MeetingPlace& place, Seconds patience)
       : self_(self),
         place_(place),
         patience_(patience),
         listener_(place.host, place.port),
         members_(static_cast<std::size_t>(self.ranks)) {
-    members_[0].comer = self;
+    members_[0].peer = self;
   }
 
   Joined wait() {
@@ -98,14 +98,14 @@ class Host {
     bool greeted = false, is_done = false;
   };
   struct Member {
-    std::optional<Comer> comer;
+    std::optional<PeerInfo> peer;
     std::optional<Connection> connection;
   };
 
   std::vector<int> missing() const {
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-      if (!members_[rank].comer) ranks.push_back(static_cast<int>(rank));
+      if (!members_[rank].peer) ranks.push_back(static_cast<int>(rank));
     }
     return ranks;
   }
@@ -120,15 +120,15 @@ class Host {
   /// A connected rank may disconnect before all have joined.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
-      auto& [comer, connection] = members_[rank];
-      if (!comer || !connection) continue;
+      auto& [peer, connection] = members_[rank];
+      if (!peer || !connection) continue;
       connection->read();
       if (const auto frame = connection->take_frame(); frame && frame->kind == FrameKind::end) {
         const std::vector<std::string> words = unpack(frame->text).value_or(std::vector<std::string>{});
         refuse(words.empty() ? "a rank ended" : words[0], words.size() < 2 ? "" : words[1]);
       }
       if (connection->is_closed()) {
-        refuse(fmt::format("rank {} of {} on {} ended before all had come", rank, self_.ranks, comer->name),
+        refuse(fmt::format("rank {} of {} on {} ended before all had come", rank, self_.ranks, peer->name),
                "look at what that rank says");
       }
     }
@@ -162,37 +162,36 @@ class Host {
     }
     if (!frame) return;
     guest.is_done = true;
-    const std::optional<Comer> comer = frame->kind == FrameKind::hello ? read_comer(frame->text) : std::nullopt;
-    if (!comer) {
+    const std::optional<PeerInfo> peer = frame->kind == FrameKind::hello ? read_peer_info(frame->text) : std::nullopt;
+    if (!peer) {
       stranger_ = fmt::format("what came from {} is no rank", guest.connection.address());
       return;
     }
-    if (comer->run != self_.run) {  // of another launch: ours may still connect
-      stranger_ = fmt::format("rank {} of another launch came, from {}", comer->rank, comer->name);
+    if (peer->run != self_.run) {  // of another launch: ours may still connect
+      stranger_ = fmt::format("rank {} of another launch came, from {}", peer->rank, peer->name);
       send_end_to(guest.connection,
                   fmt::format("rank 0 of another launch is at {}", print_endpoint(place_.host, place_.port)),
                   "take another MASTER_PORT, or --rendezvous HOST:PORT");
       return;
     }
-    if (comer->version != self_.version) {
+    if (peer->version != self_.version) {
       refuse_with(guest,
-                  fmt::format("rank {} on {} is ddl-oracle {}, rank 0 on {} is {}", comer->rank, comer->name, comer->version,
+                  fmt::format("rank {} on {} is ddl-oracle {}, rank 0 on {} is {}", peer->rank, peer->name, peer->version,
                               self_.name, self_.version),
                   "start the same program everywhere");
     }
-    if (comer->ranks != self_.ranks || comer->rank >= self_.ranks) {
+    if (peer->ranks != self_.ranks || peer->rank >= self_.ranks) {
       refuse_with(guest,
-                  fmt::format("rank {} on {} is one of {}, rank 0 on {} one of {}", comer->rank, comer->name, comer->ranks,
+                  fmt::format("rank {} on {} is one of {}, rank 0 on {} one of {}", peer->rank, peer->name, peer->ranks,
                               self_.name, self_.ranks),
                   "WORLD_SIZE is the same number for all ranks of a launch");
     }
-    Member& member = members_[static_cast<std::size_t>(comer->rank)];
-    if (member.comer) {
-      refuse_with(guest,
-                  fmt::format("rank {} came twice: from {} and from {}", comer->rank, member.comer->name, comer->name),
+    Member& member = members_[static_cast<std::size_t>(peer->rank)];
+    if (member.peer) {
+      refuse_with(guest, fmt::format("rank {} came twice: from {} and from {}", peer->rank, member.peer->name, peer->name),
                   "RANK is another number for each process");
     }
-    member.comer = comer;
+    member.peer = peer;
     member.connection.emplace(std::move(guest.connection));
     guest.connection = Connection(-1, "");
   }
@@ -220,12 +219,12 @@ class Host {
     std::vector<std::string> known;
     std::string numbers;
     for (const Member& member : members_) {
-      assert(member.comer);  // all have joined
-      const auto found = std::find(known.begin(), known.end(), member.comer->node);
+      assert(member.peer);  // all have joined
+      const auto found = std::find(known.begin(), known.end(), member.peer->node);
       joined.nodes.push_back(static_cast<int>(found - known.begin()));
       if (found == known.end()) {
-        known.push_back(member.comer->node);
-        joined.node_names.push_back(member.comer->name);
+        known.push_back(member.peer->node);
+        joined.node_names.push_back(member.peer->name);
       }
       append_length(numbers, static_cast<std::size_t>(joined.nodes.back()));
     }
@@ -238,7 +237,7 @@ class Host {
     return joined;
   }
 
-  const Comer& self_;
+  const PeerInfo& self_;
   const MeetingPlace& place_;
   Seconds patience_;
   Listener listener_;
@@ -247,7 +246,7 @@ class Host {
   std::string stranger_;  ///< the last connection that was not one of our ranks
 };
 
-Joined read_welcome(const std::string& text, const Comer& self) {
+Joined read_welcome(const std::string& text, const PeerInfo& self) {
   Joined joined;
   const auto parts = unpack(text);
   const auto names = parts && parts->size() == 2 ? unpack((*parts)[1]) : std::nullopt;
@@ -263,8 +262,8 @@ Joined read_welcome(const std::string& text, const Comer& self) {
 }
 
 /// Waits until rank 0 has welcomed all. Empty if the connection was closed before a message.
-std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, const MeetingPlace& place, const Deadline& until,
-                                       Seconds patience) {
+std::optional<Joined> wait_for_welcome(Connection& host, const PeerInfo& self, const MeetingPlace& place,
+                                       const Deadline& until, Seconds patience) {
   bool greeted = false;
   const std::string where = print_endpoint(place.host, place.port);
   while (true) {
@@ -302,7 +301,7 @@ std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, cons
 
 }  // namespace
 
-Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environment& environment) {
+PeerInfo peer_info_of(const LaunchedRank& rank, const std::string& run, const Environment& environment) {
   constexpr std::size_t room = 256;
   std::array<char, room> name{};
   if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') name = {"an unnamed host"};
@@ -317,11 +316,11 @@ Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environme
           .version = fmt::format("{} ({})", version(), commit())};
 }
 
-Joined host_ranks(const Comer& self, const MeetingPlace& place, Seconds patience) {
+Joined host_ranks(const PeerInfo& self, const MeetingPlace& place, Seconds patience) {
   return Host(self, place, patience).wait();
 }
 
-Joined join_host(const Comer& self, const MeetingPlace& place, Seconds patience) {
+Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patience) {
   const Deadline until(patience);
   std::string why_not = "no answer";
   while (true) {

@@ -18,7 +18,7 @@ constexpr Seconds to_be_read(2);
 
 TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
                            const Environment& environment)
-    : self_(comer_of(rank, place.run, environment)),
+    : self_(peer_info_of(rank, place.run, environment)),
       patience_(patience),
       joined_(self_.rank == 0 ? host_ranks(self_, place, patience) : join_host(self_, place, patience)),
       words_(joined_.others.size()) {}
