@@ -151,14 +151,14 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   if (!checked) {
     configured.estimate = estimator.estimate(*own.plan);
     refuse_impossible(configured, check.study->model());
-    throw Error(fmt::format("the plan of {} cannot be", quote(check.file)));
+    throw Error(fmt::format("the plan of {} is not possible", quote(check.file)));
   }
   check.notes = read.warnings;
   if (!read.not_modelled.empty()) {
     std::string names;
     for (const ConfigEntry& setting : read.not_modelled)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.key), line_text(setting.place()));
-    check.notes.push_back("not modelled: " + names);
+    check.notes.push_back("not modeled: " + names);
   }
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
@@ -173,16 +173,16 @@ ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
     static_cast<void>(read_configuration(file));  // which says that it is none
     throw;
   }
-  throw Error(fmt::format("{} says what a configuration of another tool leaves open, and {} is a job file",
-                          options.given.front(), quote(file)),
-              "a job file says it itself");
+  throw Error(
+      fmt::format("{} is for configurations of other tools, but {} is a job file", options.given.front(), quote(file)),
+      "write it into the job file");
 }
 
 void judge_job(JobCheck& check, const CheckOptions& options) {
   const ParsedJob parsed = parsed_job(check.file, options);
   if (!options.given.empty()) {
-    check.notes.push_back(fmt::format("{} is a job file, which says all of itself, without {}", quote(check.file),
-                                      fmt::join(options.given, ", ")));
+    check.notes.push_back(
+        fmt::format("{} is a job file, which does not take {}", quote(check.file), fmt::join(options.given, ", ")));
   }
   const JobFile& job = parsed.job;
   const YamlNode plan_node = parsed.place({"plan"});
@@ -202,8 +202,9 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {
       if (limit.kind == Limit::Kind::memory) continue;
-      plan_node.fail(fmt::format("the plan '{}' cannot be: {}", degrees_text(plan.mesh), describe(limit, study.model())),
-                     "'ddl-oracle recommend' finds one that can");
+      plan_node.fail(
+          fmt::format("the plan '{}' is not possible: {}", degrees_text(plan.mesh), describe(limit, study.model())),
+          "'ddl-oracle recommend' finds a possible one");
     }
   }
   judge_plan(check, estimator, plan, *std::move(checked));

@@ -63,7 +63,7 @@ Report show_software(const std::string& name) {
 }  // namespace
 
 void add_software(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("software", "list bundled software, or show what one does");
+  const Command command = program.add_subcommand("software", "list bundled software, or show one");
   command.require_subcommand();
   command.examples({{"ddl-oracle software list", "the bundled software"},
                     {"ddl-oracle software show pytorch", "one of them, with its sources"},
@@ -76,7 +76,7 @@ void add_software(const Command& program, Request& request) {
   lists.callback([&request] {
     request.run = [] { return list_software().then({"ddl-oracle", "software", "show", "pytorch"}); };
   });
-  const Command shows = command.add_subcommand("show", "what a software does, and where that is known from");
+  const Command shows = command.add_subcommand("show", "the settings of a software, with their sources");
   const auto name = std::make_shared<std::string>();
   shows.add_option("software", *name, "bundled software or file").required().names_or_file(software_names);
   shows.examples({{"ddl-oracle software show pytorch", "a bundled one"},

@@ -54,7 +54,7 @@ all_say() { # TEXT RANKS...: exit 2, by these words
 grep -q 'NCCL .*emulated GPU, buffers in place), 1 rank on 1 node' one.out || fail "$(cat one.out)"
 grep -q 'warning: one rank alone copies within its GPU' one.err || fail "$(cat one.err)"
 "$program" calibrate live --nccl --measure allreduce $quick --machine abci -o one.yaml >one.out 2>one.err
-[ $? -eq 2 ] && grep -q "no α and no β of a network: nothing can be written into 'one.yaml'" one.err || fail "$(cat one.err)"
+[ $? -eq 2 ] && grep -q "which does not measure α and β of a network: cannot write into 'one.yaml'" one.err || fail "$(cat one.err)"
 MV2_COMM_WORLD_SIZE=4 "$program" calibrate live --nccl >one.out 2>one.err
 [ $? -eq 2 ] && grep -q 'each would measure the same GPU alone' one.err || fail "$(cat one.err)"
 RANK=0 "$program" calibrate live --nccl >one.out 2>one.err
