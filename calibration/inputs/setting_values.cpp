@@ -102,7 +102,7 @@ double parse_setting(const SettingRow& row, const std::string& text, const std::
       break;
   }
   if (const auto place = place_of(row, text)) return *place;
-  throw Error(fmt::format("{} does not know {}", name, quote(text)), suggest(text, row.names));
+  throw Error(fmt::format("{} does not support {}", name, quote(text)), suggest(text, row.names));
 }
 
 std::string print_setting(const SettingRow& row, double value) {

@@ -148,7 +148,7 @@ class JobReader {
     if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
       root_.at(lacking->key)
           .fail(fmt::format("'{}' without 'allreduce: {}'", lacking->key, lacking->only_with),
-                "add that, or leave this out");
+                "add it, or leave this one out");
     }
     const bool has_input = job_.settings.number("input") != input_none;
     if (!has_input && job_.settings.flag("input_exposed").value_or(false)) {

@@ -262,7 +262,7 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
     if (options.numbers[at]) all[row.choice] = static_cast<int>(*options.numbers[at]) - row.first_number.value_or(0);
     if (options.names[at].empty()) continue;
     if (row.choice == PlanChoice::schedule && options.names[at].starts_with("interleaved")) {
-      throw Error(fmt::format("--schedule does not know {}", quote(options.names[at])),
+      throw Error(fmt::format("--schedule does not support {}", quote(options.names[at])),
                   "interleaved 1F1B is --schedule 1f1b with --virtual-stages 2 or more");
     }
     const auto parse = [&](const std::string& text) { return row.parse(text); };

@@ -147,14 +147,14 @@ std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry&
   if (says_nothing(setting.value)) {
     if (setting.value.empty() && setting.key.find("--") != std::string::npos && row.words.empty() &&
         row.field != ConfigField::deepspeed_file) {
-      throw setting.error(fmt::format("{} has no value", setting.key), "write it behind the argument");
+      throw setting.error(fmt::format("{} has no value", setting.key), "write it after the argument");
     }
     return std::nullopt;
   }
   if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) known.push_back(word.word);
-    throw setting.error(fmt::format("{} does not know {}", setting.key, quote(setting.value)),
+    throw setting.error(fmt::format("{} does not support {}", setting.key, quote(setting.value)),
                         suggest(setting.value, known));
   }
   return setting.value;
@@ -334,7 +334,7 @@ class ConfigurationReader {
       if (longer - shorter > static_cast<std::size_t>(most_edits) || edit_distance(key, other) > most_edits) continue;
       const Place place = setting.source->place(setting.key_offset);
       result_.warnings.push_back(
-          fmt::format("{}:{}: {} is not read: did you mean '{}'?", place.file, place.line, quote(setting.key), row.key));
+          fmt::format("{}:{}: {} is ignored: did you mean '{}'?", place.file, place.line, quote(setting.key), row.key));
       return;
     }
   }
@@ -359,10 +359,10 @@ class ConfigurationReader {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from || !named->from->is_known) continue;
       if (depth_ == most_configuration_files)
-        throw named->from->error(fmt::format("more than {} files that name each other", most_configuration_files));
+        throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
       const std::optional<std::string> path = found(named->value);
       if (!path) {
-        result_.warnings.push_back(fmt::format("{}:{}: there is no file {}: what it says is not known", path_,
+        result_.warnings.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
                                                named->from->place().line, quote(named->value)));
         continue;
       }
@@ -430,10 +430,10 @@ std::string Configuration::word(ConfigField field) const {
     // What a branch has set is known, but not which branch is taken.
     if (fact->from->value.find_first_of("$`") == std::string::npos) {
       throw fact->from->error(
-          fmt::format("{} is only one of the values that the branches of this script set", quote(fact->from->value)),
+          fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
           "set the variable once, or give the value as an option of this command");
     }
-    throw fact->from->error(fmt::format("nothing in this file says what {} is", quote(fact->from->value)),
+    throw fact->from->error(fmt::format("this file does not set {}", quote(fact->from->value)),
                             "set the variable in the file, or give the value as an option of this command");
   }
   return fact->value;
@@ -484,7 +484,7 @@ std::string hint_of_another(const std::string& path) {
     case ConfigurationLanguage::script:
       for (const ScriptCommand& command : read_shell_script(text, path).commands) {
         for (const PlacedText& word : command.words) {
-          if (word.text.ends_with(".sh")) return fmt::format("it starts {}: name that file", quote(word.text));
+          if (word.text.ends_with(".sh")) return fmt::format("it starts {}: give that file", quote(word.text));
         }
       }
       break;
@@ -499,10 +499,10 @@ std::string hint_of_another(const std::string& path) {
 Configuration read_configuration(const std::string& path) {
   if (std::optional<Configuration> configuration = recognise_configuration(path)) return *std::move(configuration);
   if (std::string hint = hint_of_another(path); !hint.empty())
-    throw Error(fmt::format("{} is no configuration of a known tool", quote(path)), std::move(hint));
+    throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;
   for (const ConfigurationFormat* format : configuration_formats()) known.push_back(format->name);
-  throw Error(fmt::format("{} is no configuration of a known tool", quote(path)),
+  throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)),
               fmt::format("known: {}", fmt::join(known, ", ")));
 }
 

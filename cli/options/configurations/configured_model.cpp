@@ -43,7 +43,7 @@ class SizedModel {
 
   std::string name() {
     if (!read_.says(ConfigField::layers) && !read_.says(ConfigField::hidden) && !read_.says(ConfigField::heads)) {
-      throw Error(fmt::format("{} does not say which model is trained", quote(read_.file)),
+      throw Error(fmt::format("{} does not name the trained model", quote(read_.file)),
                   "name it with --model, such as --model llama3-8b");
     }
     layers_ = size(ConfigField::layers, "the number of layers");
@@ -51,21 +51,22 @@ class SizedModel {
     heads_ = size(ConfigField::heads, "the number of attention heads");
     if (hidden_ % heads_ != 0 && !read_.says(ConfigField::head_size)) {
       read_.fail({ConfigField::heads, ConfigField::hidden},
-                 fmt::format("a hidden size of {} does not divide among {} heads", hidden_, heads_),
-                 "the heads divide the hidden size, unless the size of a head is given");
+                 fmt::format("a hidden size of {} is not divisible by {} heads", hidden_, heads_),
+                 "the heads must divide the hidden size, unless the head size is given");
     }
     if (read_.word(ConfigField::latent) == "yes")
-      read_.fail({ConfigField::latent}, "multi-head latent attention is not made of these sizes", model_hint);
+      read_.fail({ConfigField::latent}, "multi-head latent attention cannot be built from these sizes", model_hint);
     head_size_ = number(ConfigField::head_size).value_or(hidden_ / heads_);
     kv_heads_ = kv_heads();
     const std::string activation = read_.word(ConfigField::activation);
     gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu";
     has_bias_ = read_.word(ConfigField::bias) != "no";
-    if (activation == "geglu") read_.fail({ConfigField::activation}, "no family has these sizes and geglu", model_hint);
+    if (activation == "geglu")
+      read_.fail({ConfigField::activation}, "no model family has these sizes with geglu", model_hint);
     const std::string norm = read_.word(ConfigField::norm), position = read_.word(ConfigField::position);
     if (gated_ && norm == "rms" && position == "rope") return llama();
     if (read_.says(ConfigField::experts) && number(ConfigField::experts).value_or(1) > 1)
-      read_.fail({ConfigField::experts}, "experts are in the family 'llama' alone, with swiglu, RMSNorm and rope",
+      read_.fail({ConfigField::experts}, "experts are supported in the family 'llama' only, with swiglu, RMSNorm and rope",
                  model_hint);
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
       return gpt();
@@ -74,7 +75,7 @@ class SizedModel {
     read_.fail({ConfigField::gated, ConfigField::norm, ConfigField::position, ConfigField::activation, ConfigField::kv_heads,
                 ConfigField::layers},
                fmt::format("no family of models has {}, norms '{}', positions '{}'{}{} together",
-                           gated_ ? "gated perceptrons" : "perceptrons without gate", norm, position,
+                           gated_ ? "gated MLPs" : "ungated MLPs", norm, position,
                            kv_heads_ != heads_ ? ", grouped queries" : "", has_bias_ ? "" : ", no biases"),
                model_hint);
   }
@@ -88,7 +89,7 @@ class SizedModel {
   [[nodiscard]] std::int64_t size(ConfigField field, const char* what) const {
     const auto value = read_.number(field, 1, field == ConfigField::layers ? most_configured_layers : std::int64_t{1} << 24);
     if (!value) {
-      read_.fail({}, fmt::format("nothing says {}", what),
+      read_.fail({}, fmt::format("{} is not given", what),
                  "name the model with --model, such as --model llama3-8b, or give its sizes in the file");
     }
     return *value;
@@ -101,8 +102,8 @@ class SizedModel {
     const bool counts = read_.format != &megatron_arguments || read_.word(ConfigField::grouped_queries) == "yes";
     if (!counts) return heads_;
     if (heads_ % *groups != 0) {
-      read_.fail({ConfigField::kv_heads}, fmt::format("{} heads do not divide among {} groups of queries", heads_, *groups),
-                 "the groups divide the heads");
+      read_.fail({ConfigField::kv_heads}, fmt::format("{} heads are not divisible by {} query groups", heads_, *groups),
+                 "the query groups must divide the heads");
     }
     return *groups;
   }
@@ -141,7 +142,7 @@ class SizedModel {
     char* end = nullptr;
     const double rate = std::strtod(text.c_str(), &end);
     if (end != text.c_str() + text.size() || !(rate >= 0 && rate < 1))
-      read_.fail({field}, fmt::format("{} is no rate of a dropout", quote(text)), "write a number from 0 to less than 1");
+      read_.fail({field}, fmt::format("{} is not a dropout rate", quote(text)), "write a number from 0 to less than 1");
     return rate == 0 ? "0" : fmt::format("{}", rate);
   }
 
@@ -152,7 +153,7 @@ class SizedModel {
     char* end = nullptr;
     const double share = std::strtod(text.c_str(), &end);
     if (end != text.c_str() + text.size() || !(share > 0 && share <= 1))
-      read_.fail({ConfigField::rotary_percent}, fmt::format("{} is no share of a head", quote(text)),
+      read_.fail({ConfigField::rotary_percent}, fmt::format("{} is not a fraction of a head", quote(text)),
                  "write a number up to 1");
     return std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(share * static_cast<double>(head_size_))), 1);
   }
@@ -284,10 +285,10 @@ std::string model_of(const Configuration& configuration) {
   const std::string name =
       configuration.says(ConfigField::flavor) ? said + "-" + configuration.word(ConfigField::flavor) : said;
   if (const auto known = bundled_model_named(name)) return *known;
-  configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
-                     fmt::format("no bundled model is called {}", quote(name)),
-                     fmt::format("{} Otherwise name one with --model, which may be a file that 'models import' wrote",
-                                 suggest_model(name)));
+  configuration.fail(
+      {configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
+      fmt::format("there is no bundled model {}", quote(name)),
+      fmt::format("{} Otherwise give one with --model, such as a file written by 'models import'", suggest_model(name)));
 }
 
 }  // namespace ddl

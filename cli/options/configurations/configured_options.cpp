@@ -150,8 +150,8 @@ class Options {
       gpus_ = 0;
     }
     if (gpus_ > most_configured_gpus)
-      read_.fail({ConfigField::nodes}, fmt::format("{} GPUs are more than {}", gpus_, most_configured_gpus),
-                 "ask for fewer");
+      read_.fail({ConfigField::nodes}, fmt::format("{} GPUs exceed the maximum of {}", gpus_, most_configured_gpus),
+                 "use fewer");
     if (gpus_ > 0) say("--gpus");
   }
 
@@ -175,10 +175,10 @@ class Options {
     const auto steps = read_.number(ConfigField::accumulation, 1, most_configured);
     if (global && micro && steps && *global > 0 && read_.writes(ConfigField::micro_batch)) {
       if (*global % (*micro * *steps) != 0) {
-        read_.fail(
-            {ConfigField::global_batch},
-            fmt::format("a batch of {} is no multiple of {} samples times {} accumulated steps", *global, *micro, *steps),
-            "the batch is samples of a GPU × steps × GPUs");
+        read_.fail({ConfigField::global_batch},
+                   fmt::format("a batch of {} is not a multiple of {} samples times {} accumulation steps", *global, *micro,
+                               *steps),
+                   "the batch is samples per GPU × steps × GPUs");
       }
       return of_a_model * (*global / (*micro * *steps));
     }
@@ -191,7 +191,7 @@ class Options {
     std::int64_t of_a_model = 0;
     if (__builtin_mul_overflow(tensor * pipeline, context, &of_a_model) || of_a_model > most_configured_gpus) {
       read_.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context},
-                 fmt::format("tensor {} × pipeline {} × context {} are more than {} GPUs", tensor, pipeline, context,
+                 fmt::format("tensor {} × pipeline {} × context {} exceed {} GPUs", tensor, pipeline, context,
                              most_configured_gpus),
                  "give smaller degrees");
     }
@@ -201,7 +201,7 @@ class Options {
       if (gpus_ > 0) say("--gpus");
     }
     if (gpus_ == 0) {
-      throw Error(fmt::format("{} does not say how many GPUs there are", quote(read_.file)), "say how many: --gpus 64");
+      throw Error(fmt::format("{} does not give the number of GPUs", quote(read_.file)), "write for example --gpus 64");
     }
     if (gpus_ % of_a_model != 0) {
       std::string said;
@@ -212,14 +212,14 @@ class Options {
       }
       read_.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context},
                  fmt::format("{}{} does not divide {} GPUs", said, parts > 1 ? fmt::format(" = {}", of_a_model) : "", gpus_),
-                 "the product of the degrees divides the number of GPUs; --gpus gives another one");
+                 "the product of the degrees must divide the number of GPUs; set it with --gpus");
     }
     replicas_ = gpus_ / of_a_model;
     check_shards();
     const std::int64_t expert = expert_degree(tensor);
     if (replicas_ % expert != 0) {
       read_.fail({ConfigField::expert}, fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_),
-                 "experts are divided among replicas");
+                 "the expert degree must divide the replicas");
     }
     std::string degrees, strategy;
     const auto add = [&](const char* name, std::int64_t value) {
@@ -244,8 +244,8 @@ class Options {
     if (!deals_experts(tensor)) return expert;
     if (expert % tensor != 0) {
       read_.fail({ConfigField::expert_tensor, ConfigField::expert},
-                 fmt::format("whole experts on {} ranks do not go with a tensor split of {}", expert, tensor),
-                 "the tensor degree divides the expert degree, or experts are split as well");
+                 fmt::format("unsplit experts on {} ranks do not match a tensor degree of {}", expert, tensor),
+                 "the tensor degree must divide the expert degree, or experts must be split as well");
     }
     return expert / tensor;
   }
@@ -254,8 +254,8 @@ class Options {
     if (!own || tensor == 1 || *own == tensor) return false;
     if (*own > 1) {
       read_.fail({ConfigField::expert_tensor},
-                 fmt::format("experts split {} times beside a tensor split of {}", *own, tensor),
-                 "experts are split as the rest is, or not at all");
+                 fmt::format("an expert-tensor-parallel size of {} does not match a tensor degree of {}", *own, tensor),
+                 "the expert-tensor-parallel size must be 1 or the tensor degree");
     }
     return degree(ConfigField::expert) > 1;
   }
@@ -265,21 +265,21 @@ class Options {
     const auto shard = read_.number(ConfigField::data_shard, -1, most_configured_gpus);
     if (replicas_ % copies != 0) {
       read_.fail({ConfigField::data_replicate},
-                 fmt::format("{} copies do not divide {} replicas of the model", copies, replicas_),
-                 "copies × shards × the other degrees are the GPUs");
+                 fmt::format("{} shard replicas do not divide {} replicas of the model", copies, replicas_),
+                 "the GPUs are the product of shard replicas, shards and the other degrees");
     }
     if (!shard) {
       shards_ = 0;
       return;
     }
-    if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "write 1 for none, -1 for all that are left");
+    if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "write 1 for none, -1 for all remaining ranks");
     shards_ = *shard < 0 ? replicas_ / copies : *shard;
     // Shards go along context, too, in torchtitan and accelerate; then the degree is that of data alone.
     if (shards_ * copies != replicas_) {
       read_.fail({ConfigField::data_shard, ConfigField::data_replicate},
                  fmt::format("{} shards × {} {} are not the {} replicas that the other degrees leave of {} GPUs", shards_,
                              copies, copies == 1 ? "copy" : "copies", replicas_, gpus_),
-                 "the product of all degrees is the number of GPUs; --gpus gives another one");
+                 "the product of all degrees must be the number of GPUs; set it with --gpus");
     }
   }
 
@@ -317,23 +317,23 @@ class Options {
       if (const auto cut = read_.number(ConfigField::pipeline_batch, 1, most_configured); cut && pipeline > 1) {
         if (samples % *cut != 0) {
           read_.fail({ConfigField::pipeline_batch, ConfigField::micro_batch},
-                     fmt::format("micro-batches of {} do not divide {} samples of a rank", *cut, samples),
-                     "the samples of a rank are a multiple of those of a micro-batch");
+                     fmt::format("micro-batches of {} do not divide {} samples per rank", *cut, samples),
+                     "the samples per rank must be a multiple of those of a micro-batch");
         }
         samples = *cut;
       }
       const std::int64_t at_once = samples * replicas_;
       if (*global % at_once != 0) {
         read_.fail({ConfigField::global_batch, ConfigField::micro_batch},
-                   fmt::format("a batch of {} is no multiple of {} samples on {} replicas", *global, samples, replicas_),
-                   "the batch is samples of a micro-batch × micro-batches × replicas");
+                   fmt::format("a batch of {} is not a multiple of {} samples on {} replicas", *global, samples, replicas_),
+                   "the batch is samples per micro-batch × micro-batches × replicas");
       }
       all_.own.micro_batches = *global / at_once;
       if (steps && pipeline == 1 && *steps != *all_.own.micro_batches && !is_given_("--global-batch") &&
           !is_given_("--gpus")) {
         read_.fail(
             {ConfigField::accumulation},
-            fmt::format("{} accumulated steps contradict a batch of {}, which are {} steps of {} samples on {} replicas",
+            fmt::format("{} accumulation steps contradict a batch of {}, which is {} steps of {} samples on {} replicas",
                         *steps, *global, *all_.own.micro_batches, samples, replicas_),
             "leave one of them out");
       }
@@ -380,7 +380,7 @@ class Options {
     if (modules.empty()) return;
     if (!parse_recompute_modules(modules)) {
       read_.fail({ConfigField::recompute_modules},
-                 fmt::format("{} are not all modules that can be computed again", quote(modules)),
+                 fmt::format("{} are not all modules that can be recomputed", quote(modules)),
                  fmt::format("known: {}", fmt::join(recompute_module_names, ", ")));
     }
     choose(PlanChoice::recompute_modules, modules);
@@ -402,15 +402,16 @@ class Options {
     if (const auto each = read_.number(ConfigField::layers_per_virtual_stage, 1, most_configured)) {
       const std::int64_t all = layers();
       if (all % pipeline != 0 || (all / pipeline) % *each != 0) {
-        read_.fail({ConfigField::layers_per_virtual_stage},
-                   fmt::format("{} layers on {} stages do not divide into stretches of {}", all, pipeline, *each),
-                   "the layers of a stage are a multiple of those of a stretch");
+        read_.fail(
+            {ConfigField::layers_per_virtual_stage},
+            fmt::format("{} layers on {} stages do not divide into virtual stages of {} layers", all, pipeline, *each),
+            "the layers per stage must be a multiple of those per virtual stage");
       }
       stretches = all / pipeline / *each;
       if (*stretches > most_virtual_stages) {
         read_.fail({ConfigField::layers_per_virtual_stage},
-                   fmt::format("{} stretches on a stage are more than {}", *stretches, most_virtual_stages),
-                   "give longer ones");
+                   fmt::format("{} virtual stages per stage exceed the maximum of {}", *stretches, most_virtual_stages),
+                   "use longer ones");
       }
     }
     if (stretches) choose(PlanChoice::virtual_stages, fmt::format("{}", *stretches));

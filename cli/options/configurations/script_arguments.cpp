@@ -138,12 +138,12 @@ class ArgumentsReader {
   void warn_of_another(const PlacedText& program, bool is_conditional) {
     const Place place = script_.source->place(program.offset());
     if (is_conditional) {
-      all_.warnings.push_back(fmt::format("{}:{}: this command stands in a branch or a loop; it is read as if it ran once",
-                                          place.file, place.line));
+      all_.warnings.push_back(
+          fmt::format("{}:{}: this command is in a branch or a loop; it is read as if it ran once", place.file, place.line));
     }
     if (has_program_) {
       all_.warnings.push_back(fmt::format(
-          "{}:{}: the script starts another program; where both say an argument, this one counts", place.file, place.line));
+          "{}:{}: the script starts another program; where both have an argument, this one counts", place.file, place.line));
     }
     has_program_ = true;
   }

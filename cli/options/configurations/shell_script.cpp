@@ -187,7 +187,7 @@ class ScriptReader {
   void put(Words& words, char c, std::size_t offset) {
     if (++expanded_ > most_expanded_bytes) {
       throw script_.source->error(offset, fmt::format("the words of the script are more than {} bytes", most_expanded_bytes),
-                                  "variables that stand for each other may double at each step");
+                                  "variables that refer to each other may double at each step");
     }
     begin(words, offset);
     words.current.text += c;
