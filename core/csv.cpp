@@ -128,7 +128,7 @@ std::optional<std::size_t> CsvTable::find_column(std::string_view name) const {
 
 std::size_t CsvTable::column(std::string_view name) const {
   if (const auto found = find_column(name)) return *found;
-  fail_at(header_offset_, fmt::format("no column is named {}", quote(name)), suggest(name, columns_));
+  fail_at(header_offset_, fmt::format("unknown column {}", quote(name)), suggest(name, columns_));
 }
 
 void CsvTable::rename_column(std::string_view former, std::string_view now) {

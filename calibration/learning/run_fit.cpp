@@ -263,7 +263,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
                      const ProfileChoice& profiles, std::string software)
     : predictor_(std::move(machine), std::move(coefficients), profiles, std::move(software)) {
   if (runs.size() > most_fitted_runs)
-    throw Error(fmt::format("{} runs are more than the {} that can be learned from together", runs.size(), most_fitted_runs),
+    throw Error(fmt::format("{} runs exceed the maximum of {} that can be fitted together", runs.size(), most_fitted_runs),
                 "choose some with --where, or average repeats");
   bool known = false;
   for (const MeasuredRun& each : runs) {
@@ -482,7 +482,7 @@ Validation RunFitter::fit_up_to(int gpus) {
   const auto count = std::count(used.begin(), used.end(), true);
   if (count == 0 || count == static_cast<std::ptrdiff_t>(used.size())) {
     throw Error(fmt::format("{} of the runs have {} GPUs or fewer", count == 0 ? "none" : "all", gpus),
-                "fitted to some, the others are predicted");
+                "choose a number of GPUs between the smallest and the largest run");
   }
   const Coefficients fitted = fit(used).coefficients;
   Validation validation;

@@ -393,7 +393,7 @@ Machine networked(std::size_t turn) {
   return machine;
 }
 
-TEST_CASE("a search on a network that is no tree, or with a measured φ, finds the best plans as well") {
+TEST_CASE("a search on a network that is not a tree, or with a measured φ, finds the best plans as well") {
   const std::size_t every = tests_are_long() ? 7 : 13;
   std::size_t turn = 0;
   for (const Setting& setting : settings(2)) {

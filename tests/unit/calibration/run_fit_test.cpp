@@ -189,7 +189,7 @@ TEST_CASE("runs on few devices predict those on more") {
   REQUIRE(validation.cases.size() == 1);
   CHECK(validation.cases.front().run.gpus == 256);
   CHECK(error_of([] { static_cast<void>(RunFitter(some_runs(), "abci", "").fit_up_to(2)); }) ==
-        "none of the runs have 2 GPUs or fewer\nhint: fitted to some, the others are predicted");
+        "none of the runs have 2 GPUs or fewer\nhint: choose a number of GPUs between the smallest and the largest run");
 }
 
 TEST_CASE("what the file says of the software changes by runs that decide it, and by nothing less") {
@@ -414,5 +414,5 @@ TEST_CASE("more runs than can be learned from in a minute are refused before any
   const std::vector<MeasuredRun> runs(most_fitted_runs + 1, some_runs().front());
   CHECK(error_of([&] {
           static_cast<void>(RunFitter(runs, "abci", ""));
-        }).starts_with("2001 runs are more than the 2000 that can be learned from together"));
+        }).starts_with("2001 runs exceed the maximum of 2000 that can be fitted together"));
 }

@@ -142,7 +142,8 @@ TEST_CASE("slips in a software file are placed") {
     return error_of([&] { (void)parse_software(small_software + line, "s.yaml"); });
   };
   CHECK(error_with("memory_fromat: {value: nchw, source: log}\n").find("s.yaml:7:1: unknown key 'memory_fromat'") == 0);
-  CHECK(error_with("memory_format: {value: ncwh, source: log}\n").find("'ncwh' is no memory_format") != std::string::npos);
+  CHECK(error_with("memory_format: {value: ncwh, source: log}\n").find("'ncwh' is not a valid memory_format") !=
+        std::string::npos);
   CHECK(error_with("rank_waiting: {value: -1, source: log}\n").find("s.yaml:7:") == 0);
   CHECK(error_with("gradient_route: {value: host, source: log}\n").find("unknown key 'gradient_route'") !=
         std::string::npos);

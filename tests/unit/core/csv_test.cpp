@@ -70,7 +70,7 @@ TEST_CASE("numbers are read, and empty cells are none") {
   CHECK_FALSE(table.positive_integer(1, 1));
 }
 
-TEST_CASE("a cell that is no finite number is refused at its place") {
+TEST_CASE("a cell that is not a finite number is refused at its place") {
   const CsvTable table = CsvTable::parse("name,time\nfc,fast\n,nan\n,1e999\n,inf\n, 1\n,1 s\n", "t.csv");
   CHECK(error_of([&] { (void)table.number(0, 1); }) ==
         "t.csv:2:4: 'fast' is not a finite number\n  fc,fast\n     ^\nhint: column 'time' holds numbers");
@@ -79,7 +79,7 @@ TEST_CASE("a cell that is no finite number is refused at its place") {
   }
 }
 
-TEST_CASE("a cell that is no positive whole number is refused at its place") {
+TEST_CASE("a cell that is not a positive whole number is refused at its place") {
   const CsvTable table = CsvTable::parse("n\n0\n-1\n1.5\n99999999999999999999\n1e3\n", "t.csv");
   CHECK(error_of([&] { (void)table.positive_integer(0, 0); }) ==
         "t.csv:2:1: '0' is not a positive whole number\n  0\n  ^\nhint: column 'n' holds positive whole numbers");
@@ -98,7 +98,7 @@ TEST_CASE("an error of the caller is placed at the cell, on the right line after
 TEST_CASE("a missing column is reported at the header with the nearest name") {
   const CsvTable table = CsvTable::parse("\nname,time\n", "t.csv");
   CHECK(error_of([&] { (void)table.column("tiem"); }) ==
-        "t.csv:2:1: no column is named 'tiem'\n  name,time\n  ^\nhint: did you mean 'time'?");
+        "t.csv:2:1: unknown column 'tiem'\n  name,time\n  ^\nhint: did you mean 'time'?");
   CHECK(error_of([&] { (void)table.column("memory"); }).ends_with("hint: known: name, time"));
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("text behind a quoted cell is refused") {
         "\"\"");
 }
 
-TEST_CASE("a table that is no text is refused") {
+TEST_CASE("a table that is not text is refused") {
   CHECK(error_in(std::string("a\n\0", 3)).starts_with("t.csv:2:1: not a text file"));
 }
 

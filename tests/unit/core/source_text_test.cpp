@@ -131,7 +131,7 @@ TEST_CASE("offsets become lines and columns") {
   CHECK(std::string(source.error(4, "m").what()) == "f:2:2: m\n  cd\n   ^");
 }
 
-TEST_CASE("a byte-order mark is no part of the text") {
+TEST_CASE("a byte-order mark is not a part of the text") {
   const SourceText source("\xEF\xBB\xBFx", "f");
   CHECK(source.text() == "x");
   CHECK(source.place(0).column == 1);
@@ -142,7 +142,7 @@ TEST_CASE("UTF-8, tabs and both line breaks are text") {
   CHECK(bad_text("") == "no error");
 }
 
-TEST_CASE("what is no text is refused at its first bad byte") {
+TEST_CASE("what is not text is refused at its first bad byte") {
   CHECK(bad_text(std::string("ab\nc\0d", 6)) ==
         "f:2:2: not a text file: byte 0x00 does not occur in UTF-8 text\n  c?d\n   ^\nhint: save it as UTF-8 text");
   CHECK(bad_text("a\x04").starts_with("f:1:2: not a text file: byte 0x04"));
@@ -263,7 +263,7 @@ TEST_CASE("characters that a terminal obeys are shown as escapes") {
   CHECK(quote("a\u202Eb") == "'a?b'");
 }
 
-TEST_CASE("what is no regular file is written to, not replaced") {
+TEST_CASE("what is not a regular file is written to, not replaced") {
   write_file("/dev/null", "x");
   CHECK(fs::is_character_file("/dev/null"));
   const Folder folder;

@@ -82,7 +82,7 @@ class Host {
         if (member.connection) sockets.push_back(member.connection->socket());
       }
       if (!wait_for_any(sockets, until))
-        refuse(what_is_missing(), "look at what these ranks say, or wait longer: --patience");
+        refuse(what_is_missing(), "see the output of these ranks, or wait longer: --patience");
       for (Connection& fresh : listener_.accept()) {
         if (fresh.send(greeting, Deadline(last_word))) guests_.push_back({std::move(fresh)});
       }
@@ -112,7 +112,7 @@ class Host {
 
   std::string what_is_missing() const {
     const std::vector<int> absent = missing();
-    return fmt::format("{} of {} {} not come to {} within {} s{}", name_ranks(absent), self_.ranks,
+    return fmt::format("{} of {} {} not connected to {} within {} s{}", name_ranks(absent), self_.ranks,
                        absent.size() == 1 ? "has" : "have", print_endpoint(place_.host, place_.port), patience_.value(),
                        stranger_.empty() ? "" : "; " + stranger_);
   }
@@ -128,8 +128,8 @@ class Host {
         refuse(words.empty() ? "a rank ended" : words[0], words.size() < 2 ? "" : words[1]);
       }
       if (connection->is_closed()) {
-        refuse(fmt::format("rank {} of {} on {} ended before all had come", rank, self_.ranks, peer->name),
-               "look at what that rank says");
+        refuse(fmt::format("rank {} of {} on {} ended before all ranks had connected", rank, self_.ranks, peer->name),
+               "see the output of that rank");
       }
     }
   }
@@ -140,7 +140,7 @@ class Host {
       if (!guest.greeted) {
         const Greeted greeted = take_greeting(guest.connection);
         if (greeted == Greeted::no) {
-          stranger_ = fmt::format("another program came from {} and said {}", guest.connection.address(),
+          stranger_ = fmt::format("another program connected from {} and sent {}", guest.connection.address(),
                                   quote(std::string(first_of(guest.connection.received()))));
           guest.is_done = true;
         }
@@ -164,32 +164,33 @@ class Host {
     guest.is_done = true;
     const std::optional<PeerInfo> peer = frame->kind == FrameKind::hello ? read_peer_info(frame->text) : std::nullopt;
     if (!peer) {
-      stranger_ = fmt::format("what came from {} is no rank", guest.connection.address());
+      stranger_ = fmt::format("a connection from {} is not a rank", guest.connection.address());
       return;
     }
     if (peer->run != self_.run) {  // of another launch: ours may still connect
-      stranger_ = fmt::format("rank {} of another launch came, from {}", peer->rank, peer->name);
+      stranger_ = fmt::format("rank {} of another launch connected from {}", peer->rank, peer->name);
       send_end_to(guest.connection,
                   fmt::format("rank 0 of another launch is at {}", print_endpoint(place_.host, place_.port)),
-                  "take another MASTER_PORT, or --rendezvous HOST:PORT");
+                  "use another MASTER_PORT, or --rendezvous HOST:PORT");
       return;
     }
     if (peer->version != self_.version) {
       refuse_with(guest,
-                  fmt::format("rank {} on {} is ddl-oracle {}, rank 0 on {} is {}", peer->rank, peer->name, peer->version,
-                              self_.name, self_.version),
-                  "start the same program everywhere");
+                  fmt::format("rank {} on {} is ddl-oracle {}, but rank 0 on {} is {}", peer->rank, peer->name,
+                              peer->version, self_.name, self_.version),
+                  "start the same program on all ranks");
     }
     if (peer->ranks != self_.ranks || peer->rank >= self_.ranks) {
       refuse_with(guest,
-                  fmt::format("rank {} on {} is one of {}, rank 0 on {} one of {}", peer->rank, peer->name, peer->ranks,
-                              self_.name, self_.ranks),
-                  "WORLD_SIZE is the same number for all ranks of a launch");
+                  fmt::format("rank {} on {} is one of {} ranks, but rank 0 on {} is one of {}", peer->rank, peer->name,
+                              peer->ranks, self_.name, self_.ranks),
+                  "set the same WORLD_SIZE for all ranks of a launch");
     }
     Member& member = members_[static_cast<std::size_t>(peer->rank)];
     if (member.peer) {
-      refuse_with(guest, fmt::format("rank {} came twice: from {} and from {}", peer->rank, member.peer->name, peer->name),
-                  "RANK is another number for each process");
+      refuse_with(guest,
+                  fmt::format("rank {} connected twice: from {} and from {}", peer->rank, member.peer->name, peer->name),
+                  "set a different RANK for each process");
     }
     member.peer = peer;
     member.connection.emplace(std::move(guest.connection));
@@ -250,7 +251,7 @@ Joined read_welcome(const std::string& text, const PeerInfo& self) {
   Joined joined;
   const auto parts = unpack(text);
   const auto names = parts && parts->size() == 2 ? unpack((*parts)[1]) : std::nullopt;
-  const Error wrong("what rank 0 says of the nodes cannot be read", "start the same program everywhere");
+  const Error wrong("the node list of rank 0 cannot be read", "start the same program on all ranks");
   if (!names || (*parts)[0].size() != static_cast<std::size_t>(self.ranks) * packed_length_bytes) throw wrong;
   joined.node_names = *names;
   for (std::size_t at = 0; at < (*parts)[0].size(); at += packed_length_bytes) {
@@ -271,9 +272,9 @@ std::optional<Joined> wait_for_welcome(Connection& host, const PeerInfo& self, c
     if (!greeted) {
       const Greeted answer = take_greeting(host);
       if (answer == Greeted::no) {
-        throw Error(fmt::format("what answers at {} is not rank 0, but another program: it said {}", where,
-                                quote(std::string(first_of(host.received())))),
-                    "take another MASTER_PORT, or --rendezvous HOST:PORT");
+        throw Error(
+            fmt::format("the program at {} is not rank 0: it sent {}", where, quote(std::string(first_of(host.received())))),
+            "use another MASTER_PORT, or --rendezvous HOST:PORT");
       }
       greeted = answer == Greeted::yes;
     }
@@ -282,19 +283,20 @@ std::optional<Joined> wait_for_welcome(Connection& host, const PeerInfo& self, c
         if (frame->kind == FrameKind::welcome) return read_welcome(frame->text, self);
         const std::vector<std::string> words = unpack(frame->text).value_or(std::vector<std::string>{});
         if (frame->kind == FrameKind::end && words.size() == 2) throw EndedElsewhere(words[0], words[1]);
-        throw Error(fmt::format("what answers at {} is not rank 0 of this sweep", where));
+        throw Error(fmt::format("the program at {} is not rank 0 of this sweep", where));
       }
     }
     if (host.is_closed()) {
       if (!greeted) return std::nullopt;
-      throw EndedElsewhere(fmt::format("rank 0 at {} ended before all had come", where), "look at what rank 0 says");
+      throw EndedElsewhere(fmt::format("rank 0 at {} ended before all ranks had connected", where),
+                           "see the output of rank 0");
     }
     const std::array<int, 1> sockets{host.socket()};
     if (!wait_for_any(sockets, until)) {
       throw Error(
-          greeted ? fmt::format("rank 0 at {} has said nothing for {} s", where, patience.value())
-                  : fmt::format("who answers at {} has said nothing for {} s, so it is not rank 0", where, patience.value()),
-          "take another MASTER_PORT, or --rendezvous HOST:PORT; or wait longer: --patience");
+          greeted ? fmt::format("rank 0 at {} has been silent for {} s", where, patience.value())
+                  : fmt::format("the program at {} has been silent for {} s, so it is not rank 0", where, patience.value()),
+          "use another MASTER_PORT, or --rendezvous HOST:PORT; or wait longer: --patience");
     }
   }
 }
@@ -336,10 +338,9 @@ Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patien
       why_not = "the connection was closed";
     }
     if (until.is_over()) {
-      throw Error(
-          fmt::format("rank {} of {} did not find rank 0 at {} within {} s: {}", self.rank, self.ranks,
-                      print_endpoint(place.host, place.port), patience.value(), why_not),
-          "rank 0 listens there: look at what it says, and whether a firewall is between; or wait longer: --patience");
+      throw Error(fmt::format("rank {} of {} did not find rank 0 at {} within {} s: {}", self.rank, self.ranks,
+                              print_endpoint(place.host, place.port), patience.value(), why_not),
+                  "rank 0 listens there: see its output, check for a firewall, or wait longer: --patience");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
