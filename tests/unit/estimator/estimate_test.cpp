@@ -651,7 +651,7 @@ TEST_CASE("stages update and exchange at the same time, and the fullest one sets
   CHECK(estimate.time.gradient_exchange.value() == Approx(1 + 864 * 4 * 0.001));
 }
 
-TEST_CASE("a plan whose time is no number is rejected, and has no figures") {
+TEST_CASE("a plan whose time is not a number is rejected, and has no figures") {
   Machine machine = nodes_of_four();
   machine.device.memory_bandwidth = Bandwidth(4e-324);
   const OwnedJob job(load_model("alexnet"), machine, without_overlap(), 1000, std::nullopt, Precision::fp32);
