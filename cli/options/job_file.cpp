@@ -127,7 +127,7 @@ class JobReader {
                      const std::vector<std::string_view>& known) {
     const std::string text = node.text();
     const auto parsed = parse(text);
-    if (!parsed) node.fail(fmt::format("{} is not a {}", quote(text), key), suggest(text, known));
+    if (!parsed) node.fail(fmt::format("{} is not a valid {}", quote(text), key), suggest(text, known));
     return *parsed;
   }
 

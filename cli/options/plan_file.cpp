@@ -156,7 +156,7 @@ class PlanReader {
     if (!value.is_string()) fail(key, fmt::format("'{}' is not text", key), suggest("", known));
     const auto text = value.get<std::string>();
     const auto parsed = parse(text);
-    if (!parsed) fail(key, fmt::format("'{}' is not a {}", text, key), suggest(text, known));
+    if (!parsed) fail(key, fmt::format("'{}' is not a valid {}", text, key), suggest(text, known));
     return parsed;
   }
 

@@ -95,7 +95,7 @@ class Serving(unittest.TestCase):
             ("gpus=" + "9" * 300, "has 300 letters"),
             ("model=--help&gpus=8", "unknown model"),
             ("gpus=%00%ff", "not a whole number"),
-            ("model=%3Cscript%3Ealert(1)%3C/script%3E", "no bundled name"),
+            ("model=%3Cscript%3Ealert(1)%3C/script%3E", "is not a bundled name"),
         ):
             with self.subTest(query):
                 status, _, text = self.server.ask("/answer?" + query)

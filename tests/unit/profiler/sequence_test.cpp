@@ -100,7 +100,7 @@ TEST_CASE("the line of a framework's step says who ran it") {
     return error_of([&] { static_cast<void>(parse_sequence_problem(start + end, "x")); });
   };
   CHECK_THAT(error("for=me"), ContainsSubstring("x:1:70: expected by="));
-  CHECK_THAT(error("by= memory=kept"), ContainsSubstring("x:1:73: who ran it?"));
+  CHECK_THAT(error("by= memory=kept"), ContainsSubstring("x:1:73: the framework is missing"));
   CHECK_THAT(error("by=me memory=lost"), ContainsSubstring("x:1:83: unknown 'lost'"));
   CHECK_THAT(error("by=me launch=rocket"), ContainsSubstring("x:1:83: unknown 'rocket'"));
   CHECK_THAT(error("by=me memory=kept launch=graph"), ContainsSubstring("x:1:88: unknown 'launch=graph'"));
