@@ -40,7 +40,7 @@ std::string need_text(const JobCheck& check) {
 /// The item with most bytes: `23.7 GiB of it activations`
 std::string largest_item_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
-  return fmt::format("{} of which are {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
+  return fmt::format("{} for {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
 }
 
 std::string batch_text(std::int64_t batch, const Plan& plan, const Device& device) {
