@@ -203,7 +203,7 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
     const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
     if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
     all = *kernels_of(file);
-    // What is left beside a formula is this device's own.
+    // What a formula leaves over is specific to this device.
     for (KernelFamily& family : all.families) family.residuals.clear();
   }
   for (const EmbeddedFile& file : device_files()) {

@@ -39,7 +39,7 @@ class Drafter {
   }
 
  private:
-  /// A comment of the file, which is also told to whoever asked for it.
+  /// A comment of the file, which is also printed as a note.
   std::string found(const std::string& sentence) {
     findings_.push_back(one_line(sentence));
     return fmt::format("# {}\n", findings_.back());

@@ -154,7 +154,7 @@ class SheetReader {
     read_kernels(kernels ? &kernels->node : nullptr);
   }
 
-  /// Of a device file that is named, else of the bundled one of this device, beside what other devices reach.
+  /// Of a device file that is named, else of the bundled one of this device, in addition to what other devices reach.
   void read_kernels(const YamlNode* named) {
     Device& device = sheet_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();

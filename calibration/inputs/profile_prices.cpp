@@ -290,7 +290,7 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
-    // Nobody takes kernels of a processor, which alone has threads, for those of a GPU.
+    // Only profiles of a processor have threads, and they cannot be mistaken for those of a GPU.
     if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0

@@ -24,7 +24,7 @@ namespace ddl {
 namespace {
 
 Precision default_precision(const Model& model, const Device& device) {
-  // As PyTorch runs convolutions where nobody asks for anything else.
+  // PyTorch's default for convolutions.
   if (!model.input.sequence) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (device.peak_at(precision)) return precision;
@@ -268,13 +268,13 @@ bool is_of_another(const Software& measured, const SoftwareFile& software) {
 }  // namespace
 
 Coefficients Study::completed(Coefficients coefficients) const {
-  // What runs of another software did, and have taught, says nothing of this one.
+  // Facts of another software, and factors fitted to its runs, do not apply to this one.
   if (is_of_another(coefficients.software, software_)) {
     coefficients.software = {};
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // Tensor splits beside a software of images alone were measured with models of sequences, and another software.
+  // Tensor splits of a software for images only were measured with models of sequences, and another software.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }

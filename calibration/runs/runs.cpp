@@ -59,7 +59,7 @@ const std::vector<std::string_view>& known_columns() {
   }();
   return columns;
 }
-/// What a run may have measured; some of it nobody predicts.
+/// What a run may have measured; some of it is never predicted.
 constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
                                                             "iter_forward_s",
                                                             "iter_backward_s",
@@ -127,7 +127,7 @@ class RowReader {
     if (value) check_size(*value, *column);
     return value;
   }
-  /// Refuses a model that is neither bundled nor a path, and a quantity that nobody measures: slips of writing.
+  /// Refuses a model that is neither bundled nor a path, and an unknown quantity: both are typing errors.
   void check_names(const MeasuredRun& run) const {
     const std::string name = run.model.substr(0, run.model.find('@'));
     static const std::vector<std::string> known = model_names();
@@ -249,7 +249,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
   }
   choose_what_follows(run.chosen);
-  // The word is kept by its axis: what it says beside that is kept as well.
+  // The word is kept by its axis, with its other properties.
   const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;

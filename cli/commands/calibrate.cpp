@@ -75,7 +75,7 @@ NetworkLevel level_of(const std::string& option, const std::string& text) {
   return chosen(option, text, parse_level, {"node", "between-nodes"});
 }
 
-/// A file, and what is said of it beside its name: `all.txt,ranks=8,nodes=2`.
+/// A file, and the properties after its name: `all.txt,ranks=8,nodes=2`.
 struct FileRequest {
   std::string path;
   ExchangeFacts facts;
@@ -245,7 +245,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   Report report;
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  // Groups at once, and kernels beside an exchange, are worth as much as a fit.
+  // Concurrent groups, and kernels overlapped with a collective, count like a fit.
   const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
   if (!beside_fits) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `calibrate runs`: what measured training runs teach beside profiles and networks.
+/// `calibrate runs`: factors fitted to measured training runs, in addition to profiles and networks.
 struct RunsRequest {
   std::string runs, coefficients, software, machine, output;
   std::vector<std::string> where;

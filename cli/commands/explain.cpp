@@ -190,7 +190,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
+/// `drawn`: with the additional drawings and sections of a page.
 Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
@@ -284,7 +284,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.drawn = options.memory_timeline;
 }
 
-/// The plan with its activations in the memory of the host, or computed again.
+/// The plan with its activations offloaded to the host, or recomputed.
 OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;

@@ -69,7 +69,7 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
   const auto spreads = [](const Coefficients& known) { return !known.congestion.empty() || known.exchanges.has_spread(); };
-  // What is left is a precision that the device lacks, congestion that nobody measured, and a data set that is not of the
+  // What is left is a precision that the device lacks, congestion that was not measured, and a data set that is not of the
   // model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
   const bool lacks_spread = spec.settings.find("congestion") != nullptr && !spreads(inputs.coefficients);
@@ -126,7 +126,7 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
-/// Judges a configuration of another tool, with what the options say besides.
+/// Judges a configuration of another tool, with the options that are given in addition.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
   const auto is_given = [&](const std::string& option) {
@@ -163,7 +163,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
 
-/// A job says all of itself: options are for configurations, which may stand beside it.
+/// A job file is complete: options are for configurations, which may be given with it.
 ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   const std::string text = read_file(file, YamlNode::max_bytes);
   if (options.given.empty() || options.has_configurations) return parse_job(text, file);

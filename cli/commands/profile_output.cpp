@@ -83,7 +83,7 @@ ProfileLock::ProfileLock(const std::string& profile) {
   struct stat status {};
   constexpr int tries = 10;
   for (int i = 0; i < tries; ++i) {
-    // Nothing to lock yet; and a pipe and the like are nobody's profile.
+    // Nothing to lock yet; and a pipe and the like are not a profile.
     if (::stat(profile.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     file_ = ::open(profile.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (file_ < 0) return;  // who cannot write it does not measure into it
@@ -110,7 +110,7 @@ ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std
     if (file_ >= 0) ::close(std::exchange(file_, -1));
   };
   try {
-    // Locked before it has its name: nobody else gets hold of it in between.
+    // Locked before it has its name, so that no other process can lock it in between.
     const Written written = write_over(path_, print_profile(known), [&](int made) {
       close();
       file_ = ::fcntl(made, F_DUPFD_CLOEXEC, 0);

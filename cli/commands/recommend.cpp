@@ -114,7 +114,7 @@ void search_into(RecommendAnswer& answer) {
   }
 }
 
-/// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
+/// How the best plan compares with plain data parallelism; empty if that is the best, or was not
 /// tried.
 std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
@@ -160,7 +160,7 @@ bool has_faster_behind(const RecommendAnswer& answer) {
   return false;
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
+/// `drawn`: with the additional drawings and sections of a page.
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
@@ -339,7 +339,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
 
 namespace {
 
-/// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.
+/// The unmeasured problems of the shown plans, as `profile --problems` reads them.
 void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
@@ -388,7 +388,7 @@ void write_directory(RecommendAnswer& answer, Report& report) {
   report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), saved));
 }
 
-/// Whoever asks for a target, and not with which batch, asks which batch: all that are published.
+/// --to-accuracy without a batch tries all published batches.
 RecommendOptions with_published_batches(RecommendOptions options) {
   const PlanOptions& plan = options.plan;
   const bool open = !plan.global_batch && plan.global_batches.empty() && !plan.batch_per_gpu && !plan.name_plan();
@@ -399,7 +399,7 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
-/// The search for the work of a configuration, beside its own plan.
+/// The search for the work of a configuration, in addition to its own plan.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
   const Configuration& read = configured.configuration;

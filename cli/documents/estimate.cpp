@@ -190,7 +190,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   return fields;
 }
 
-/// What a whole step takes beside its kernels, where somebody measured it.
+/// The measured time of a whole step outside its kernels.
 void add_beside_kernels(Document& document, const Study& study) {
   const ShardPrices* const measured = study.kernels().measured();
   if (measured == nullptr) return;

@@ -72,7 +72,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
-/// Of the layer's own kernels: what a whole step takes beside them is none of its problems.
+/// Of the layer's own kernels: the time of a step outside kernels is not one of its problems.
 Provenance kernel_source(const LayerExplanation& layer) {
   Provenance source = Provenance::measured;
   for (const PricedKernel& kernel : layer.prices.kernels) {

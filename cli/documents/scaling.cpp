@@ -135,7 +135,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   return table;
 }
 
-/// Which strategy wins for which numbers of GPUs: neighbours with the same one together.
+/// The best strategy by number of GPUs: adjacent numbers with the same one are merged.
 void add_winners(Document& document, const Points& points, bool batches) {
   document.section("Best strategy by number of devices");
   const auto alike = [&](const StudyOutcome& a, const StudyOutcome& b) {
@@ -179,7 +179,7 @@ std::string fewest_text(const Points& points, bool batches) {
   return text;
 }
 
-/// `drawn`: with the drawings that a page has besides.
+/// `drawn`: with the additional drawings of a page.
 Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
   add_first_sentence(document, points, scaling, question);

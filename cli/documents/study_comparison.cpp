@@ -250,7 +250,7 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
+/// `drawn`: with the additional drawings and sections of a page.
 Document document_of(const Outcomes& outcomes, bool drawn = false) {
   const Labels labels(outcomes);
   Document document;

@@ -28,7 +28,7 @@ constexpr const char* plan_hint = "a plan is an object of 'plans' in the output 
 class PlanReader {
  public:
   explicit PlanReader(const JsonSource& source) : source_(source) {
-    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', beside its layers.
+    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', next to its layers.
     const Json& root = source.root();
     if (root.is_object() && root.contains("best")) {
       path_ = "best";
@@ -106,7 +106,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
-                                        // What a report says of the plan besides.
+                                        // What else a report says of the plan.
                                         "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
@@ -117,7 +117,7 @@ class PlanReader {
     }
   }
 
-  /// A strategy's name beside the degrees says nothing new, so it must not say anything else.
+  /// A strategy's name next to the degrees is redundant, so it must agree with them.
   void check_strategy(const Plan& plan) const {
     if (!object_->contains("strategy")) return;
     const std::string name = family_name(plan.mesh.family());

@@ -89,7 +89,7 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// The fastest number of micro-batches that fits, where nobody says it; the least one of equally good ones. Without a
+/// The fastest number of micro-batches that fits, if it is not given; the least one of equally good ones. Without a
 /// pipeline it is one where that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;

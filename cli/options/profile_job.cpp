@@ -152,7 +152,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
-    // Beside those of the layers, of which whole steps are made.
+    // In addition to those of the layers, of which whole steps are made.
     if (is_of_list(implementation) && plan.model->parameters() > 0)
       plan.problems.push_back(
           {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,

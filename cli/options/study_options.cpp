@@ -344,7 +344,7 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The measured software's algorithm, and the one it takes where layers are split besides (ExchangePrices::allreduce).
+/// The measured software's algorithm, and the one for plans that also split layers (ExchangePrices::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;

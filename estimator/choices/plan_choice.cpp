@@ -118,7 +118,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
-      // Frameworks have it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. Whoever asks has it with
+      // Frameworks have it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. On request it works with
       // others.
       {.choice = PlanChoice::shard_group,
        .key = "shard_group",

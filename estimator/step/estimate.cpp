@@ -289,7 +289,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
 }
 
 Bytes Estimator::managed_demand(const Plan& plan) const {
-  // Without what computes again or moves to the host: that never saves time, which the bounds of a search rely on.
+  // Without recomputation and offloading: that never saves time, which the bounds of a search rely on.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
@@ -338,7 +338,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
   step.slowest_of = std::max(1.0, ranks / job_.machine.devices_per_node());
-  // What measured runs have taught of this family holds it.
+  // The factors fitted to measured runs of this family include it.
   if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
   step.straggling = job_.assumptions.straggler - 1;
@@ -556,7 +556,7 @@ void Estimator::price(Estimate& result) const {
   // The same for all plans of one batch: in parts of any other size a device is no faster.
   const Seconds alone = whole_time(batch, 1).all + single_device_launch(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
-  // What is computed again is nobody else's work.
+  // Recomputed work is not redundant.
   const LayerCosts& total = costs.total();
   const std::vector<int>& firsts = this->stages(plan);
   Seconds computed_again = plan.recompute == Recompute::selective ? total.selected_forward : Seconds{};

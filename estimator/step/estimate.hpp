@@ -34,12 +34,12 @@ struct Estimate {
   Limits limits;
   Seconds epoch{};
   double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together
-  Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
+  Seconds hidden_exchange{};  ///< gradient communication that is overlapped with backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
-  /// Of the FLOPs of forward of all blocks, those that full recomputation computes again.
+  /// Of the FLOPs of forward of all blocks, those that full recomputation recomputes.
   double recomputed_share = 1;
   CriticalStages critical;
   double imbalance = 0;  ///< longest stage over mean stage, minus one
@@ -103,7 +103,7 @@ class Estimator {
   /// among those that fit if any fits. They depend only on degrees, micro-batches and placement of the plan. The reference
   /// is valid until the next call with another plan.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
-  /// Returns the largest number of blocks to compute again (Plan::recompute_blocks) that leaves some block of some stage as
+  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) that leaves some block of some stage as
   /// it is; 0 if there is none.
   [[nodiscard]] int most_blocks_again(const Plan& plan) const;
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
@@ -253,11 +253,11 @@ class Estimator {
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// The kernels alone, which the host starts: what remains of that bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
-  /// The part of the exchanges of a tensor split that no kernels run beside, at least.
+  /// The part of the communication of a tensor split that cannot be overlapped, at least.
   [[nodiscard]] double shown_tensor_exchanges(const Plan& plan) const;
   /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
-  /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbours, and items that are
+  /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are
   /// gathered where the split ends.
   struct SpatialTraffic {
     double messages = 0, halo_items = 0, gathered_items = 0;
@@ -294,7 +294,7 @@ class Estimator {
     SpatialTraffic traffic;
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
     std::array<SecondsPerByte, axis_count> layer{};
-    double kernels = 1, beta = 1;  ///< factors below one that measured runs teach
+    double kernels = 1, beta = 1;  ///< factors below one that are fitted to measured runs
   };
   [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
   mutable std::optional<BoundParts> bound_parts_;

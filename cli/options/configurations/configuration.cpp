@@ -339,7 +339,7 @@ class ConfigurationReader {
     }
   }
 
-  /// A command line may have arguments of a second tool, such as those of transformers beside those of accelerate.
+  /// A command line may have arguments of a second tool, such as those of transformers in addition to those of accelerate.
   void read_others() {
     for (const ConfigurationFormat* format : configuration_formats()) {
       if (format == format_ || format->language != ConfigurationLanguage::script) continue;
@@ -381,7 +381,7 @@ class ConfigurationReader {
 
   /// From the folder of this file, or from where the program runs.
   [[nodiscard]] std::optional<std::string> found(const std::string& name) const {
-    // Whoever wrote the script does not choose which other files of this machine are quoted in an error.
+    // The author of the script must not choose which other files of this machine are quoted in an error.
     const bool is_configuration =
         name.ends_with(".json") || name.ends_with(".toml") || name.ends_with(".yaml") || name.ends_with(".yml");
     if (!is_configuration) return std::nullopt;

@@ -40,7 +40,7 @@ class Configuration {
   /// Whether the file itself says it.
   [[nodiscard]] bool writes(ConfigField field) const;
   [[nodiscard]] const Fact* find(ConfigField field) const;
-  /// The word of a field; empty where nobody says it.
+  /// The word of a field; empty if it is not given.
   [[nodiscard]] std::string word(ConfigField field) const;
   /// Throws Error, placed at the value, on what is no whole number in the range.
   [[nodiscard]] std::optional<std::int64_t> number(ConfigField field, std::int64_t low, std::int64_t high) const;

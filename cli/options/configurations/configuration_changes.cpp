@@ -92,7 +92,7 @@ std::optional<std::string> written(const ArgumentRow& row, const std::string& me
   return std::nullopt;
 }
 
-/// Values that most tools have where nobody writes the argument.
+/// Defaults of most tools if the argument is missing.
 bool is_usual(ConfigField field, const std::string& meaning, const Configuration& configuration) {
   const auto& usual = configuration.format->usual;
   const auto own = std::find_if(usual.begin(), usual.end(), [&](const UsualValue& each) { return each.field == field; });

@@ -57,7 +57,7 @@ enum class ConfigField {
   global_batch,
   micro_batch,     ///< samples that a replica takes at a time
   accumulation,    ///< how often it does before an update
-  pipeline_batch,  ///< samples of a micro-batch of a pipeline, which cuts micro_batch once more
+  pipeline_batch,  ///< samples of a micro-batch of a pipeline, which divides micro_batch further
   micro_batches,
   // Other choices.
   zero,

@@ -237,8 +237,8 @@ class Options {
     all_.own.degrees = degrees;
   }
 
-  /// The ranks that experts are divided among beside those of tensor. Where a tensor split leaves experts whole, tools count
-  /// its ranks among those of expert.
+  /// The ranks among which experts are divided, in addition to those of tensor. Where a tensor split leaves experts whole,
+  /// tools count its ranks among those of expert.
   [[nodiscard]] std::int64_t expert_degree(std::int64_t tensor) const {
     const std::int64_t expert = degree(ConfigField::expert);
     if (!deals_experts(tensor)) return expert;

@@ -39,7 +39,7 @@ const Launcher* launcher_named(std::string_view word) {
 }
 
 bool is_value(const PlacedText& word) {
-  if (word.text == "$@" || word.text == "$*") return false;  // what whoever starts the script adds
+  if (word.text == "$@" || word.text == "$*") return false;  // what the caller of the script adds
   if (!word.text.starts_with('-')) return true;
   return word.text.size() > 1 && word.text[1] >= '0' && word.text[1] <= '9';
 }
@@ -80,7 +80,7 @@ class ArgumentsReader {
     const std::size_t besides = all_.settings.size();
     for (const ScriptCommand& command : script_.commands) read_command(command);
     if (all_.settings.size() == besides) {
-      // Somebody else starts the program: its arguments are what the variables hold.
+      // Another script starts the program: its arguments are in the variables.
       std::vector<PlacedText> words;
       std::set<std::size_t> seen;
       for (const PlacedText& word : script_.assigned) {
