@@ -66,7 +66,7 @@ Q FigureText::quantity(const Figure& figure, Q least) const {
   const std::optional<Q> quantity = parse_quantity<Q>(figure.value, problem);
   if (!quantity) throw source_.error(figure.value_offset, problem.message, problem.hint);
   if (*quantity < least) {
-    throw source_.error(figure.value_offset, fmt::format("{} of {} is too little", figure.key, quote(figure.value)),
+    throw source_.error(figure.value_offset, fmt::format("{} of {} is too small", figure.key, quote(figure.value)),
                         fmt::format("at least {}", print_quantity(least)));
   }
   return *quantity;

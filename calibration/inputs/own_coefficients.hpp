@@ -14,7 +14,7 @@ struct OwnCoefficients {
 };
 /// In words: `named in the machine file`, or `next to the machine file`.
 [[nodiscard]] inline const char* place_of(const OwnCoefficients& own) {
-  return own.is_named ? "named in the machine file" : "beside the machine file";
+  return own.is_named ? "named in the machine file" : "next to the machine file";
 }
 
 /// Those of the machine file at `machine`: named in it, or `cluster.coefficients.yaml` next to `cluster.yaml`. Nothing for a

@@ -66,7 +66,7 @@ bool supports_etp1(const ModelFacts& facts, const Plan& plan) {
   return facts.experts > 0 && facts.experts % parts == 0 && plan.sequence_parallel && may_split_tokens(facts, plan);
 }
 
-const Strategy expert_strategy{Axis::expert, "every rank has samples of its own and a part of the experts", expert_limits,
+const Strategy expert_strategy{Axis::expert, "each rank has its own samples and a shard of the experts", expert_limits,
                                expert_shard};
 
 }  // namespace ddl

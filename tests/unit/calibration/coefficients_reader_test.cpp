@@ -254,7 +254,7 @@ TEST_CASE("a file may say how long the host takes to start a kernel") {
   CHECK(parse_coefficients(former, "c.yaml").software.launch_overhead == Seconds(12.5e-6));
   const std::string both = with("{value: 1 us, source: log}\n  kernel_start: {value: 12.5 us, source: log}");
   CHECK(first_line(error_of([&] { (void)parse_coefficients(both, "c.yaml"); })) ==
-        "c.yaml:17:3: 'kernel_start' is what 'launch_overhead' was called before");
+        "c.yaml:17:3: 'kernel_start' is the former name of 'launch_overhead'");
 }
 
 TEST_CASE("a file may say how the software cuts pipelines and when it gathers weights") {

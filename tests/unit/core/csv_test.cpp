@@ -73,7 +73,7 @@ TEST_CASE("numbers are read, and empty cells are none") {
 TEST_CASE("a cell that is not a finite number is refused at its place") {
   const CsvTable table = CsvTable::parse("name,time\nfc,fast\n,nan\n,1e999\n,inf\n, 1\n,1 s\n", "t.csv");
   CHECK(error_of([&] { (void)table.number(0, 1); }) ==
-        "t.csv:2:4: 'fast' is not a finite number\n  fc,fast\n     ^\nhint: column 'time' holds numbers");
+        "t.csv:2:4: 'fast' is not a finite number\n  fc,fast\n     ^\nhint: column 'time' must contain numbers");
   for (std::size_t row = 1; row < table.rows(); ++row) {
     CHECK(error_of([&] { (void)table.number(row, 1); }).find("is not a finite number") != std::string::npos);
   }
@@ -82,7 +82,7 @@ TEST_CASE("a cell that is not a finite number is refused at its place") {
 TEST_CASE("a cell that is not a positive whole number is refused at its place") {
   const CsvTable table = CsvTable::parse("n\n0\n-1\n1.5\n99999999999999999999\n1e3\n", "t.csv");
   CHECK(error_of([&] { (void)table.positive_integer(0, 0); }) ==
-        "t.csv:2:1: '0' is not a positive whole number\n  0\n  ^\nhint: column 'n' holds positive whole numbers");
+        "t.csv:2:1: '0' is not a positive whole number\n  0\n  ^\nhint: column 'n' must contain positive whole numbers");
   for (std::size_t row = 1; row < table.rows(); ++row) {
     CHECK(error_of([&] { (void)table.positive_integer(row, 0); }).find("is not a positive whole number") !=
           std::string::npos);
@@ -131,10 +131,9 @@ TEST_CASE("two columns of one name are refused") {
 }
 
 TEST_CASE("a row with too many or too few cells is refused") {
-  CHECK(
-      error_in("a,b\n1,2,3\n") ==
-      "t.csv:2:5: this row has 3 cells, but there are 2 columns\n  1,2,3\n      ^\nhint: put a cell that holds a comma into "
-      "\"quotes\"");
+  CHECK(error_in("a,b\n1,2,3\n") ==
+        "t.csv:2:5: this row has 3 cells, but there are 2 columns\n  1,2,3\n      ^\nhint: put a cell that contains a comma "
+        "into \"quotes\"");
   CHECK(error_in("a,b\n1\n").starts_with("t.csv:2:1: this row has 1 cells, but there are 2 columns"));
 }
 
@@ -162,8 +161,8 @@ TEST_CASE("a table that is not text is refused") {
 
 TEST_CASE("a table that cannot be read is named") {
   CHECK(error_of([] { (void)CsvTable::load("no/such.csv"); }) ==
-        "cannot read 'no/such.csv': No such file or directory"
-        "\nhint: check its spelling; a path starts at the folder that you are in, or at /");
+        "cannot read 'no/such.csv': No such file or directory\nhint: check its spelling; a path is relative to the current "
+        "folder, or starts with /");
 }
 
 TEST_CASE("a cell is quoted when it must be") {

@@ -174,9 +174,10 @@ TEST_CASE("a file is read byte for byte") {
 TEST_CASE("a file that cannot be read is named together with the reason") {
   const Folder folder;
   const std::string missing = folder.file("missing");
-  CHECK(error_of([&] { (void)read_file(missing); }) ==
-        "cannot read '" + missing.substr(0, 60) + (missing.size() > 60 ? "..." : "") +
-            "': No such file or directory\nhint: check its spelling; a path starts at the folder that you are in, or at /");
+  CHECK(error_of([&] { (void)read_file(missing); }) == "cannot read '" + missing.substr(0, 60) +
+                                                           (missing.size() > 60 ? "..." : "") +
+                                                           "': No such file or directory\nhint: check its spelling; a path "
+                                                           "is relative to the current folder, or starts with /");
   CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory"));
 }
 
@@ -278,14 +279,14 @@ TEST_CASE("what is not a regular file is written to, not replaced") {
 TEST_CASE("a pipe that nobody reads from is given up") {
   const Folder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
-  CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': nobody reads from this pipe"));
+  CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': no process reads from this pipe"));
 }
 
 TEST_CASE("a file that cannot be written is named together with the reason") {
   const Folder folder;
   CHECK(error_of([&] { write_file(folder.file(""), "x"); }).ends_with(": Is a directory"));
   CHECK(error_of([&] { write_file("no/such/folder/out", "x"); }) ==
-        "cannot write 'no/such/folder/out': No such file or directory\nhint: make its folder first");
+        "cannot write 'no/such/folder/out': No such file or directory\nhint: create its folder first");
   CHECK(error_of([&] { write_file("", "x"); }) != "no error");
   CHECK(error_of([&] { write_file("/dev/full", "x"); }) == "cannot write '/dev/full': No space left on device");
 }

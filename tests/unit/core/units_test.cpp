@@ -129,10 +129,11 @@ TEST_CASE("numbers that a double cannot hold are refused on both sides") {
   CHECK(problem_of<Bytes>("1e300 PiB") == "'1e300 PiB' is too large");
   CHECK(problem_of<Seconds>("1e308 d") == "'1e308 d' is too large");
   CHECK(problem_of<Seconds>(std::string(400, '9') + " ns").ends_with("is too large"));
-  CHECK(problem_of<Seconds>("1e-999 s") == "'1e-999 s' is too small to tell from zero");
-  CHECK(problem_of<Seconds>("1e-99999999999999999999 s") == "'1e-99999999999999999999 s' is too small to tell from zero");
-  CHECK(problem_of<Seconds>("0." + std::string(400, '0') + "1 s").ends_with("is too small to tell from zero"));
-  CHECK(problem_of<Bandwidth>("4e-324 b/s") == "'4e-324 b/s' is too small to tell from zero");
+  CHECK(problem_of<Seconds>("1e-999 s") == "'1e-999 s' is too small to distinguish from zero");
+  CHECK(problem_of<Seconds>("1e-99999999999999999999 s") ==
+        "'1e-99999999999999999999 s' is too small to distinguish from zero");
+  CHECK(problem_of<Seconds>("0." + std::string(400, '0') + "1 s").ends_with("is too small to distinguish from zero"));
+  CHECK(problem_of<Bandwidth>("4e-324 b/s") == "'4e-324 b/s' is too small to distinguish from zero");
   CHECK(parsed<Seconds>("1e310 ns") == 1e301);
   CHECK(parsed<Bytes>("1e-330 PB") == 1e-315);
 }

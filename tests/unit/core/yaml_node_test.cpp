@@ -343,7 +343,7 @@ TEST_CASE("a file that is not text is refused at its first bad byte") {
 
 TEST_CASE("a duplicate key is refused and says where the first one stands") {
   CHECK(yaml_error("a: 1\nb: 2\n\"a\": 3\n") ==
-        "f.yaml:3:1: duplicate key 'a', which stands at line 1 already\n  \"a\": 3\n  ^\nhint: remove one of them");
+        "f.yaml:3:1: duplicate key 'a', already at line 1\n  \"a\": 3\n  ^\nhint: remove one of them");
   CHECK(yaml_error("x: {a: 1, b: 2, a: 3}\n").starts_with("f.yaml:1:17: duplicate key 'a'"));
   CHECK(yaml_error("- a: 1\n- a: 2\n") == "no error");
   CHECK(yaml_error("a: {a: {a: 1}}\n") == "no error");
@@ -516,8 +516,8 @@ TEST_CASE("a text that is too long is refused") {
 
 TEST_CASE("a file that cannot be read is named") {
   CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) ==
-        "cannot read 'no/such.yaml': No such file or directory"
-        "\nhint: check its spelling; a path starts at the folder that you are in, or at /");
+        "cannot read 'no/such.yaml': No such file or directory\nhint: check its spelling; a path is relative to the current "
+        "folder, or starts with /");
   CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory");
   CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) == "cannot read '/dev/zero': it is longer than 16 MiB");
 }

@@ -44,7 +44,7 @@ TEST_CASE("what is wrong with a figure is placed") {
         "test:1:1: 'fast' is not a figure\n  fast\n  ^\nhint: such as: peak=10 TFLOP/s bandwidth=500 GB/s");
   CHECK(problem_of("seed=1 seed=2") == "test:1:8: 'seed' is given twice\n  seed=1 seed=2\n         ^");
   CHECK(problem_of("peak=0 FLOP/s") ==
-        "test:1:6: peak of '0 FLOP/s' is too little\n  peak=0 FLOP/s\n       ^\nhint: at least 1 FLOP/s");
+        "test:1:6: peak of '0 FLOP/s' is too small\n  peak=0 FLOP/s\n       ^\nhint: at least 1 FLOP/s");
   CHECK(problem_of("noise=2") ==
         "test:1:7: '2' is not a valid noise\n  noise=2\n        ^\nhint: a spread between 0 and 1: 0.01 is 1 %");
   for (const char* text :
