@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times training steps of a model of this project in eager PyTorch, for comparison with predictions, and the operators of a step, to predict from.
+"""Times training steps of a model of this project in eager PyTorch, to compare with predictions, and the operators of a step.
 
     ddl-oracle models show resnet50 --format json | python3 step_time.py - --batch 4 --threads 1
     python3 step_time.py gpt2.json --device cuda --precision bf16 --optimizer adam --batch 8 --phases
