@@ -54,7 +54,7 @@ T predicted(const Estimator::StepTemplate& step_template, const CoefficientValue
 
 }  // namespace
 
-TEST_CASE("a step takes at any coefficients what a plan takes that was priced with them") {
+TEST_CASE("a step takes at any coefficients what a plan takes that was predicted with them") {
   Random random(71);
   int compared = 0;
   for_random_plans(72, 300, [&](const OwnedJob& owned, const Plan& plan) {

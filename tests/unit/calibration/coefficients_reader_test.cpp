@@ -116,7 +116,7 @@ TEST_CASE("what the file does not say of the software keeps its default") {
 
 // ---- the bundled coefficients ----
 
-TEST_CASE("coefficients come with the machines that somebody measured") {
+TEST_CASE("coefficients come with measured machines") {
   std::vector<std::string> found;
   for (const std::string& name : machine_names()) {
     INFO(name);
@@ -221,7 +221,7 @@ TEST_CASE("fails with points that cannot be fitted") {
         "c.yaml:11:15: 'filter_undivided' and 'filter_split' exclude each other");
 }
 
-TEST_CASE("kernels and an exchange take no less time beside each other than alone") {
+TEST_CASE("overlapped kernels and collectives take no less time than alone") {
   const auto with = [](const std::string& overlap) { return "format: 1\n" + overlap + small_file.substr(10); };
   const Coefficients some = parse_coefficients(with("overlap: {kernels: 1.25, source: log}\n"), "c.yaml");
   CHECK(some.overlap.kernels == 1.25);

@@ -410,7 +410,7 @@ TEST_CASE("a file keeps what it says, and learns anew when it is fitted again") 
   CHECK(with_learned(first, fit, "five runs") == first);
 }
 
-TEST_CASE("more runs than can be learned from in a minute are refused before any is priced") {
+TEST_CASE("more runs than can be fitted in a minute are refused before any is predicted") {
   const std::vector<MeasuredRun> runs(most_fitted_runs + 1, some_runs().front());
   CHECK(error_of([&] {
           static_cast<void>(RunFitter(runs, "abci", ""));

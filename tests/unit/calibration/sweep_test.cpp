@@ -224,7 +224,7 @@ TEST_CASE("Messages of a simulated network that ask before they are sent take th
   CHECK(fit.ranges[1].alpha->value.value() == Approx(60e-6).epsilon(0.02));
 }
 
-TEST_CASE("Kernels beside an exchange slow it down, and are slowed down") {
+TEST_CASE("Kernels overlapped with a collective slow it down, and are slowed down") {
   SweepPlan plan = plan_of({});
   plan.overlap = true;
   const SweepResult result = run("ranks=4 nodes=2 noise=0 exchange_slowdown=1.5 kernel_slowdown=1.2", plan);
@@ -282,7 +282,7 @@ TEST_CASE("A size that would take too long is left out, and said so") {
         "latency of 2 ranks on 2 nodes: sizes above 128 KiB were skipped, since each would take longer than 1.00 s");
 }
 
-TEST_CASE("Groups at once and kernels beside an exchange are not of sizes that took too long") {
+TEST_CASE("Concurrent groups and overlapped kernels are not of sizes that took too long") {
   SweepPlan plan = plan_of({SweepOperation::allreduce});
   plan.contention = plan.overlap = true;
   plan.longest_row = Seconds(1);
@@ -366,7 +366,7 @@ TEST_CASE("What fails in one process fails in all, by the same words") {
   CHECK_THROWS_AS(do_or_agree(third, [] { throw std::runtime_error("out of threads"); }), AgreedError);
 }
 
-TEST_CASE("Kernels that fail are a warning, and an exchange that fails beside them ends the sweep") {
+TEST_CASE("Kernels that fail are a warning, and a collective that fails meanwhile ends the sweep") {
   SweepPlan plan = plan_of({});
   plan.overlap = true;
   for (const int round : {1, 2}) {

@@ -15,7 +15,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a pipe that somebody holds open, but says nothing, is given up") {
+TEST_CASE("a pipe that is open, but silent, is given up") {
   std::string folder = (std::filesystem::temp_directory_path() / "ddl-pipe-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/pipe";

@@ -276,7 +276,7 @@ TEST_CASE("what is not a regular file is written to, not replaced") {
   CHECK(received == "through");
 }
 
-TEST_CASE("a pipe that nobody reads from is given up") {
+TEST_CASE("a pipe without a reader is given up") {
   const Folder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': no process reads from this pipe"));

@@ -333,7 +333,7 @@ TEST_CASE("what a file calls its tensors gets into no warning as it is") {
   }
 }
 
-TEST_CASE("outputs that nobody makes anything of are none of the network") {
+TEST_CASE("unread outputs are not part of the network") {
   CHECK(operations_of(import_text("g (float[N,3,8,8] x, float[2,3,1,1] w) => (float[N,2,4,4] y, int64[N,2,4,4] i) { c = "
                                   "Conv(x, w) y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(c) }")) ==
         "conv pool");

@@ -152,7 +152,7 @@ TEST_CASE("imported decoders have the layers of the bundled models") {
   }
 }
 
-TEST_CASE("keys that change the number of parameters and that nobody reads are refused where they stand") {
+TEST_CASE("unread keys that change the number of parameters are refused at their place") {
   const auto refusal = [](const std::string& type, const std::string& key) {
     const std::string message = refusal_of("{\n  \"model_type\": \"" + type + "\",\n  " + key + "\n}");
     return message.substr(0, message.find('\n'));
@@ -406,7 +406,7 @@ TEST_CASE("an architecture says what is behind the layers") {
         std::vector<std::string>{"the file has no architecture: read as GPT2LMHeadModel", gpt2_defaults});
 }
 
-TEST_CASE("keys that nobody reads are named") {
+TEST_CASE("unread keys are named") {
   CHECK(imported("gpt2").warnings.empty());
   const auto warnings = [](const std::string& keys) {
     return import_hugging_face(R"({"model_type": "gpt2", "architectures": ["GPT2Model"])" + keys + "}", "c.json").warnings;

@@ -126,7 +126,7 @@ TEST_CASE("a rank's slice of a layer is a problem of its own") {
   }
 }
 
-TEST_CASE("groups are dealt whole") {
+TEST_CASE("groups are not split") {
   const Layer layer =
       layer_of("{channels: 32, size: 8x8}", "  - convolution: {filters: 64, kernel: 3, groups: 8, padding: 1}\n");
   TensorShape input = layer.input_shapes.front();

@@ -337,7 +337,7 @@ TEST_CASE("latent keys and values are a matrix of the compressed channels, and c
             .find("latent_keys_and_values needs a sequence") != std::string::npos);
 }
 
-TEST_CASE("latent keys and values dealt to ranks by heads have all of the matrix, and the shared channels each") {
+TEST_CASE("latent keys and values distributed to ranks by heads have all of the matrix, and the shared channels each") {
   const Layer layer = layer_of(sequence, "  - latent_keys_and_values: {heads: 4, key_size: 3, shared: 4, value_size: 5}\n");
   for (const Pass pass : passes) {
     double flops = 0;
@@ -382,7 +382,7 @@ TEST_CASE("a capped output takes a pass before the loss and one behind it") {
   CHECK(kept_of(capped).extra_items == 24);
 }
 
-TEST_CASE("heads dealt to ranks have all of the work, the biases and what is kept") {
+TEST_CASE("heads distributed to ranks have all of the work, the biases and what is kept") {
   for (const auto& [channels, item] : {std::pair<int, std::string>{24, "rotary_embedding: 4"},
                                        {48, "rotary_embedding: {heads: 8, kv_heads: 4, turned: 2}"},
                                        {24, "attention: {heads: 4, fused: yes, causal: yes}"},

@@ -75,7 +75,7 @@ TEST_CASE("the back end that was built here runs from its module, and its errors
   CHECK(kernel->tensors().size() >= 1);
 }
 
-TEST_CASE("what is chosen where nobody chooses is not a simulation") {
+TEST_CASE("the default back end is not a simulation") {
   const auto runs = [](const char* name) { return backend_status(name).available(); };
   if (runs("cuda") || runs("onednn")) {
     CHECK(default_backend() == (runs("cuda") ? "cuda" : "onednn"));

@@ -53,7 +53,7 @@ TEST_CASE("each launcher is understood") {
   check({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "16"}}, "Slurm");
 }
 
-TEST_CASE("torchrun is understood, whoever started it") {
+TEST_CASE("torchrun is understood, whatever started it") {
   const Variables own{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}};
   CHECK(rank_of(own).launcher == "torchrun");
   CHECK(rank_of(own).rank == 5);

@@ -173,7 +173,7 @@ TEST_CASE("a problem that the device refuses is a row with the reason") {
   CHECK(sum_checks(profile, model).empty());
 }
 
-TEST_CASE("the line of a step that was captured says so, whoever ran it") {
+TEST_CASE("the line of a captured step says so, whatever ran it") {
   SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::sgd, StepPart::forward, {}, false, true};
   const std::string line = print_problem(problem);
   CHECK(line == "sequence model=vgg16 samples=32 precision=bf16 optimizer=sgd pass=forward launch=graph");

@@ -137,7 +137,7 @@ TEST_CASE("shards are the whole plan, once each, in its order") {
   }
 }
 
-TEST_CASE("what takes longest is dealt out first") {
+TEST_CASE("what takes longest is distributed first") {
   ProfilePlan plan = plan_of("vgg16", {1});
   // The whole step; then the update of the layer with most parameters; then those that move or compute less.
   CHECK(shard_of(plan, {0, 1000}).plan.sequences == std::vector<std::int64_t>{1});
@@ -149,7 +149,7 @@ TEST_CASE("what takes longest is dealt out first") {
              ContainsSubstring("loss kind=cross_entropy in=1000 samples=1 precision=fp32 pass=backward-data"));
 }
 
-TEST_CASE("a line that is asked for twice is dealt out once") {
+TEST_CASE("a line that is requested twice is distributed once") {
   ProfilePlan plan;
   plan.problems.assign(2, {"activation kind=relu in=8 samples=1 precision=fp32 pass=forward", 0});
   CHECK(shard_of(plan, {0, 2}).plan.items() == 1);
