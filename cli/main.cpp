@@ -29,11 +29,12 @@ std::string version_text() {
 }
 
 int run(int argc, char** argv) {
-  CommandLine command_line("Which way of parallel training fits, how long does it take, and why", "ddl-oracle");
+  CommandLine command_line("Predict time and memory of parallel training plans of neural networks, and rank them",
+                           "ddl-oracle");
   command_line.add_version(version_text());
   const Command program = command_line.program();
   bool licenses = false;
-  program.add_switch("--licenses", licenses, "licences of the program and of the libraries in it");
+  program.add_switch("--licenses", licenses, "licenses of the program and its libraries");
   Request request;
   const auto typed = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   std::vector<std::string> words{"ddl-oracle"};
@@ -68,10 +69,9 @@ int main(int argc, char** argv) {
   } catch (const ddl::DeviceLost& lost) {
     ddl::print_error(lost.what(), lost.hint());
   } catch (const std::bad_alloc&) {
-    ddl::print_error("out of memory", "the question or one of its files is too large for the memory of this machine");
+    ddl::print_error("out of memory", "the input is too large for the memory of this machine");
   } catch (const std::exception& error) {
-    ddl::print_error(std::string("this should not happen: ") + error.what(),
-                     "please report it with the command that did it");
+    ddl::print_error(std::string("internal error: ") + error.what(), "please report it with the command");
   }
   return static_cast<int>(ddl::ExitStatus::could_not_answer);
 }

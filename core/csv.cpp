@@ -54,7 +54,7 @@ CsvTable CsvTable::parse(std::string text, std::string origin) {
       const Cell& place = row.size() > table.columns_.size() ? row[table.columns_.size()] : row.front();
       table.fail_at(place.offset,
                     fmt::format("this row has {} cells, but there are {} columns", row.size(), table.columns_.size()),
-                    "put a cell that holds a comma into \"quotes\"");
+                    "put a cell that contains a comma into \"quotes\"");
     }
     table.rows_.push_back(std::move(row));
   }
@@ -128,7 +128,7 @@ std::optional<std::size_t> CsvTable::find_column(std::string_view name) const {
 
 std::size_t CsvTable::column(std::string_view name) const {
   if (const auto found = find_column(name)) return *found;
-  fail_at(header_offset_, fmt::format("no column is named {}", quote(name)), suggest(name, columns_));
+  fail_at(header_offset_, fmt::format("unknown column {}", quote(name)), suggest(name, columns_));
 }
 
 void CsvTable::rename_column(std::string_view former, std::string_view now) {
@@ -149,7 +149,7 @@ std::optional<double> CsvTable::number(std::size_t row, std::size_t column) cons
   const auto value = parse_number<double>(text);
   if (!value || !std::isfinite(*value)) {
     fail(row, column, fmt::format("{} is not a finite number", quote(text)),
-         fmt::format("column {} holds numbers", quote(columns_[column])));
+         fmt::format("column {} must contain numbers", quote(columns_[column])));
   }
   return value;
 }
@@ -160,7 +160,7 @@ std::optional<std::int64_t> CsvTable::positive_integer(std::size_t row, std::siz
   const auto value = parse_number<std::int64_t>(text);
   if (!value || *value <= 0) {
     fail(row, column, fmt::format("{} is not a positive whole number", quote(text)),
-         fmt::format("column {} holds positive whole numbers", quote(columns_[column])));
+         fmt::format("column {} must contain positive whole numbers", quote(columns_[column])));
   }
   return value;
 }

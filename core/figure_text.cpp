@@ -21,7 +21,7 @@ Number read_number(const SourceText& source, const FigureText::Figure& figure, N
   const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   // Written so that NaN fails, too.
   if (problem != std::errc() || stop != text.data() + text.size() || !(number >= 0 && number <= most)) {
-    throw source.error(figure.value_offset, fmt::format("{} is no {}", quote(figure.value), figure.key),
+    throw source.error(figure.value_offset, fmt::format("{} is not a valid {}", quote(figure.value), figure.key),
                        fmt::format("{}", range));
   }
   return number;
@@ -44,7 +44,7 @@ FigureText::FigureText(const std::string& text, const std::string& origin, std::
       Figure& last = figures_.back();
       last.value = all.substr(last.value_offset, end - last.value_offset);
     } else {
-      throw source_.error(at, fmt::format("{} is no figure", quote(word)), fmt::format("such as: {}", example));
+      throw source_.error(at, fmt::format("{} is not a figure", quote(word)), fmt::format("such as: {}", example));
     }
     at = end;
   }
@@ -55,7 +55,7 @@ FigureText::FigureText(const std::string& text, const std::string& origin, std::
     }
     const auto before = figures_.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find_if(figures_.begin(), before, [&](const Figure& other) { return other.key == figure.key; }) != before) {
-      throw source_.error(figure.offset, fmt::format("{} is there twice", quote(figure.key)));
+      throw source_.error(figure.offset, fmt::format("{} is given twice", quote(figure.key)));
     }
   }
 }
@@ -66,7 +66,7 @@ Q FigureText::quantity(const Figure& figure, Q least) const {
   const std::optional<Q> quantity = parse_quantity<Q>(figure.value, problem);
   if (!quantity) throw source_.error(figure.value_offset, problem.message, problem.hint);
   if (*quantity < least) {
-    throw source_.error(figure.value_offset, fmt::format("{} of {} is too little", figure.key, quote(figure.value)),
+    throw source_.error(figure.value_offset, fmt::format("{} of {} is too small", figure.key, quote(figure.value)),
                         fmt::format("at least {}", print_quantity(least)));
   }
   return *quantity;

@@ -20,7 +20,7 @@ namespace {
 
 [[noreturn]] void fail_to_read(const std::string& path, int reason) {
   throw Error(fmt::format("cannot read {}: {}", quote_path(path), std::generic_category().message(reason)),
-              reason == ENOENT ? "check its spelling; a path starts at the folder that you are in, or at /" : "");
+              reason == ENOENT ? "check its spelling; a path is relative to the current folder, or starts with /" : "");
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::size_t FileStream::read(std::span<char> into) {
     if (count == 0) {
       // The end, or a pipe without a writer so far.
       if (!awaits_writer_) return 0;
-      if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: nobody writes to this pipe", quote_path(path_)));
+      if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: no process writes to this pipe", quote_path(path_)));
       constexpr int step_ms = 20;
       patience_ms_ -= step_ms;
       if (wait(step_ms)) awaits_writer_ = false;
@@ -56,7 +56,7 @@ std::size_t FileStream::read(std::span<char> into) {
     if (count < 0) {
       if (errno == EAGAIN && !wait(silence_ms_)) {
         throw Error(
-            fmt::format("cannot read {}: nobody has written to it for {:g} s", quote_path(path_), silence_ms_ / 1e3));
+            fmt::format("cannot read {}: nothing has been written to it for {:g} s", quote_path(path_), silence_ms_ / 1e3));
       }
       continue;
     }

@@ -48,7 +48,7 @@ const void* load_module(const std::string& name, const std::string& symbol, cons
   }
   if (path.empty()) {
     throw Error(fmt::format("this ddl-oracle has no module {} in {}", quote(name),
-                            places.empty() ? "the folder of its modules: it cannot be told where the program is" : places),
+                            places.empty() ? "the folder of its modules: the location of the program is unknown" : places),
                 fmt::format("install {}, build again, and copy the program with its modules: cmake --install", packages));
   }
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

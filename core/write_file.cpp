@@ -26,8 +26,8 @@ namespace {
   const bool has_folder = std::filesystem::is_directory(folder.empty() ? "." : folder, unknown);
   throw Error(fmt::format("cannot write {}: {}", quote_path(path), std::generic_category().message(reason)),
               reason != ENOENT ? ""
-              : has_folder     ? "its folder takes no new files: name another"
-                               : "make its folder first");
+              : has_folder     ? "its folder is not writable: use another"
+                               : "create its folder first");
 }
 
 /// Returns 0, or the reason why not everything was written.
@@ -126,7 +126,7 @@ int open_special(const std::string& path) {
       return file;
     }
     if (errno != ENXIO) return -1;
-    if (patience_us <= 0) throw Error(fmt::format("cannot write {}: nobody reads from this pipe", quote_path(path)));
+    if (patience_us <= 0) throw Error(fmt::format("cannot write {}: no process reads from this pipe", quote_path(path)));
     ::usleep(step_us);
   }
 }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail_to_write_folder(const std::string& path, int reason) {
   throw Error(fmt::format("cannot write the folder {}: {}", quote_path(path), std::generic_category().message(reason)),
-              reason == ENOENT ? "make the folder that it lies in first" : "");
+              reason == ENOENT ? "create its parent folder first" : "");
 }
 
 /// A new folder with a unique name; it is removed with all files in it unless it is kept.

@@ -261,10 +261,10 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
     const auto [first, is_new] = open_.back().keys.emplace(key.text, key.offset);
     if (!is_new) {
-      throw source_.error(key.offset,
-                          fmt::format("duplicate key {}, which stands at line {} already", quote(key.text),
-                                      source_.place(first->second).line),
-                          "remove one of them");
+      throw source_.error(
+          key.offset,
+          fmt::format("duplicate key {}, already at line {}", quote(key.text), source_.place(first->second).line),
+          "remove one of them");
     }
   }
 
@@ -408,7 +408,7 @@ void YamlNode::only_keys(const std::vector<std::string_view>& keys, std::span<co
         std::find_if(former.begin(), former.end(), [&](const FormerKey& each) { return each.former == key.text; });
     if (known == former.end()) at_element(key).fail(fmt::format("unknown key {}", quote(key.text)), suggest(key.text, keys));
     if (find_value(known->now) != nullptr) {
-      at_element(key).fail(fmt::format("{} is what {} was called before", quote(key.text), quote(known->now)),
+      at_element(key).fail(fmt::format("{} is the former name of {}", quote(key.text), quote(known->now)),
                            "leave one of them out");
     }
   }

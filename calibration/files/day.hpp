@@ -27,7 +27,7 @@ namespace ddl {
 /// A day that a file names; an Error at its place where it is none.
 [[nodiscard]] inline std::string read_day(const YamlNode& node) {
   std::string text = node.text();
-  if (!is_day(text)) node.fail(fmt::format("{} is no day", quote(text)), "year, month and day, as in 2026-01-31");
+  if (!is_day(text)) node.fail(fmt::format("{} is not a valid date", quote(text)), "year, month and day, as in 2026-01-31");
   return text;
 }
 

@@ -164,7 +164,7 @@ class CoefficientsReader {
     MeasuredContention measured;
     measured.level = node.at("level").name();
     measured.groups = static_cast<double>(node.at("groups").integer(1, std::numeric_limits<int>::max()));
-    measured.phi = above(node.at("phi"), 0, "the time of a byte over that of one flow alone on one link");
+    measured.phi = above(node.at("phi"), 0, "the time per byte relative to one flow alone on one link");
     measured.source = citation_of(node.at("source"));
     for (const MeasuredContention& other : coefficients_.contention) {
       if (other.level == measured.level && other.groups == measured.groups) {
@@ -180,8 +180,8 @@ class CoefficientsReader {
     node.only_keys({"level", "median", "spread", "source"});
     Congestion congestion;
     congestion.level = node.at("level").name();
-    congestion.median = above(node.at("median"), 1, "others never speed an exchange up");
-    congestion.spread = above(node.at("spread"), 1, "the geometric standard deviation of the factor: 1 is no spread");
+    congestion.median = above(node.at("median"), 1, "other jobs never speed up communication");
+    congestion.spread = above(node.at("spread"), 1, "the geometric standard deviation of the factor: 1 means no spread");
     congestion.source = citations_.of(node.at("source"));
     for (const Congestion& other : coefficients_.congestion) {
       if (other.level == congestion.level)
@@ -193,7 +193,7 @@ class CoefficientsReader {
   /// How long kernels and an exchange take while both run.
   void read_overlap(const YamlNode& node) {
     node.only_keys({"kernels", "exchange", "source"});
-    constexpr const char* hint = "the time beside the other over that alone: 1 is no slower";
+    constexpr const char* hint = "the overlapped time relative to the time alone: 1 means no slowdown";
     if (const auto kernels = node.find("kernels")) coefficients_.overlap.kernels = above(*kernels, 1, hint);
     if (const auto exchange = node.find("exchange")) coefficients_.overlap.exchange = above(*exchange, 1, hint);
     coefficients_.overlap.source = citation_of(node.at("source"));

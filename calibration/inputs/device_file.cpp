@@ -35,7 +35,7 @@ std::string known(const Names& names) {
 std::vector<std::string> read_names(const YamlNode& root) {
   std::vector<std::string> names;
   for (const YamlNode& name : root.at("names").items()) names.push_back(name.name());
-  if (names.empty()) root.at("names").fail("a device has a name");
+  if (names.empty()) root.at("names").fail("a device needs a name");
   return names;
 }
 
@@ -92,7 +92,7 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   family.source = node.at("source").text();
   if (std::none_of(file.sources.begin(), file.sources.end(),
                    [&](const auto& each) { return each.first == family.source; })) {
-    node.at("source").fail(fmt::format("there is no source {}", quote(family.source)), "cite it under 'sources'");
+    node.at("source").fail(fmt::format("unknown source {}", quote(family.source)), "cite it under 'sources'");
   }
   family.rows = static_cast<int>(node.at("rows").integer(1, 100'000'000));
   const YamlNode constants = node.at("constants");
@@ -203,7 +203,7 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
     const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
     if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
     all = *kernels_of(file);
-    // What is left beside a formula is this device's own.
+    // What a formula leaves over is specific to this device.
     for (KernelFamily& family : all.families) family.residuals.clear();
   }
   for (const EmbeddedFile& file : device_files()) {

@@ -33,7 +33,7 @@ Fabric parse_fabric(const YamlNode& root) {
   const YamlNode joins = root.at("joins");
   fabric.inside_nodes = joins.text() == "devices";
   if (!fabric.inside_nodes && joins.text() != "nodes")
-    joins.fail(fmt::format("{} is nothing that a fabric joins", quote(joins.text())), "known: devices, nodes");
+    joins.fail(fmt::format("{} cannot be connected by a fabric", quote(joins.text())), "known: devices, nodes");
   for (const YamlNode& source : root.at("sources").items()) static_cast<void>(source.text());
   habits.clusters = static_cast<int>(root.at("clusters").integer(1, most_clusters));
   fabric.step = root.at("step").seconds(true, plausible_latency);
@@ -46,7 +46,7 @@ Fabric parse_fabric(const YamlNode& root) {
   habits.tree_fill = factor("tree_fill");
   const YamlNode share = root.at("all_to_all");
   habits.all_to_all = share.number(0, 1);
-  if (habits.all_to_all == 0) share.fail("must be greater than zero", "a fraction: 1 is all of it");
+  if (habits.all_to_all == 0) share.fail("must be greater than zero", "write a fraction: 1 is the whole bandwidth");
   habits.doubt = root.at("doubt").number(1, largest_doubt);
   return fabric;
 }
@@ -57,7 +57,7 @@ Fabric bundled_fabric(const YamlNode& name) {
   for (const EmbeddedFile& file : fabric_files()) {
     if (file.name == name.text()) return parse_fabric(YamlNode::parse(std::string(file.content), std::string(file.path)));
   }
-  name.fail(fmt::format("no fabric is called {}", quote(name.text())), suggest(name.text(), fabric_names()));
+  name.fail(fmt::format("unknown fabric {}", quote(name.text())), suggest(name.text(), fabric_names()));
 }
 
 }  // namespace ddl

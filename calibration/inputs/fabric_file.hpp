@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// A kind of network, and what published benchmarks of clusters that have it teach of all of them.
+/// A kind of network, and what published benchmarks of clusters with this network show for all of them.
 struct Fabric {
   std::string description;
   bool inside_nodes = false;  ///< joins the devices of a node; else nodes

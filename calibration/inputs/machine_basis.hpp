@@ -14,7 +14,7 @@ enum class NumberBasis {
   published,   ///< others measured machines of this kind, and nothing is assumed
   mixed,       ///< others measured some of them, others are assumed
   data_sheet,  ///< makers and operators say so
-  assumed      ///< nobody measured any of them, and at least one is assumed
+  assumed      ///< none is measured, and at least one is assumed
 };
 [[nodiscard]] std::string_view to_string(NumberBasis basis);
 

@@ -28,9 +28,8 @@ class Drafter {
     const std::string levels = levels_section();
     MachineDraft draft;
     draft.text = fmt::format(
-        "# Written by ddl-oracle machines new. What is not said here is as in {0}.\n"
-        "# ddl-oracle machines show prints all of it.\n"
-        "format: 1\nmachine: {1}\nextends: {2}\ndescription: {3}\n",
+        "# Written by ddl-oracle machines new. Values that are missing here are those of {0}.\n# ddl-oracle machines show "
+        "prints all of them.\nformat: 1\nmachine: {1}\nextends: {2}\ndescription: {3}\n",
         one_line(like_.machine.name), yaml_scalar(request_.name), yaml_scalar(request_.extends),
         yaml_scalar(fmt::format("a machine like {}", like_.machine.name)));
     if (!sources_.empty()) draft.text += "\nsources:\n" + sources_.lines();
@@ -40,7 +39,7 @@ class Drafter {
   }
 
  private:
-  /// A comment of the file, which is also told to whoever asked for it.
+  /// A comment of the file, which is also printed as a note.
   std::string found(const std::string& sentence) {
     findings_.push_back(one_line(sentence));
     return fmt::format("# {}\n", findings_.back());
@@ -103,7 +102,7 @@ class Drafter {
       const SourcedNumber memory = own_number("device.memory", fmt::format("{} MiB", *memory_mib), source, "detected-gpus");
       text += fmt::format("  memory: {}\n", sources_.pair(memory));
     }
-    return found(fmt::format("Device: peaks{} and bandwidth are still those of {}: give those of the data sheet.",
+    return found(fmt::format("Device: peaks{} and bandwidth are still those of {}: give those of the datasheet.",
                              memory_mib ? "" : ", memory", like_.machine.device.name)) +
            text;
   }
@@ -115,7 +114,7 @@ class Drafter {
     if (!nodes_ && !devices_per_node_ && !ports_) return nodes + ports;
     std::string text = nodes + ports;
     if (like_.machine.shape.kind != NetworkShape::Kind::fat_tree)
-      text += found(fmt::format("Network: the topology of {} goes with its levels and is left out.", like_.machine.name));
+      text += found(fmt::format("Network: the topology of {} depends on its levels and is omitted.", like_.machine.name));
     text += "levels:\n";
     std::vector<int> units = units_of_levels();
     for (std::size_t i = 0; i < units.size(); ++i)
@@ -127,9 +126,9 @@ class Drafter {
     const bool has_network = like_.machine.levels.size() > 1;
     if (request_.nodes) {
       if (!has_network && *request_.nodes > 1) {
-        throw Error(
-            fmt::format("{} describes a single node: no level of it joins {} nodes", like_.machine.name, *request_.nodes),
-            "name a cluster with --like, such as dgx-h100, or add a level to the file that is written without --nodes");
+        throw Error(fmt::format("{} describes a single node: it has no level that connects {} nodes", like_.machine.name,
+                                *request_.nodes),
+                    "use --like with a cluster, such as dgx-h100, or write the file without --nodes and add a level");
       }
       nodes_ = own_number({}, {}, fmt::format("given when this file was written: {} nodes", *request_.nodes), "given-nodes");
       count_of_nodes_ = *request_.nodes;
@@ -212,15 +211,14 @@ class Drafter {
   std::string rest_section() {
     std::string text =
         fmt::format("# Not detected, as in {}: latencies, attainable fractions, the fabric", like_.machine.name);
-    if (like_.machine.host) text += ", the way through the host";
+    if (like_.machine.host) text += ", the route through the host";
     const Storage& storage = like_.machine.storage;
     if (storage.shared_per_node || storage.shared_total || storage.local_bandwidth || storage.local_capacity)
       text += ", storage";
     text = one_line(text) + ".\n# ddl-oracle calibrate live measures the network.\n";
     if (like_.machine.price_per_gpu_hour) {
-      text += one_line(fmt::format(
-                  "# The price is that of {}: {:g} {}/h for one device. Give your own, or say that there is none:",
-                  like_.machine.name, *like_.machine.price_per_gpu_hour, like_.machine.currency)) +
+      text += one_line(fmt::format("# The price is that of {}: {:g} {}/h per device. Write your own, or none:",
+                                   like_.machine.name, *like_.machine.price_per_gpu_hour, like_.machine.currency)) +
               "\n# price: none\n";
     }
     return text;

@@ -103,7 +103,7 @@ class SheetReader {
   }
   static double fraction(const YamlNode& node) {
     const double value = node.number(0, 1);
-    if (value == 0) node.fail("must be greater than zero", "a fraction: 1 is all of it");
+    if (value == 0) node.fail("must be greater than zero", "write a fraction: 1 is the whole peak");
     if (value < 1 / largest_ratio)
       node.fail(fmt::format("{} is too small: at least {:g}", quote(node.text()), 1 / largest_ratio));
     return value;
@@ -154,7 +154,7 @@ class SheetReader {
     read_kernels(kernels ? &kernels->node : nullptr);
   }
 
-  /// Of a device file that is named, else of the bundled one of this device, beside what other devices reach.
+  /// Of a device file that is named, else of the bundled one of this device, in addition to what other devices reach.
   void read_kernels(const YamlNode* named) {
     Device& device = sheet_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();
@@ -192,9 +192,9 @@ class SheetReader {
 
   void read_levels(const SourcedPart& part) {
     const std::vector<YamlNode> items = part.node.items();
-    if (items.empty()) part.node.fail("a machine needs at least one level", "the first joins devices into a node");
+    if (items.empty()) part.node.fail("a machine needs at least one level", "the first connects the devices of a node");
     if (items.size() > Group::max_levels) {
-      items[Group::max_levels].fail(fmt::format("more than {} levels", Group::max_levels), "join those that are alike");
+      items[Group::max_levels].fail(fmt::format("more than {} levels", Group::max_levels), "merge identical levels");
     }
     std::int64_t devices = 1;
     for (const YamlNode& item : items) {
@@ -223,7 +223,7 @@ class SheetReader {
       fabric = bundled_fabric(name);
       if (fabric->inside_nodes != inner.empty()) {
         name.fail(
-            fmt::format("{} joins {}", fabric->habits.fabric, fabric->inside_nodes ? "devices inside a node" : "nodes"),
+            fmt::format("{} connects {}", fabric->habits.fabric, fabric->inside_nodes ? "devices inside a node" : "nodes"),
             fmt::format("state it of {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
       }
       level.library = fabric->habits;
@@ -232,7 +232,7 @@ class SheetReader {
       level.latency = fabric->step;
       sheet_.numbers.push_back(
           {prefix + ".latency", fmt::format("{:g} us", fabric->step.value() * 1e6),
-           fmt::format("fitted: {}, as {} published clusters have it", fabric->habits.fabric, fabric->habits.clusters), ""});
+           fmt::format("fitted: {}, from {} published clusters", fabric->habits.fabric, fabric->habits.clusters), ""});
     } else {
       level.latency = number(section, "latency", prefix).seconds(true, plausible_latency);
     }
@@ -251,7 +251,7 @@ class SheetReader {
     if (rails) {
       const YamlNode value = number({*rails, part.citations}, prefix + ".rails");
       const double count = value.number(0, largest_ratio);
-      if (count == 0) value.fail("must be greater than zero", "at least one link leads to this level");
+      if (count == 0) value.fail("must be greater than zero", "at least one link must lead to this level");
       if (count < 1 / largest_ratio)
         value.fail(fmt::format("{} is too small: at least {:g}", quote(value.text()), 1 / largest_ratio));
       return count;
@@ -320,15 +320,14 @@ class SheetReader {
     const std::size_t levels = machine.levels.size();
     if (shape.kind == Kind::rail_optimised) {
       if (levels < 2 || levels > 3)
-        kind.fail(fmt::format("{} levels, but rails join nodes into a unit, and units at most", levels),
+        kind.fail(fmt::format("{} levels, but a rail topology connects nodes to units, and units at most", levels),
                   "two or three levels");
       const double rails = machine.levels[1].rails;
       if (rails != std::floor(rails) || rails > most_nodes)
-        kind.fail(fmt::format("the level {} has {:g} rails", quote(machine.levels[1].name), rails),
-                  "a whole number of them");
+        kind.fail(fmt::format("the level {} has {:g} rails", quote(machine.levels[1].name), rails), "write a whole number");
     } else if (levels != 2) {
-      kind.fail(fmt::format("{} levels, but {} joins all nodes", levels, text),
-                "two levels: the node, and what leads from a node into the network");
+      kind.fail(fmt::format("{} levels, but {} connects all nodes", levels, text),
+                "write two levels: the node, and the links from a node into the network");
     }
     std::int64_t nodes = 1;
     for (std::size_t level = 1; level < levels; ++level) nodes *= machine.levels[level].units;
@@ -359,7 +358,8 @@ class SheetReader {
       }
       if (written.empty()) extents.fail("no extents", "write [4, 4, 8]: nodes along each side");
       if (product != nodes)
-        extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes), "their product is the nodes");
+        extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes),
+                     "their product must be the number of nodes");
       sheet_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     } else if (shape.kind == Kind::distributed_loop) {
@@ -379,7 +379,7 @@ class SheetReader {
     if (const auto value = optional_number(section, "hop_latency", "topology"))
       shape.hop_latency = value->seconds(true, plausible_latency);
     if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
-      kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are no trees have {} at most", most_links));
+      kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are not trees have at most {}", most_links));
     if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
       kind.fail(fmt::format("{:.0f} links on the longest way", hops), fmt::format("at most {}", most_hops));
     machine.network = make_network(machine);
@@ -459,7 +459,7 @@ class SheetReader {
     if (price && price->per_hour > 0 && price->per_hour < 1 / largest_price)
       value.fail(fmt::format("{} is too small: at least {:g} an hour", quote(value.text()), 1 / largest_price));
     if (!price)
-      value.fail(fmt::format("{} is not the price of a device and hour", quote(value.text())), "write it as '2.5 USD/h'");
+      value.fail(fmt::format("{} is not a price per device and hour", quote(value.text())), "write it as '2.5 USD/h'");
     sheet_.machine.price_per_gpu_hour = price->per_hour;
     sheet_.machine.currency = price->currency;
   }

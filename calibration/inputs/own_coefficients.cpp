@@ -35,12 +35,12 @@ void check_own_coefficients(const YamlNode& machine_root) {
   const std::string name = named->name();
   if (name == "none") return;
   if (!is_path(name)) {
-    named->fail(fmt::format("{} is no path of a coefficients file", quote(name)),
+    named->fail(fmt::format("{} is not the path of a coefficients file", quote(name)),
                 "a path has a '/' or ends in '.yaml' or '.yml'; write none for no coefficients");
   }
   if (!is_regular(machine_root.origin())) {
-    named->fail("a path is relative to the folder of the machine file, and this machine is read from none",
-                "leave it out, and say --coefficients");
+    named->fail("a path is relative to the folder of the machine file, but this machine has no file",
+                "leave it out, and use --coefficients");
   }
 }
 

@@ -35,7 +35,7 @@ int parse_degree(std::string_view text, std::string_view whole) {
 
 Axis axis_named(std::string_view name) {
   const std::optional<Axis> axis = parse_axis(name);
-  if (!axis) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest(name, axis_names()));
+  if (!axis) throw Error(fmt::format("unknown strategy {}", quote(name)), suggest(name, axis_names()));
   return *axis;
 }
 
@@ -45,7 +45,7 @@ std::string too_many_devices(const Mesh& mesh) {
   std::int64_t product = 1;
   for (const int each : mesh.degrees()) {
     product *= each;  // of two numbers up to 2^20
-    if (product > largest_degree) return fmt::format("the product of the degrees is above {}", largest_degree);
+    if (product > largest_degree) return fmt::format("the product of the degrees exceeds {}", largest_degree);
   }
   return {};
 }
@@ -76,7 +76,7 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
     plan.mesh.set_tiles(tiles);
   }
   if (const std::string why = too_many_devices(plan.mesh); !why.empty())
-    throw Error(fmt::format("{} is too much: {}", quote(text), why), "give smaller degrees");
+    throw Error(fmt::format("{} is too large: {}", quote(text), why), "use smaller degrees");
 }
 
 Placement parse_placement(std::string_view text) {

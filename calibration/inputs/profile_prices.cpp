@@ -38,7 +38,7 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
     throw Error(
         fmt::format("the profile {} was measured on {}, and the device of {} is {}", quote_path(path), quote(device),
                     machine.name, quote(machine.device.name)),
-        "--any-device uses it all the same; 'profile_names' of a machine file's device says how its drivers call it");
+        "use it anyway with --any-device; 'profile_names' of the device in a machine file lists the names used by drivers");
   }
   return found;
 }
@@ -65,7 +65,7 @@ std::vector<std::string> files_at_hand(std::vector<std::string>& warnings) {
     }
   }
   if (error && error != std::errc::no_such_file_or_directory)
-    warnings.push_back(fmt::format("profiles at hand are not used: cannot read the folder {}: {}",
+    warnings.push_back(fmt::format("profiles in the data directory are not used: cannot read the folder {}: {}",
                                    quote_path((fs::path(*data) / "profiles").string()), error.message()));
   std::sort(files.begin(), files.end());
   return files;
@@ -89,7 +89,8 @@ FoundProfiles look_up(const Machine& machine) {
       found.others.push_back(std::move(other));
     } catch (const Error& error) {
       const std::string_view message = error.what();
-      found.warnings.push_back(fmt::format("a profile at hand is not used: {}", message.substr(0, message.find('\n'))));
+      found.warnings.push_back(
+          fmt::format("a profile in the data directory is not used: {}", message.substr(0, message.find('\n'))));
     }
   }
   return found;
@@ -99,7 +100,7 @@ FoundProfiles look_up(const Machine& machine) {
 void warn_of_cut_lines(FoundProfiles& found) {
   for (const FoundProfile& each : found.profiles) {
     if (const int line = each.profile.cut_line; line > 0)
-      found.warnings.push_back(fmt::format("{}:{}: the last line has no end and was not read", each.path, line));
+      found.warnings.push_back(fmt::format("{}:{}: the last line is incomplete and was not read", each.path, line));
   }
 }
 
@@ -289,14 +290,14 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
-    // Nobody takes kernels of a processor, which alone has threads, for those of a GPU.
+    // Only profiles of a processor have threads, and they cannot be mistaken for those of a GPU.
     if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0
             ? fmt::format(", {} of it", each.threads == 1 ? "1 thread" : fmt::format("{} threads", each.threads))
             : std::string();
     texts.push_back(
-        fmt::format("{} is not used: it was measured on {}{}, and {} has {}; --profile FILE --any-device takes it",
+        fmt::format("{} is not used: it was measured on {}{}, but {} has {}; use it anyway with --profile FILE --any-device",
                     each.path, quote(each.device), threads, machine.name, quote(machine.device.name)));
   }
   return texts;
@@ -314,7 +315,7 @@ FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine)
     found = look_up(machine);
   } else if (choice.files != std::vector<std::string>{"none"}) {
     if (std::find(choice.files.begin(), choice.files.end(), "none") != choice.files.end()) {
-      throw Error("a profile is named beside 'none'", "leave one of them out; a file of that name is ./none");
+      throw Error("a profile is given together with 'none'", "leave one of them out; a file of that name is ./none");
     }
     for (const std::string& path : choice.files) found.profiles.push_back(load_named(path, choice.any_device, machine));
   }

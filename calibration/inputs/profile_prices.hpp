@@ -27,7 +27,7 @@ struct OtherProfile {
 struct FoundProfiles {
   std::vector<FoundProfile> profiles;
   std::vector<OtherProfile> others{};  ///< looked up, and not used
-  bool looked_up = false;              ///< nobody named them
+  bool looked_up = false;              ///< they were not named
   std::vector<std::string> warnings;   ///< of files at hand that cannot be read, and of those that were cut off
 };
 
@@ -53,7 +53,7 @@ struct ProfileChoice {
 /// The kernels and updates that the profiles know, of every precision, and nothing of whole steps.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
 /// What the profiles know at this precision: kernels, updates, what first touches of fresh memory take, and what whole steps
-/// take beside their kernels and that: steps of a framework before those of the profiler, and in each of these steps of the
+/// take outside their kernels and that: steps of a framework before those of the profiler, and in each of these steps of the
 /// model before those of other bundled models. A framework's steps count where the kernels of its model are in any of the
 /// profiles.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,

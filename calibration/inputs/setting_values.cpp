@@ -17,9 +17,9 @@
 namespace ddl {
 namespace {
 
-constexpr const char* percentile_hint = "p95: only one repetition of 20 takes longer";
+constexpr const char* percentile_hint = "write for example p95: only one of 20 repetitions takes longer";
 
-std::string percentile_problem(std::string_view text) { return fmt::format("{} is none of p50 to p99.9", quote(text)); }
+std::string percentile_problem(std::string_view text) { return fmt::format("{} is not from p50 to p99.9", quote(text)); }
 
 std::optional<double> place_of(const SettingRow& row, std::string_view name) {
   const auto found = std::find(row.names.begin(), row.names.end(), name);
@@ -79,7 +79,7 @@ double read_setting(const SettingRow& row, const YamlNode& node) {
   }
   const std::string text = node.text();
   if (const auto place = place_of(row, text)) return *place;
-  node.fail(fmt::format("{} is no {}", quote(text), row.key), suggest(text, row.names));
+  node.fail(fmt::format("{} is not a valid {}", quote(text), row.key), suggest(text, row.names));
 }
 
 double parse_setting(const SettingRow& row, const std::string& text, const std::string& name) {
@@ -102,7 +102,7 @@ double parse_setting(const SettingRow& row, const std::string& text, const std::
       break;
   }
   if (const auto place = place_of(row, text)) return *place;
-  throw Error(fmt::format("{} does not know {}", name, quote(text)), suggest(text, row.names));
+  throw Error(fmt::format("{} does not support {}", name, quote(text)), suggest(text, row.names));
 }
 
 std::string print_setting(const SettingRow& row, double value) {
@@ -127,7 +127,7 @@ std::string print_setting(const SettingRow& row, double value) {
 const SettingRow& setting_named(const std::string& key) {
   if (const SettingRow* const row = find_setting(key)) return *row;
   const auto all = setting_keys([](const SettingRow&) { return true; });
-  throw Error(fmt::format("no setting is called {}", quote(key)), suggest(key, all));
+  throw Error(fmt::format("unknown setting {}", quote(key)), suggest(key, all));
 }
 
 Settings parse_settings(const std::string& text, SettingOrigin origin) {
@@ -142,8 +142,7 @@ Settings parse_settings(const std::string& text, SettingOrigin origin) {
   };
   for (std::string word; words >> word;) {
     if (word.find('=') == std::string::npos) {
-      if (last.empty())
-        throw Error(fmt::format("{} is no setting", quote(word)), "write key=value, with a blank between two");
+      if (last.empty()) throw Error(fmt::format("{} is not a setting", quote(word)), "write key=value, separated by blanks");
       last += " " + word;
       continue;
     }

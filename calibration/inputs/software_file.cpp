@@ -32,10 +32,10 @@ void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& softwa
   std::istringstream names(node.text());
   for (std::string name; names >> name;) {
     const std::optional<int> value = row.parse(name);
-    if (!value) node.fail(fmt::format("{} is no {}", quote(name), row.noun), suggest(name, row.names()));
+    if (!value) node.fail(fmt::format("{} is not a valid {}", quote(name), row.noun), suggest(name, row.names()));
     values.push_back(*value);
   }
-  if (values.empty()) node.fail(fmt::format("no {} is named", row.noun), "leave the key out where all are possible");
+  if (values.empty()) node.fail(fmt::format("no {} is given", row.noun), "leave the key out if all are possible");
   software.admits[choice] = std::move(values);
 }
 /// The same of a choice that a framework has or has not.
@@ -71,13 +71,12 @@ SoftwareFile read_file_at(const YamlNode& root, int depth);
 /// The file behind `extends:`: a bundled name, or a path from the folder of the file that names it.
 SoftwareFile base_of(const YamlNode& node, int depth) {
   const std::string name = node.name();
-  if (depth >= most_software_files) node.fail("files extend each other in a circle", "let one of them stand alone");
+  if (depth >= most_software_files) node.fail("files extend each other in a circle", "remove 'extends' from one of them");
   if (!is_path(name)) {
     const auto files = software_files();
     const auto same = [&](const EmbeddedFile& file) { return name_key(file.name) == name_key(name); };
     const auto found = std::find_if(files.begin(), files.end(), same);
-    if (found == files.end())
-      node.fail(fmt::format("no software is called {}", quote(name)), suggest(name, software_names()));
+    if (found == files.end()) node.fail(fmt::format("unknown software {}", quote(name)), suggest(name, software_names()));
     return read_file_at(YamlNode::parse(std::string(found->content), std::string(found->path)), depth + 1);
   }
   const std::filesystem::path path = std::filesystem::path(node.origin()).parent_path() / name;
@@ -93,7 +92,7 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
   const auto extends = root.find("extends");
   SoftwareFile software = extends ? base_of(*extends, depth) : SoftwareFile{};
   software.name = root.at("software").name();
-  if (software.name == no_software) root.at("software").fail("'none' stands for no software", "take another name");
+  if (software.name == no_software) root.at("software").fail("'none' means no software", "use another name");
   software.description = root.at("description").text();
   const auto sources = root.find("sources");
   const Citations citations = sources ? Citations(*sources) : Citations();

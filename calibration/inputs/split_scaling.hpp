@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// What the layers that a split divides take on one rank, forward and backward, beside a p-th of what they take whole.
+/// What the layers that a split divides take on one rank, forward and backward, relative to a p-th of their unsplit time.
 struct SplitScaling {
   std::string axis;          ///< `filter`, `channel`, `tensor` or `spatial`
   std::string degree;        ///< `4`, tiles as `2x2`

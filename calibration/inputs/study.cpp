@@ -24,7 +24,7 @@ namespace ddl {
 namespace {
 
 Precision default_precision(const Model& model, const Device& device) {
-  // As PyTorch runs convolutions where nobody asks for anything else.
+  // PyTorch's default for convolutions.
   if (!model.input.sequence) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (device.peak_at(precision)) return precision;
@@ -62,9 +62,9 @@ void require_fitting(const Dataset& dataset, const Model& model, bool named) {
   if (sample.sequence == input.sequence && (!named || (same_kind && same_channels))) return;
   const Dataset fitting = load_dataset(default_dataset(model));
   const bool fits = fitting.sample.rank == input.rank && (input.sequence || fitting.sample.channels == input.channels);
-  throw Error(fmt::format("the samples of '{}' are {}, the input of '{}' is {}", dataset.name, to_string(sample), model.name,
-                          to_string(input)),
-              fits ? fmt::format("a data set that fits: --dataset {}", fitting.name)
+  throw Error(fmt::format("the samples of '{}' are {}, but the input of '{}' is {}", dataset.name, to_string(sample),
+                          model.name, to_string(input)),
+              fits ? fmt::format("use a data set that fits: --dataset {}", fitting.name)
                    : "describe one that fits in a file: --dataset mine.yaml");
 }
 
@@ -100,7 +100,7 @@ void require_precision(Precision precision, const Device& device) {
   for (const Precision candidate : all_precisions) {
     if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
   }
-  throw Error(fmt::format("the data sheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
+  throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
 }
 
 std::string unused_profile_warning(Precision precision, const std::string& profiles) {
@@ -162,8 +162,8 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
     const std::optional<OwnCoefficients> own = own_coefficients(spec.machine);
     if (!own) return wants_no_coefficients(spec.machine) ? Coefficients{} : of_like_nodes(machine);
     name = own->path;
-    way_out = fmt::format("{}; --coefficients none leaves them out",
-                          own->is_named ? "the machine file names them" : "they lie beside the machine file");
+    way_out = fmt::format("{}; ignore them with --coefficients none",
+                          own->is_named ? "they are named in the machine file" : "they are next to the machine file");
   }
   Coefficients coefficients = load_coefficients(name);
   if (coefficients.machine != machine.name) {
@@ -175,9 +175,8 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
     std::vector<std::string_view> known;
     for (const LinkLevel& at : machine.levels) known.push_back(at.name);
     if (std::find(known.begin(), known.end(), level) != known.end()) return;
-    throw Error(
-        fmt::format("the coefficients of '{}' measure the level '{}', which {} does not have", name, level, machine.name),
-        fmt::format("its levels: {}", fmt::join(known, ", ")));
+    throw Error(fmt::format("the coefficients of '{}' have the level '{}', which {} lacks", name, level, machine.name),
+                fmt::format("its levels: {}", fmt::join(known, ", ")));
   };
   for (const MeasuredContention& measured : coefficients.contention) check_level(measured.level);
   for (const Congestion& congestion : coefficients.congestion) check_level(congestion.level);
@@ -269,19 +268,22 @@ bool is_of_another(const Software& measured, const SoftwareFile& software) {
 }  // namespace
 
 Coefficients Study::completed(Coefficients coefficients) const {
-  // What runs of another software did, and have taught, says nothing of this one.
+  // Facts of another software, and factors fitted to its runs, do not apply to this one.
   if (is_of_another(coefficients.software, software_)) {
     coefficients.software = {};
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // Tensor splits beside a software of images alone were measured with models of sequences, and another software.
+  // Tensor splits of a software for images only were measured with models of sequences, and another software.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }
   if (coefficients.software.name.empty()) coefficients.software.name = software_.name;
-  Settings settings = software_.settings;
-  settings.override_by(coefficients.settings);
+  // What the coefficients say is in their software already, or was changed by a fit.
+  Settings settings;
+  software_.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+    if (coefficients.settings.find(row.key) == nullptr) settings.set(row, value);
+  });
   settings.override_by(spec_.settings);
   Assumptions unused;
   apply_settings(settings, precision_, unused, coefficients.software);
@@ -292,7 +294,7 @@ Coefficients Study::completed(Coefficients coefficients) const {
 
 void Study::use_software() {
   if (is_of_another(coefficients_.software, software_) && !spec_.software.empty()) {
-    warnings_.push_back(fmt::format("the coefficients say what runs of {} did, which is not used for {}",
+    warnings_.push_back(fmt::format("the coefficients are based on runs of {}, which are not used for {}",
                                     quote(coefficients_.software.name), software_.name));
   }
   coefficients_ = completed(std::move(coefficients_));
@@ -328,8 +330,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_precision(precision_, machine_.device);
   use_software();
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
-    throw Error(fmt::format("congestion: nothing measured says how the times of exchanges on {} spread", machine_.name),
-                "calibrate with several runs of each benchmark, or leave it out");
+    throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),
+                "run calibrate with several runs of each benchmark, or leave it out");
   }
   if (!coefficients_.exchanges.empty()) {
     std::vector<std::string> notes;  // which `calibrate` has given
@@ -360,7 +362,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   }
   if (measured.layout == "both" && has_layout(model_)) {
     warnings_.emplace_back(
-        "kernels of images were measured in channels-last and in channels-first: prices are of both; name the profiles of "
+        "kernels of images were measured in channels-last and in channels-first, and both are used; give the profiles of "
         "one layout with --profile");
   }
   job_ = std::make_unique<Job>(Job{.facts = facts_,

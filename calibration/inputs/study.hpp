@@ -18,7 +18,7 @@ namespace ddl {
 /// Which measured kernels a study may use. Anything but all of them says how good prices are where less is known.
 enum class KnownKernels { all, of_other_devices, none };
 
-/// What somebody wants to know about: names and choices, nothing looked up yet. Empty names take the default, which
+/// A question: names and choices, before anything is looked up. Empty names take the default, which
 /// depends on the model.
 struct StudySpec {
   std::string model = "resnet50";
@@ -40,7 +40,7 @@ struct StudySpec {
   std::optional<Bytes> device_memory;  ///< unset: of the machine's sheet
   Margin margin;                       ///< of that memory, kept free
   KnownKernels known_kernels = KnownKernels::all;
-  /// What find_profiles has made of that choice, where somebody asks for many studies.
+  /// What find_profiles has made of that choice, if there are many studies.
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };
 

@@ -221,13 +221,13 @@ ShapeItems items_of(const Rows& row) {
     double side = 0;
     const auto [next, problem] = std::from_chars(at, end, side);
     if (problem != std::errc{} || !(side >= 1) || (next < end && *next != 'x')) {
-      row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
+      row.fail("shape", fmt::format("{} is not a shape", quote(shape)), "as in 4096x1024");
     }
     items = {items.all * side, side};
     at = next < end ? next + 1 : next;
   }
   if (shape.empty() || shape.back() == 'x' || items.all > size_bound)
-    row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
+    row.fail("shape", fmt::format("{} is not a shape", quote(shape)), "as in 4096x1024");
   return items;
 }
 
@@ -281,8 +281,7 @@ KernelTable read_table(const CsvTable& table, const std::string& path, std::span
   const auto* const format = std::find_if(
       formats.begin(), formats.end(), [&](const TableFormat& each) { return table.find_column(each.column).has_value(); });
   if (!lines && format == formats.end()) {
-    throw Error(fmt::format("{}: none of the columns says what was measured", path),
-                "a table of lines of problems has the columns problem and time_s");
+    throw Error(fmt::format("{}: unknown columns", path), "a table of problems needs the columns problem and time_s");
   }
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (!rows.takes(row)) continue;

@@ -50,7 +50,7 @@ double derivative_at(Coefficient what, double place) {
 /// Objective, and one Gauss-Newton step's matrix and gradient, as functions of the positions of the relevant coefficients.
 class Posterior {
  public:
-  Posterior(std::span<const TaughtRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
+  Posterior(std::span<const FittedRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
       : runs_(runs), what_(std::move(what)), launch_overhead_(launch_overhead) {}
 
   [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
@@ -66,7 +66,7 @@ class Posterior {
   [[nodiscard]] double objective(const Eigen::VectorXd& places) const {
     const Learned at = values(places);
     double sum = places.squaredNorm() / 2;
-    for (const TaughtRun* run : runs_) sum += huber(std::log(run->predicted(at) / run->measured) / noise);
+    for (const FittedRun* run : runs_) sum += huber(std::log(run->predicted(at) / run->measured) / noise);
     return sum;
   }
   void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
@@ -99,7 +99,7 @@ class Posterior {
       x[what] = Differentiated(at[what], Count, static_cast<int>(i));
     }
     Eigen::VectorXd slope(size());
-    for (const TaughtRun* run : runs_) {
+    for (const FittedRun* run : runs_) {
       const Differentiated time = run->predicted(x);
       const double residual = std::log(time.value() / run->measured) / noise;
       for (Eigen::Index i = 0; i < size(); ++i) {
@@ -111,7 +111,7 @@ class Posterior {
     }
   }
 
-  std::span<const TaughtRun* const> runs_;
+  std::span<const FittedRun* const> runs_;
   std::vector<Coefficient> what_;
   double launch_overhead_ = 0;
 };
@@ -176,18 +176,18 @@ Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<doub
 
 /// The coefficients that the prediction of any of these runs depends on. The others stay unchanged, and are not reported as
 /// fitted.
-std::vector<Coefficient> coefficients_of(std::span<const TaughtRun* const> runs) {
+std::vector<Coefficient> coefficients_of(std::span<const FittedRun* const> runs) {
   std::vector<Coefficient> what;
   for (const CoefficientRow& row : coefficient_table) {
     const bool matters =
-        std::any_of(runs.begin(), runs.end(), [&](const TaughtRun* run) { return run->depends_on(row.coefficient); });
+        std::any_of(runs.begin(), runs.end(), [&](const FittedRun* run) { return run->depends_on(row.coefficient); });
     if (row.prior && matters) what.push_back(row.coefficient);
   }
   return what;
 }
 
 /// The result of a fit that ends at these positions.
-FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, const std::vector<Coefficient>& what,
+FamilyFit describe_fit(Family family, std::span<const FittedRun* const> runs, const std::vector<Coefficient>& what,
                        const Posterior& posterior, const Eigen::VectorXd& places) {
   Eigen::MatrixXd hessian;
   Eigen::VectorXd gradient;
@@ -209,7 +209,7 @@ FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, co
     one.high = value_at(one.what, std::min(posterior.most(i), places[i] + width));
     one.narrowing = std::min(1.0, width);
   }
-  for (const TaughtRun* run : runs) fit.misfit += std::abs(run->predicted(values) / run->measured - 1.0);
+  for (const FittedRun* run : runs) fit.misfit += std::abs(run->predicted(values) / run->measured - 1.0);
   if (!runs.empty()) fit.misfit /= static_cast<double>(runs.size());
   return fit;
 }
@@ -253,7 +253,7 @@ std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds
 
 }  // namespace
 
-FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double launch_overhead) {
+FamilyFit fit_family(Family family, std::span<const FittedRun* const> runs, double launch_overhead) {
   const std::vector<Coefficient> what = coefficients_of(runs);
   const Posterior posterior(runs, what, launch_overhead);
   return describe_fit(family, runs, what, posterior, most_probable(posterior, {}));
@@ -263,13 +263,13 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
                      const ProfileChoice& profiles, std::string software)
     : predictor_(std::move(machine), std::move(coefficients), profiles, std::move(software)) {
   if (runs.size() > most_fitted_runs)
-    throw Error(fmt::format("{} runs are more than the {} that can be learned from together", runs.size(), most_fitted_runs),
+    throw Error(fmt::format("{} runs exceed the maximum of {} that can be fitted together", runs.size(), most_fitted_runs),
                 "choose some with --where, or average repeats");
   bool known = false;
   for (const MeasuredRun& each : runs) {
     Row row;
     row.run = in_seconds(each);
-    row.taught.resize(std::size_t{1} << choices().size());
+    row.fitted_runs.resize(std::size_t{1} << choices().size());
     row.configuration = fmt::format("{} {} {} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0),
                                     row.run.degrees, row.run.chosen[PlanChoice::zero].value_or(0));
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
@@ -299,14 +299,14 @@ Coefficients RunFitter::chosen(Choices bits) const {
   return coefficients;
 }
 
-const TaughtRun& RunFitter::taught(Row& row, Choices bits) {
-  std::optional<TaughtRun>& known = row.taught[bits];
+const FittedRun& RunFitter::fitted_run(Row& row, Choices bits) {
+  std::optional<FittedRun>& known = row.fitted_runs[bits];
   if (!known) {
     // Algorithms and cuts are those chosen without fitted factors.
     Coefficients coefficients = chosen(bits);
     coefficients.software.launch_overhead = Seconds(start_before_);
-    Estimator::Taught step = predictor_.taught(row.run, coefficients);
-    known = TaughtRun{row.run.value, std::move(step.step), std::move(step.updates)};
+    Estimator::StepTemplate step = predictor_.step_template(row.run, coefficients);
+    known = FittedRun{row.run.value, std::move(step.step), std::move(step.updates)};
   }
   return *known;
 }
@@ -346,8 +346,8 @@ RunFitter::Choices RunFitter::alike_choices(Family family, Choices bits) {
     for (const Choices each : all_choices()) {
       const auto is_alike = [&](Choices before) {
         return std::all_of(all.rows.begin(), all.rows.end(), [&](std::size_t row) {
-          const TaughtRun& one = taught(rows_[row], each);
-          const TaughtRun& other = taught(rows_[row], before);
+          const FittedRun& one = fitted_run(rows_[row], each);
+          const FittedRun& other = fitted_run(rows_[row], before);
           return one.step == other.step && one.updates.take_as_long_as(other.updates);
         });
       };
@@ -365,8 +365,8 @@ const RunFitter::Fitted& RunFitter::fit_rows(const FamilyRows& family, Choices b
   const FamilyRows all = all_rows_of(family.family);
   std::vector<double> begin;
   if (all.number != family.number) begin = fit_rows(all, own, launch_overhead).places;
-  std::vector<const TaughtRun*> runs;
-  for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], own));
+  std::vector<const FittedRun*> runs;
+  for (const std::size_t row : family.rows) runs.push_back(&fitted_run(rows_[row], own));
   const Posterior posterior(runs, coefficients_of(runs), launch_overhead);
   const Eigen::VectorXd places = most_probable(posterior, begin);
   return fitted_.emplace(key, Fitted{posterior.objective(places), {places.begin(), places.end()}}).first->second;
@@ -380,8 +380,8 @@ double RunFitter::objective(const std::vector<FamilyRows>& families, Choices bit
 
 FamilyFit RunFitter::family_fit(const FamilyRows& family, Choices bits, double launch_overhead) {
   const std::vector<double>& places = fit_rows(family, bits, launch_overhead).places;
-  std::vector<const TaughtRun*> runs;
-  for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], bits));
+  std::vector<const FittedRun*> runs;
+  for (const std::size_t row : family.rows) runs.push_back(&fitted_run(rows_[row], bits));
   const std::vector<Coefficient> what = coefficients_of(runs);
   const Posterior posterior(runs, what, launch_overhead);
   return describe_fit(family.family, runs, what, posterior,
@@ -482,7 +482,7 @@ Validation RunFitter::fit_up_to(int gpus) {
   const auto count = std::count(used.begin(), used.end(), true);
   if (count == 0 || count == static_cast<std::ptrdiff_t>(used.size())) {
     throw Error(fmt::format("{} of the runs have {} GPUs or fewer", count == 0 ? "none" : "all", gpus),
-                "fitted to some, the others are predicted");
+                "choose a number of GPUs between the smallest and the largest run");
   }
   const Coefficients fitted = fit(used).coefficients;
   Validation validation;

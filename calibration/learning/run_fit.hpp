@@ -54,7 +54,7 @@ struct RunFit {
 };
 
 /// A measured run, and the predicted step as a function of the coefficients.
-struct TaughtRun {
+struct FittedRun {
   double measured = 0;  ///< seconds
   Step step;
   Updates updates;
@@ -71,7 +71,7 @@ struct TaughtRun {
 
 /// The maximum a posteriori coefficients (ln(predicted / measured) has a width of a tenth, and outliers count linearly), and
 /// their widths (Laplace approximation). Without runs it is the prior.
-[[nodiscard]] FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double launch_overhead = 0);
+[[nodiscard]] FamilyFit fit_family(Family family, std::span<const FittedRun* const> runs, double launch_overhead = 0);
 
 /// Maximum number of runs in a fit: each is predicted once for each choice of the software, and evaluated in each fit.
 inline constexpr std::size_t most_fitted_runs = 2'000;
@@ -100,11 +100,11 @@ class RunFitter {
     MeasuredRun run;
     std::optional<Family> family;  ///< unset: nothing can be fitted to the run
     std::string configuration;
-    std::vector<std::optional<TaughtRun>> taught;  ///< by choices
+    std::vector<std::optional<FittedRun>> fitted_runs;  ///< by choices
   };
 
   [[nodiscard]] Coefficients chosen(Choices choices) const;
-  [[nodiscard]] const TaughtRun& taught(Row& row, Choices choices);
+  [[nodiscard]] const FittedRun& fitted_run(Row& row, Choices choices);
   [[nodiscard]] std::vector<Choices> all_choices() const;
   /// Fits the rows selected by `used`.
   [[nodiscard]] RunFit fit(const std::vector<bool>& used);

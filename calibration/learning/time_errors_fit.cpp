@@ -209,7 +209,7 @@ double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> lear
 }  // namespace
 
 TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> learned) {
-  if (rows.empty()) throw Error("no run could be predicted", "widths are fitted to times of iterations without input");
+  if (rows.empty()) throw Error("no run could be predicted", "widths are fitted to step times without input");
   constexpr double first_step = 0.4, next_step = 0.1;
   const auto fit = [&](const std::string& left_out, std::span<const Parameters> begin, double step) {
     const std::vector<Weighted> used = weighted(rows, left_out);

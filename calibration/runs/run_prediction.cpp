@@ -40,7 +40,7 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
   // Of two degrees the second lives inside the node, as in the measured implementations; the first takes the nodes.
   const bool hybrid = (family & (family - 1)) != 0;
   if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
-  if (hybrid && gpus % node != 0) return fmt::format("{} GPUs do not fill nodes of {}", gpus, node);
+  if (hybrid && gpus % node != 0) return fmt::format("{} GPUs are not a multiple of the {} per node", gpus, node);
   const int inner = hybrid ? node : gpus;
   if (hybrid) plan.mesh.set(Axis::data, gpus / node);
   int splits = 0;
@@ -67,7 +67,7 @@ void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
 
 std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
   const std::optional<Family> family = parse_family(run.strategy);
-  if (!family) return Unpredictable{fmt::format("no strategy is called '{}'", run.strategy)};
+  if (!family) return Unpredictable{fmt::format("unknown strategy '{}'", run.strategy)};
   if (!run.gpus) return Unpredictable{"the number of GPUs is not stated"};
   Plan plan;
   plan.precision = study.precision();
@@ -165,7 +165,7 @@ std::vector<std::string> RunPredictor::profile_warnings() const {
   for (std::string& unused : unused_profiles_text(*profiles_, sheet_)) warnings.push_back(std::move(unused));
   const std::optional<OwnCoefficients> own = own_coefficients(machine_);
   if (own && !coefficients_name_.empty() && coefficients_name_ != "none" && own->path != coefficients_name_)
-    warnings.push_back(fmt::format("{} is not used: --coefficients names {} in its place", own->path, coefficients_name_));
+    warnings.push_back(fmt::format("{} is not used: --coefficients gives {} instead", own->path, coefficients_name_));
   return warnings;
 }
 
@@ -233,10 +233,10 @@ Seconds RunPredictor::launch_overhead(const MeasuredRun& run) {
   return ddl::launch_overhead(study(run, false).job());
 }
 
-Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficients& coefficients) {
+Estimator::StepTemplate RunPredictor::step_template(const MeasuredRun& run, const Coefficients& coefficients) {
   const Study& own = study(run, false);
   const Job job = own.job().with_coefficients(own.completed(coefficients));
-  return Estimator(job).taught(std::get<Plan>(plan_of(run, own)));
+  return Estimator(job).step_template(std::get<Plan>(plan_of(run, own)));
 }
 
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,

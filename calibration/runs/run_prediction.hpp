@@ -21,7 +21,7 @@ struct BrokenLimit {
   std::string model, layer;  ///< no layer where none sets the limit
 };
 
-/// A refusal to predict: what a run does not say or nobody can read, in words, or a limit.
+/// A refusal to predict: what a run does not state or cannot be read, in words, or a limit.
 struct Unpredictable {
   std::variant<std::string, BrokenLimit> reason;
 };
@@ -44,7 +44,7 @@ class RunPredictor {
                                    std::optional<TimeSensitivity>* sensitivity = nullptr);
 
   /// The step of a run that can be predicted, with what its times depend on.
-  [[nodiscard]] Estimator::Taught taught(const MeasuredRun& run, const Coefficients& coefficients);
+  [[nodiscard]] Estimator::StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);
   /// What a prediction of this run takes the host to need to start a kernel.
   [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 
@@ -55,9 +55,9 @@ class RunPredictor {
   [[nodiscard]] std::vector<std::string> profile_warnings() const;
 
  private:
-  /// Why nobody can read a run's model; nothing where it can be read.
+  /// Why a run's model cannot be read; empty if it can.
   [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
-  /// Why nobody can read a run's software; nothing where it can be read.
+  /// Why a run's software cannot be read; empty if it can.
   [[nodiscard]] const std::optional<std::string>& problem_of_software(const std::string& software);
   [[nodiscard]] const Study& study(const MeasuredRun& run, bool ideal);
 

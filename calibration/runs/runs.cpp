@@ -59,7 +59,7 @@ const std::vector<std::string_view>& known_columns() {
   }();
   return columns;
 }
-/// What a run may have measured; some of it nobody predicts.
+/// What a run may have measured; some of it is never predicted.
 constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
                                                             "iter_forward_s",
                                                             "iter_backward_s",
@@ -127,7 +127,7 @@ class RowReader {
     if (value) check_size(*value, *column);
     return value;
   }
-  /// Refuses a model that is neither bundled nor a path, and a quantity that nobody measures: slips of writing.
+  /// Refuses a model that is neither bundled nor a path, and an unknown quantity: both are typing errors.
   void check_names(const MeasuredRun& run) const {
     const std::string name = run.model.substr(0, run.model.find('@'));
     static const std::vector<std::string> known = model_names();
@@ -139,15 +139,15 @@ class RowReader {
       }
     }
     if (std::find(known_quantities.begin(), known_quantities.end(), run.quantity) == known_quantities.end())
-      fail("quantity", fmt::format("no quantity is called {}", quote(run.quantity)),
-           suggest(run.quantity, known_quantities));
+      fail("quantity", fmt::format("unknown quantity {}", quote(run.quantity)), suggest(run.quantity, known_quantities));
   }
   [[nodiscard]] double required_value() const {
     const std::size_t column = table_.column("value");
     const auto value = table_.number(row_, column);
     if (!value) table_.fail(row_, column, "a run needs its value");
     if (*value < 0)
-      table_.fail(row_, column, fmt::format("{} is negative", quote(text("value"))), "no quantity of a run can be");
+      table_.fail(row_, column, fmt::format("{} is negative", quote(text("value"))),
+                  "quantities of a run cannot be negative");
     if (*value > 0) check_size(*value, column);
     return *value;
   }
@@ -159,7 +159,7 @@ class RowReader {
     const std::string cell = text(name);
     if (cell.empty()) return std::nullopt;
     const auto value = parse(cell);
-    if (!value) fail(name, fmt::format("{} is no {}", quote(cell), noun), known);
+    if (!value) fail(name, fmt::format("{} is not a valid {}", quote(cell), noun), known);
     return value;
   }
   /// Those of columns of their own, and those of the column `settings`.
@@ -195,14 +195,15 @@ class RowReader {
     const std::optional<Family> family = parse_family(run.strategy);
     if (family && (plan.mesh.family() & ~*family) != 0) {
       fail("degrees",
-           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(run.degrees), family_name(plan.mesh.family()),
-                       run.strategy),
-           "let both say the same; a degree may be 1");
+           fmt::format("{} are degrees of '{}', but the strategy is '{}'", quote(run.degrees),
+                       family_name(plan.mesh.family()), run.strategy),
+           "make both match; a degree may be 1");
     }
     if (!run.gpus) run.gpus = static_cast<int>(plan.mesh.devices());
     if (*run.gpus != plan.mesh.devices()) {
-      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(run.degrees), plan.mesh.devices(), *run.gpus),
-           "the product of the degrees is the number of devices");
+      fail("degrees",
+           fmt::format("{} are {} devices, but the run had {}", quote(run.degrees), plan.mesh.devices(), *run.gpus),
+           "the product of the degrees must be the number of devices");
     }
   }
   [[nodiscard]] std::optional<std::int64_t> micro_batch() const {
@@ -248,7 +249,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
   }
   choose_what_follows(run.chosen);
-  // The word is kept by its axis: what it says beside that is kept as well.
+  // The word is kept by its axis, with its other properties.
   const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;
@@ -367,7 +368,7 @@ RunFilter parse_where(const std::string& text) {
     if (filter.column == "model") value = canonical_model_name(value);
     if (filter.column == "strategy") value = canonical_strategy_name(value);
     if (is_number && !value.empty() && !to_number(value)) {
-      throw Error(fmt::format("column '{}' holds numbers, {} is none", filter.column, quote(value)));
+      throw Error(fmt::format("column '{}' has numbers, but {} is not a number", filter.column, quote(value)));
     }
   }
   return filter;
@@ -382,7 +383,7 @@ bool matches(const MeasuredRun& run, const RunFilter& filter) {
 
 void check_column(const std::string& column) {
   if (std::find(known_columns().begin(), known_columns().end(), column) != known_columns().end()) return;
-  throw Error(fmt::format("no column is named {}", quote(column)), suggest(column, known_columns()));
+  throw Error(fmt::format("unknown column {}", quote(column)), suggest(column, known_columns()));
 }
 
 std::string cell_text(const MeasuredRun& run, const std::string& column) {

@@ -104,7 +104,7 @@ const TimeErrorsFile& bundled_time_errors_file() {
     for (const EmbeddedFile& file : uncertainty_files()) {
       if (file.name == "steps") return parse_time_errors(std::string(file.content), std::string(file.path));
     }
-    throw Error("the program has no file of how wrong its times are");
+    throw Error("the program has no bundled file of time errors");
   }();
   return bundled;
 }

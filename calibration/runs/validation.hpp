@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// One measured figure beside its two predictions.
+/// One measured figure with its two predictions.
 struct ValidationCase {
   MeasuredRun run;
   std::optional<Seconds> predicted, ideal;
@@ -23,7 +23,7 @@ struct ValidationCase {
   /// interval_level, in seconds.
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Seconds> low, high;
-  /// As if runs had taught nothing, where the coefficients have learned.
+  /// Without fitted factors, if the coefficients have any.
   std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why it could not be predicted
   /// predicted / measured − 1
@@ -39,7 +39,7 @@ struct ValidationSummary {
   struct Group {
     int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
-    double untaught_accuracy = 0;     ///< of predictions as if runs had taught nothing
+    double untaught_accuracy = 0;     ///< of predictions without fitted factors
     double mean_absolute_error = 0;   ///< of those that were predicted
     int with_interval = 0, held = 0;  ///< cases with an interval, and those of them that it holds
     /// The part of the cases that their intervals hold; nothing without an interval.
@@ -73,7 +73,7 @@ using BeforeRun = std::function<void(std::size_t done, std::size_t all)>;
                                   const std::string& software = {}, const std::string& by = "strategy",
                                   const BeforeRun& before_run = {});
 
-/// One run beside its predictions with these coefficients and by the closed forms. `run`: in seconds.
+/// One run with its predictions by these coefficients and by the closed forms. `run`: in seconds.
 [[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);
 
 /// The summary alone, of cases whose predictions are given.

@@ -7,7 +7,7 @@ void add_commands(CommandLine& command_line, Request& request) {
   program.require_subcommand();
   program.examples(
       {{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
-       {"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, and what it waits for"},
+       {"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, and its bottlenecks"},
        {"ddl-oracle check llama.job.yaml", "whether the training of a job file fits in memory"}});
   add_profile(program, request);
   add_calibrate(program, request);

@@ -51,7 +51,7 @@ Document document_of(const Backends& backends) {
     if (!status.problem.empty()) {
       problems.section();
       problems.add(Line{{{fmt::format("{}: ", kind.name)}, {status.problem}}, 0, 2});
-      if (!status.hint.empty()) problems.line("to have it: " + status.hint, 2);
+      if (!status.hint.empty()) problems.line("to enable it: " + status.hint, 2);
     }
     for (const DeviceInfo& device : status.devices) {
       table.add({std::string(kind.name), "yes", device.device, details_of(device)});
@@ -63,7 +63,7 @@ Document document_of(const Backends& backends) {
   if (backends.chosen) {
     document.add(Line{{{"kernels are measured with "}, {*backends.chosen, true}, {", unless --backend names another"}}});
   } else {
-    document.line("nothing can be measured here, and --backend simulated only be tried");
+    document.line("no measurement back end is available; --backend simulated is for demos");
   }
   return document;
 }
@@ -119,10 +119,11 @@ Report list_backends() {
 
 void add_backends(const Command& program, Request& request) {
   const Command command =
-      program.add_subcommand("backends", "list the measurement back ends available here, and why others are not");
-  command.examples({{"ddl-oracle backends", "what 'profile' can measure with on this machine, and why not with others"},
-                    {"ddl-oracle backends --format json", "the same for programs"},
-                    {"ddl-oracle backends -o backends.txt", "the same into a file"}});
+      program.add_subcommand("backends", "list the available measurement back ends, and why others are unavailable");
+  command.examples(
+      {{"ddl-oracle backends", "back ends that 'profile' can use on this machine, and why others are unavailable"},
+       {"ddl-oracle backends --format json", "the same for programs"},
+       {"ddl-oracle backends -o backends.txt", "the same into a file"}});
   add_report_options(command, request.report);
   command.callback([&request] {
     request.run = [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); };

@@ -75,7 +75,7 @@ NetworkLevel level_of(const std::string& option, const std::string& text) {
   return chosen(option, text, parse_level, {"node", "between-nodes"});
 }
 
-/// A file, and what is said of it beside its name: `all.txt,ranks=8,nodes=2`.
+/// A file, and the properties after its name: `all.txt,ranks=8,nodes=2`.
 struct FileRequest {
   std::string path;
   ExchangeFacts facts;
@@ -120,8 +120,8 @@ FileRequest file_of(const std::string& argument) {
     } else if (name == "library") {
       file.facts.library = parse_library(value);
       if (!file.facts.library) {
-        throw Error(fmt::format("{}: nothing is known of how {} chooses algorithms", quote(argument), quote(value)),
-                    fmt::format("known: {}; leave it out otherwise", open_mpi_41));
+        throw Error(fmt::format("{}: unknown algorithm selection of {}", quote(argument), quote(value)),
+                    fmt::format("known: {}; otherwise leave it out", open_mpi_41));
       }
     } else if (name == "ranks") {
       file.facts.ranks = count_of(argument, name, value);
@@ -172,8 +172,9 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
   if (measured.empty() && may_lack) return before;
   if (measured.empty()) {
-    throw Error(fmt::format("nothing to write into {}: no measurement says its ranks and nodes", quote_path(asked.output)),
-                "say what the files do not: FILE,ranks=16,nodes=2");
+    throw Error(fmt::format("nothing to write into {}: the measurements lack their number of ranks and nodes",
+                            quote_path(asked.output)),
+                "give them after the file name: FILE,ranks=16,nodes=2");
   }
   const std::vector<MeasuredCurve> network =
       joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
@@ -181,7 +182,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // What cannot be read back is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
-    throw Error(fmt::format("{} could not be written so that it reads back the same", quote_path(asked.output)));
+    throw Error(fmt::format("{} could not be written: it would not read back identically", quote_path(asked.output)));
   }
   return text;
 }
@@ -244,18 +245,18 @@ Report fitted(const FitRequest& asked, Measured measured) {
   Report report;
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  // Groups at once, and kernels beside an exchange, are worth as much as a fit.
+  // Concurrent groups, and kernels overlapped with a collective, count like a fit.
   const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
   if (!beside_fits) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
   if (asked.tolerance && fits->empty()) {
-    throw Error("--tolerance needs a fit, and nothing was measured that is fitted", "leave it out, or start several ranks");
+    throw Error("--tolerance: no measurement can be fitted", "leave it out, or start several ranks");
   }
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(
-        fmt::format("a fit is off by more than the tolerance of {:.4g}{}", *asked.tolerance,
-                    asked.output.empty() ? "" : fmt::format(": {} is not written", quote_path(asked.output))));
+        fmt::format("the error of a fit exceeds the tolerance of {:.4g}{}", *asked.tolerance,
+                    asked.output.empty() ? "" : fmt::format(": {} was not written", quote_path(asked.output))));
   }
   const bool writes = !asked.output.empty() && report.status != ExitStatus::beyond_tolerance;
   // All that may be refused comes before anything is written.
@@ -332,7 +333,8 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     const std::string preferred = file_of(files.prefer).path;
     if (std::none_of(measured.series->begin(), measured.series->end(),
                      [&](const ExchangeSeries& one) { return one.file == preferred; })) {
-      throw Error(fmt::format("--prefer {} is none of the files", quote(files.prefer)), "name it as it is given");
+      throw Error(fmt::format("--prefer {} is not one of the files", quote(files.prefer)),
+                  "write the name exactly as given");
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
   }
@@ -356,32 +358,31 @@ void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& r
                                     "machine the measurements were taken on: a name, or a path to a machine file"));
   command.add_option("--plot", asked.plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
   add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
-  add_output_option(command, asked.output, "write what was found into this file of coefficients of that machine");
+  add_output_option(command, asked.output, "write the results into this coefficients file of the machine");
   add_format_option(command, report);
 }
 
 void add_network(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand(
-      "network", "fit α and β to what benchmarks and profilers of communication wrote; 'calibrate FILE...' is short for it");
+      "network", "fit α and β to output of communication benchmarks and profilers; 'calibrate FILE...' is shorthand");
   const auto asked = std::make_shared<std::pair<FitRequest, FilesRequest>>();
   auto& [fit, files] = *asked;
-  command.examples({{"ddl-oracle calibrate network nccl.txt", "α and β, and how well they fit"},
+  command.examples({{"ddl-oracle calibrate network nccl.txt", "α and β with the error of the fit"},
                     {"ddl-oracle calibrate network nccl.txt osu.txt,nodes=2 --plot text",
-                     "two files, of which one does not say its nodes, with a plot"},
+                     "two files with a plot; one does not state its nodes"},
                     {"ddl-oracle calibrate network nccl.txt --machine dgx-a100 -o ours.yaml", "a file for --coefficients"}});
   command
       .add_option("files", files.files,
                   "output of nccl-tests (text, or -J), OSU micro-benchmarks, all_reduce_bench.py, NCCL Inspector and "
-                  "torch.profiler, in any mixture; what a file does not say may follow its name: "
+                  "torch.profiler, in any mixture; missing properties may follow the file name: "
                   "FILE,operation=allreduce,ranks=16,nodes=2")
       .required()
       .file();
-  command.add_option("--operation", files.operation, "what was timed, where a file does not say");
-  add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "how many took part, where a file does not say");
-  add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks,
-                   "nodes that they ran on, where a file does not say");
-  command.add_option("--level", files.level, "node or between-nodes, where neither a file nor its nodes say");
-  command.add_option("--prefer", files.prefer, "of files that contradict each other, the one that counts");
+  command.add_option("--operation", files.operation, "collective that was timed, if a file does not state it");
+  add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "number of ranks, if a file does not state it");
+  add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks, "number of nodes, if a file does not state it");
+  command.add_option("--level", files.level, "node or between-nodes, if neither a file nor its nodes state it");
+  command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other");
   add_fit_options(command, fit, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {
@@ -398,14 +399,14 @@ void add_network(const Command& calibrate, Request& request) {
 }
 
 void add_live(const Command& calibrate, Request& request) {
-  const Command command = calibrate.add_subcommand("live", "measure a network now, among ranks, and fit α and β");
+  const Command command = calibrate.add_subcommand("live", "measure the network among ranks now, and fit α and β");
   const auto asked = std::make_shared<std::pair<FitRequest, LiveRequest>>();
   command.examples(
       {{"mpirun -n 16 ddl-oracle calibrate live --mpi --machine dgx-a100 -o ours.yaml",
-        "all exchanges, by MPI, into coefficients"},
+        "all collectives by MPI, into coefficients"},
        {"srun --ntasks-per-node 8 ddl-oracle calibrate live --nccl --measure allreduce", "allreduce among GPUs"},
        {"ddl-oracle calibrate live --simulated 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'",
-        "a trial without a network"}});
+        "a demo without a network"}});
   add_live_options(command, asked->second);
   add_fit_options(command, asked->first, request.report);
   command.callback([asked, &request] {
@@ -419,11 +420,11 @@ void add_calibrate(const Command& program, Request& request) {
   const Command command =
       program.add_subcommand("calibrate", "fit α and β from network benchmarks, or correction factors from measured runs");
   command.require_subcommand();
-  command.examples({{"ddl-oracle calibrate nccl.txt,nodes=2 --machine dgx-a100 -o ours.yaml",
-                     "coefficients from what nccl-tests printed"},
-                    {"mpirun -n 16 ddl-oracle calibrate live --mpi", "measure a network now"},
-                    {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml",
-                     "correction factors from measured trainings"}});
+  command.examples(
+      {{"ddl-oracle calibrate nccl.txt,nodes=2 --machine dgx-a100 -o ours.yaml", "coefficients from output of nccl-tests"},
+       {"mpirun -n 16 ddl-oracle calibrate live --mpi", "measure a network now"},
+       {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml",
+        "correction factors from measured training runs"}});
   add_network(command, request);
   add_live(command, request);
   add_calibrate_runs(command, request);

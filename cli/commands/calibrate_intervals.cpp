@@ -34,18 +34,19 @@ Document intervals_document(const TimeErrorsFile& file) {
   for (const SetCoverage& set : file.coverage) runs += set.runs;
   document.line(fmt::format("intervals of {}", whole_percent(interval_level)),
                 fmt::format(", fitted to {} runs of {} sets", with_thousands(runs), file.coverage.size()));
-  document.line(fmt::format("widths are {:.2f} times those of the fit, with which they hold {} of sets that are left out",
-                            file.widened, whole_percent(interval_level)));
+  document.line(
+      fmt::format("interval scale {:.2f}: coverage {} on held-out sets", file.widened, whole_percent(interval_level)));
   if (file.ratios.pairs > 0) {
-    document.line(fmt::format("ratios of two plans: {} of {} pairs are held, {:.2f} times as wide as one time",
+    document.line(fmt::format("ratios of two plans: {} of {} pairs are covered, {:.2f} times as wide as for one time",
                               whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
                               file.ratios.mean_width / file.ratios.mean_single));
   }
   if (file.learned_runs > 0) {
-    document.line(fmt::format("learned from other runs: {} of {} runs are held", whole_percent(file.learned_held),
+    document.line(fmt::format("fitted to other runs: {} of {} runs are covered", whole_percent(file.learned_held),
                               with_thousands(file.learned_runs)));
   }
-  Table table({words("set"), figures("runs"), figures("held"), figures("held, left out"), figures("from"), figures("to")});
+  Table table(
+      {words("set"), figures("runs"), figures("held"), figures("covered, held out"), figures("from"), figures("to")});
   for (const SetCoverage& set : file.coverage) {
     table.add({set.set, std::to_string(set.runs), whole_percent(set.held), whole_percent(set.held_left_out),
                fmt::format("{:.2f}x", set.mean.low), fmt::format("{:.2f}x", set.mean.high)});
@@ -82,7 +83,7 @@ TimeErrorsFile fitted_file() {
   for (const SetCoverage& set : file.coverage) runs += set.runs;
   file.source = fmt::format(
       "all bundled tables of measured runs ({} runs of {} sets), each predicted with all known kernels, with those of other "
-      "devices and with data sheets, fitted by ddl-oracle {} on {}: quantiles, each set left out in turn; the factor of "
+      "devices and with datasheets, fitted by ddl-oracle {} on {}: quantiles, each set held out in turn; the factor of "
       "measured kernels is half of that of interpolated ones, and the correlation of kinds is assumed",
       runs, file.coverage.size(), version(), today());
   return file;
@@ -102,12 +103,12 @@ Report calibrate_intervals(const IntervalsRequest& asked) {
 
 void add_calibrate_intervals(const Command& calibrate, Request& request) {
   const Command command =
-      calibrate.add_subcommand("intervals", "how many measured runs the intervals of predicted times hold, and their fit");
+      calibrate.add_subcommand("intervals", "coverage of measured runs by the intervals of predicted times, and their fit");
   const auto asked = std::make_shared<IntervalsRequest>();
-  command.examples({{"ddl-oracle calibrate intervals", "how many runs the intervals hold, by set"},
+  command.examples({{"ddl-oracle calibrate intervals", "coverage of the intervals, by set"},
                     {"ddl-oracle calibrate intervals --format csv", "the same as a table"},
                     {"ddl-oracle calibrate intervals --format json", "the same with the widths themselves"}});
-  add_output_option(command, asked->output, "fit the widths anew, which takes minutes, and write them to this file");
+  add_output_option(command, asked->output, "fit the widths again, which takes minutes, and write them to this file");
   add_format_option(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked] { return calibrate_intervals(*asked); }; });
 }

@@ -42,9 +42,9 @@ std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
 Document document_of(const KernelFit& fit, std::size_t rows, std::size_t ignored, const Device& device) {
   Document document;
   document.line(fmt::format("{} kernels of {}", rows, device.name),
-                ignored > 0 ? fmt::format("; {} rows are of kinds or formats that have no formula", ignored) : "");
+                ignored > 0 ? fmt::format("; {} rows have a kind or format without a formula", ignored) : "");
   Table table({words("kernels"), words("pass"), words("precision"), figures("rows"), figures("formula, median"),
-               figures("90 %"), figures("left out, median"), figures("90 %")});
+               figures("90 %"), figures("held out, median"), figures("90 %")});
   for (const KernelFitReport& one : fit.reports) {
     const bool left_out = one.left_out_p90 > 0;
     table.add({std::string(to_string(one.kind)), one.passes, std::string(to_string(one.precision)), std::to_string(one.rows),
@@ -102,7 +102,7 @@ Report calibrate_from_kernels(const KernelsRequest& asked) {
   const Machine machine = load_machine(asked.machine);
   const KernelTable table = read_kernel_tables(asked.files, filters);
   const std::vector<KernelSample>& samples = table.samples;
-  if (samples.empty()) throw Error("no kernel is left to fit", asked.where.empty() ? "" : "loosen --where");
+  if (samples.empty()) throw Error("no kernel is left to fit", asked.where.empty() ? "" : "relax --where");
   const KernelFitSettings settings{.includes_launch = asked.includes_launch,
                                    .most_residuals = static_cast<std::size_t>(asked.residuals.value_or(usual_residuals)),
                                    .source = asked.source,
@@ -122,23 +122,23 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand("kernels", "fit a device's kernel model to measured kernels");
   const auto asked = std::make_shared<KernelsRequest>();
   command.examples(
-      {{"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100", "how well formulas fit your measurements"},
+      {{"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100", "error of the formulas against your measurements"},
        {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 -o our-a100.yaml", "the same into a device file"},
        {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 --includes-launch",
-        "of times that contain the start of the kernel"}});
+        "for times that include the kernel launch"}});
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();
-  command.add_option("--machine", asked->machine, "machine whose device they ran on: a name, or a path to a machine file")
+  command.add_option("--machine", asked->machine, "machine with the measured device: a name, or a path to a machine file")
       .required();
   command.add_option("--where", asked->where, "keep rows whose column has one of these values: gpu=A100-SXM4-80GB")
       .take_all()
       .one_value_each();
-  command.add_option("--source", asked->source, "word that the file cites its rows by").default_str("measured");
+  command.add_option("--source", asked->source, "citation key of the rows in the file").default_str("measured");
   asked->source = "measured";
-  command.add_option("--citation", asked->citation, "who measured them, for the file");
+  command.add_option("--citation", asked->citation, "source of the measurements, for the file");
   command.add_switch("--includes-launch", asked->includes_launch,
-                     "the times hold what the host takes to start a kernel, which is left out of the device's");
+                     "the times include the launch overhead, which is subtracted");
   add_whole_number(command, "--residuals", asked->residuals, 0, most_residuals,
-                   "kernels of a family to keep beside its formula (default 1500)");
+                   "kernels of a family to keep in addition to its formula (default 1500)");
   add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
   command.callback([asked, &request] {

@@ -103,11 +103,12 @@ void check_kernel(const LiveRequest& request, const SweepPlan& plan) {
   for (const auto& [option, value] : {std::pair("--kernel", &request.kernel), std::pair("--backend", &request.backend)}) {
     if (value->empty()) continue;
     if (!request.simulated.empty()) {
-      throw Error(fmt::format("{} needs a device, and a simulated network has none", option),
-                  "exchange_slowdown and kernel_slowdown are figures of the network");
+      throw Error(fmt::format("{} needs a device, but a simulated network has none", option),
+                  "exchange_slowdown and kernel_slowdown are values of the network");
     }
     if (!plan.overlap) {
-      throw Error(fmt::format("{} runs beside an exchange, which --measure leaves out", option), "add overlap to --measure");
+      throw Error(fmt::format("{} is overlapped with a collective, which --measure excludes", option),
+                  "add overlap to --measure");
     }
   }
   if (!request.kernel.empty()) static_cast<void>(checked_problem(request.kernel, "--kernel", 1));
@@ -153,20 +154,20 @@ std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
 
 /// A rank alone copies within its GPU: its times hold neither α nor β, and nothing is fitted to them.
 void require_network(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan) {
-  constexpr std::string_view alone = "one rank alone copies within its GPU, and shows no α and no β of a network";
+  constexpr std::string_view alone = "a single rank copies within its GPU, which does not measure α and β of a network";
   constexpr std::string_view several =
       "start one process for each GPU: torchrun --nproc-per-node=8 --no-python ddl-oracle calibrate live --nccl, or srun, "
       "or "
       "mpirun";
   for (const auto& [option, path] : outputs) {
     if (path.empty() || option == "--osu") continue;
-    throw Error(fmt::format("{}: nothing can be written into {}", alone, quote_path(path)), std::string(several));
+    throw Error(fmt::format("{}: cannot write into {}", alone, quote_path(path)), std::string(several));
   }
   const bool is_collective = std::any_of(plan.operations.begin(), plan.operations.end(), [](SweepOperation operation) {
     return kind_of(operation).pattern == ExchangePattern::collective;
   });
   if (!is_collective && !plan.overlap) {
-    throw Error(fmt::format("--measure {} takes several ranks, and this one is alone", request.measure),
+    throw Error(fmt::format("--measure {} needs several ranks, but there is only one", request.measure),
                 std::string(several));
   }
 }
@@ -211,13 +212,14 @@ std::string where_of(Transport& transport) {
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   if (option != "--output" && is_input_file(path)) {  // which is extended
-    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote_path(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   std::error_code unknown;
   if (!std::filesystem::is_directory(folder, unknown)) {
-    throw Error(fmt::format("{} {}: there is no folder {}", option, quote_path(path), quote_path(folder)), "make it first");
+    throw Error(fmt::format("{} {}: there is no folder {}", option, quote_path(path), quote_path(folder)),
+                "create it first");
   }
   if (std::filesystem::is_directory(path, unknown)) {
     throw Error(fmt::format("{} {} is a folder", option, quote_path(path)), "give the name of a file");
@@ -235,10 +237,10 @@ void warn_of_waiting(SweepResult& result, Seconds wait) {
     for (const SweepRow& row : table.rows) shortest = min(shortest.value_or(row.timing.time()), row.timing.time());
   }
   if (!shortest || wait <= part * *shortest) return;
-  result.warnings.push_back(fmt::format(
-      "ranks waited {} at a time for a processor: something else runs on them, or there are more ranks than processors; α "
-      "and β are those of the busy machine, so measure again while it is idle",
-      humanize(wait)));
+  result.warnings.push_back(
+      fmt::format("ranks waited {} at a time for a processor: other programs run on them, or there are more ranks than "
+                  "processors; α and β are those of the busy machine, so measure again while it is idle",
+                  humanize(wait)));
 }
 
 LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan, Transport& transport) {
@@ -276,7 +278,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
   if (request.simulated.empty()) warn_of_waiting(live.result, wait.longest(transport.processes()));
   if (transport.nodes().size() < 2) {
     live.result.warnings.emplace_back(
-        "one rank alone copies within its GPU: these times hold neither α nor β of a network, and none are fitted");
+        "a single rank copies within its GPU: these times do not measure α and β of a network, so none are fitted");
     if (std::string warning = warning_of_being_alone(); !warning.empty()) live.result.warnings.push_back(std::move(warning));
   }
   for (ExchangeSeries& each : series_of(live.result.tables, request.nccl  ? "--nccl"
@@ -324,24 +326,24 @@ RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
 }  // namespace
 
 void add_live_options(const Command& command, LiveRequest& request) {
-  command.add_switch("--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
-  command.add_switch("--nccl", request.nccl, "the same among GPUs, one for each rank, by NCCL; torchrun starts them, too");
+  command.add_switch("--mpi", request.mpi, "measure by MPI among the ranks that mpirun or srun started");
+  command.add_switch("--nccl", request.nccl, "measure by NCCL among GPUs, one per rank; torchrun can start them, too");
   command.add_option("--simulated", request.simulated,
-                     "the same on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
+                     "measure on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
   command.add_option("--measure", request.measure,
-                     fmt::format("what, of {} (default: all)", fmt::join(measure_words(), ", ")));
+                     fmt::format("measurements, of {} (default: all)", fmt::join(measure_words(), ", ")));
   command.add_option("--smallest", request.smallest, "smallest message").default_str("4 B");
   command.add_option("--largest", request.largest, "largest message").default_str("4 MiB, with --nccl 1 GiB");
-  add_number(command, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
-  command.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
-  command.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
-  command.add_option("--buffers", request.buffers, "in-place, as DDP and FSDP exchange, or separate; of --nccl")
+  add_number(command, "--limit", request.limit, 0, 1e6, "seconds per message size of each table (default 0.1)");
+  command.add_option("--kernel", request.kernel, "problem that is overlapped with a collective (default: a convolution)");
+  command.add_option("--backend", request.backend, "back end of that problem (default: onednn, with --nccl cuda)");
+  command.add_option("--buffers", request.buffers, "buffers of --nccl: in-place, as in DDP and FSDP, or separate")
       .default_str("in-place");
   command.add_option("--rendezvous", request.rendezvous,
-                     "where NCCL's ranks find each other: HOST:PORT of rank 0, or mpi (default: what the launcher says)");
+                     "rendezvous of NCCL's ranks: HOST:PORT of rank 0, or mpi (default: that of the launcher)");
   add_number(command, "--patience", request.patience, 0.1, 86400,
-             "seconds that ranks wait for each other, or for a sign of life (default 120; of life 30)");
-  command.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
+             "seconds that ranks wait to connect (default 120) or for a heartbeat (default 30)");
+  command.add_option("--osu", request.osu, "write the times into this file in the format of the OSU micro-benchmarks");
 }
 
 LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
@@ -381,20 +383,20 @@ std::string LiveSweep::with_measured(const std::string& coefficients, const std:
   if (!result.contention.empty()) {
     const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
     if (measured.empty()) {
-      warnings.push_back(fmt::format("φ is not written: no level of {} joins its nodes", quote(machine)));
+      warnings.push_back(fmt::format("φ is not written: no level of {} connects its nodes", quote(machine)));
     } else {
       text = with_contention_section(text, parse_coefficients(text, "--output").contention, measured);
     }
   }
   if (result.overlap) {
-    const std::string what = fmt::format("an allreduce of {} among {} ranks beside {}; ",
+    const std::string what = fmt::format("an allreduce of {} among {} ranks, overlapped with {}; ",
                                          humanize(Bytes(static_cast<double>(result.overlap->bytes))), result.overlap->ranks,
                                          result.overlap->kernel);
     if (const auto measured = measured_overlap(*result.overlap, what + source)) {
       text = with_overlap_section(text, *measured);
     } else {
       warnings.emplace_back(
-          "what kernels and an exchange do to each other is not written: that takes several ranks, and times of both alone");
+          "the overlap slowdown is not written: it needs several ranks, and times of kernels and collective alone");
     }
   }
   static_cast<void>(parse_coefficients(text, "--output"));  // what cannot be read back is not written
@@ -423,26 +425,26 @@ void LiveSweep::add_to(Json& report) const {
 
 void LiveSweep::add_below_fits(Document& document) const {
   if (!result.contention.empty()) {
-    Table table({figures("groups at once"), figures("time of a byte"), figures("95 % interval")});
+    Table table({figures("concurrent groups"), figures("time per byte"), figures("95 % interval")});
     for (const ContentionPoint& point : result.contention) {
       table.add({std::to_string(point.groups), fmt::format("{:.3f}", point.slowdown),
                  fmt::format("{:.3f} to {:.3f}", point.interval.low, point.interval.high)});
     }
     document.section();
-    document.line("Groups that leave their nodes at once, over one alone");
+    document.line("Time of concurrent groups between nodes over that of one group");
     document.add(std::move(table));
   }
   if (const auto& overlap = result.overlap) {
     const auto beside = [](Seconds alone, Seconds with) {
       return alone > Seconds(0)
-                 ? fmt::format("{} alone, {} beside the other: {:.2f} times", humanize(alone), humanize(with), with / alone)
-                 : fmt::format("{} beside the other", humanize(with));
+                 ? fmt::format("{} alone, {} overlapped: {:.2f} times", humanize(alone), humanize(with), with / alone)
+                 : fmt::format("{} overlapped", humanize(with));
     };
     document.section();
-    document.line(fmt::format("An allreduce of {} among {} rank{} while kernels run ({})",
+    document.line(fmt::format("An allreduce of {} among {} rank{}, overlapped with kernels ({})",
                               humanize(Bytes(static_cast<double>(overlap->bytes))), overlap->ranks,
                               overlap->ranks == 1 ? "" : "s", overlap->kernel));
-    document.line("exchange: " + beside(overlap->exchange_alone, overlap->exchange_beside), 2);
+    document.line("collective: " + beside(overlap->exchange_alone, overlap->exchange_beside), 2);
     document.line("kernel: " + beside(overlap->kernel_alone, overlap->kernel_beside), 2);
   }
 }

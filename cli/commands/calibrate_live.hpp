@@ -39,7 +39,7 @@ struct LiveSweep {
   /// they were measured; a warning of what is measured and none of that machine's.
   [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,
                                           const std::string& source, std::vector<std::string>& warnings) const;
-  /// Adds what the sweep found beside its series.
+  /// Adds the other results of the sweep after its series.
   void add_to(nlohmann::ordered_json& report) const;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `calibrate runs`: what measured training runs teach beside profiles and networks.
+/// `calibrate runs`: factors fitted to measured training runs, in addition to profiles and networks.
 struct RunsRequest {
   std::string runs, coefficients, software, machine, output;
   std::vector<std::string> where;
@@ -45,10 +45,9 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
   Document document;
   std::string where = " on " + asked.machine;
   if (fit.left_out > 0) {
-    where +=
-        fmt::format("; {} others are not of a whole iteration of several devices, or cannot be predicted", fit.left_out);
+    where += fmt::format("; {} others are not whole steps of several devices, or cannot be predicted", fit.left_out);
   }
-  document.line(fmt::format("learned from {} runs", fit.runs), where);
+  document.line(fmt::format("fitted to {} runs", fit.runs), where);
   Table coefficients({words("family"), figures("runs"), figures("misfit"), words("coefficient"), figures("value"),
                       figures("from"), figures("to"), words("decided by")});
   for (const FamilyFit& family : fit.families) {
@@ -99,7 +98,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   std::vector<RunFilter> filters;
   for (const std::string& where : asked.where) filters.push_back(parse_where(where));
   const std::vector<MeasuredRun> runs = select_runs(load_runs(asked.runs), filters);
-  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(asked.runs)), "loosen --where");
+  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(asked.runs)), "relax --where");
   std::string before, begin_with = asked.coefficients;
   if (!asked.output.empty()) {
     before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);
@@ -111,8 +110,8 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   RunFitter fitter(runs, asked.machine, begin_with, asked.profiles, asked.software);
   const auto fit = std::make_shared<RunFit>(fitter.fit());
   if (fit->runs == 0) {
-    throw Error(fmt::format("no run of {} can be learned from", quote(asked.runs)),
-                "they need a known model, strategy, several GPUs, batch, and the quantity iter_total_s");
+    throw Error(fmt::format("no run of {} can be used for fitting", quote(asked.runs)),
+                "a run needs a known model, strategy, several GPUs, batch, and the quantity iter_total_s");
   }
   if (!asked.output.empty()) {
     const std::string citation =
@@ -132,7 +131,7 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
   const auto asked = std::make_shared<RunsRequest>();
   command.examples(
-      {{"ddl-oracle calibrate runs runs.csv --machine dgx-a100", "what the runs teach"},
+      {{"ddl-oracle calibrate runs runs.csv --machine dgx-a100", "factors fitted to the runs"},
        {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml", "the same into coefficients"},
        {"ddl-oracle calibrate runs paradl-abci --machine abci --where model=vgg16", "from some rows of a bundled table"}});
   command
@@ -143,14 +142,13 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .take_all()
       .one_value_each();
   command.add_option("--coefficients", asked->coefficients,
-                     "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
-                     "bundled machine");
+                     "initial coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_profile_options(command, asked->profiles.files, asked->profiles.any_device);
   add_software_option(command, asked->software);
   command
       .add_option("--machine", asked->machine, "machine the measurements were taken on: a name, or a path to a machine file")
       .required();
-  add_output_option(command, asked->output, "write what was found into this file of coefficients of that machine");
+  add_output_option(command, asked->output, "write the results into this coefficients file of the machine");
   add_format_option(command, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {

@@ -60,14 +60,15 @@ constexpr std::array configured_options{"--model",        "--seq",           "--
 void add_configured_options(const Command& command, CheckOptions& options) {
   StudyOptions& study = options.study;
   PlanOptions& plan = options.plan;
-  command.add_option("--model", study.model, "of a configuration that does not say it: a model of 'models list' or a file");
+  command.add_option("--model", study.model,
+                     "model of a configuration that does not state it: a model of 'models list' or a file");
   add_sequence_option(command, study.sequence);
-  command.add_option("--machine", study.machine, "of a configuration: a machine of 'machines list' or a file")
+  command.add_option("--machine", study.machine, "machine of a configuration: one of 'machines list' or a file")
       .capture_default_str();
-  command.add_option("--coefficients", study.coefficients, "of a configuration: measured coefficients of the machine");
+  command.add_option("--coefficients", study.coefficients, "measured coefficients of the machine of a configuration");
   add_software_option(command, study.software);
-  command.add_option("--precision", study.precision, "of a configuration: fp32, tf32, fp16, bf16, fp8 or nvfp4");
-  command.add_option("--optimizer", study.optimizer, "of a configuration: one of 'recommend --help'");
+  command.add_option("--precision", study.precision, "precision of a configuration: fp32, tf32, fp16, bf16, fp8 or nvfp4");
+  command.add_option("--optimizer", study.optimizer, "optimizer of a configuration: one of 'recommend --help'");
   add_batch_options(command, plan);
 }
 
@@ -75,11 +76,11 @@ void add_configured_options(const Command& command, CheckOptions& options) {
 
 void add_check(const Command& program, Request& request) {
   const Command command =
-      program.add_subcommand("check", "whether the training of a job file, or of a configuration, fits in memory, for CI");
+      program.add_subcommand("check", "check whether the training of a job file or configuration fits in memory, for CI");
   auto options = std::make_shared<CheckRequest>();
   command.examples({{"ddl-oracle check llama.job.yaml", "a verdict, and what would fit"},
                     {"ddl-oracle check a.job.yaml b.job.yaml --gpu-memory 40GiB --margin 5%",
-                     "on GPUs with 40 GiB, of which 5 % stay free"},
+                     "on GPUs with 40 GiB, 5 % of which stay free"},
                     {"ddl-oracle check llama.job.yaml --format junit -o memory.xml", "test results for CI"}});
   command
       .add_option("job", options->files,

@@ -18,14 +18,14 @@ namespace ddl {
 std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
 
 std::string coefficients_to_extend(const std::string& path, const std::string& machine, const std::string& begin_with) {
-  if (path == "-") throw Error("coefficients are written into a file only", "give -o a name: -o coefficients.yaml");
+  if (path == "-") throw Error("coefficients can only be written into a file", "give -o a name: -o coefficients.yaml");
   std::error_code unknown;
   const bool exists = std::filesystem::exists(path, unknown);
   if (exists && is_input_file(path)) {
-    throw Error(fmt::format("--output {} would overwrite a file that was read", quote_path(path)), "give it another name");
+    throw Error(fmt::format("--output {} would overwrite an input file", quote_path(path)), "give it another name");
   }
   if (exists && !begin_with.empty()) {
-    throw Error(fmt::format("{} is there already, and what it holds would be lost", quote_path(path)),
+    throw Error(fmt::format("{} exists already, and its contents would be lost", quote_path(path)),
                 "without --coefficients it is extended; or give -o another name");
   }
   const std::string origin = exists ? path : begin_with;

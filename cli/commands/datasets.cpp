@@ -65,7 +65,7 @@ void add_datasets(const Command& program, Request& request) {
   lists.callback([&request] {
     request.run = [] { return list_datasets().then({"ddl-oracle", "datasets", "show", "imagenet"}); };
   });
-  const Command shows = command.add_subcommand("show", "one data set and where its figures come from");
+  const Command shows = command.add_subcommand("show", "one data set and the sources of its numbers");
   auto name = std::make_shared<std::string>();
   shows.add_option("dataset", *name, "bundled data set or file").required().names_or_file(dataset_names);
   shows.examples({{"ddl-oracle datasets show imagenet", "a bundled one"},

@@ -77,8 +77,9 @@ Plan with_degrees(const std::string& degrees, const std::string& option, const P
 Plan plan_of_file(const std::string& path, const std::string& option, const Plan& explained) {
   PlanFile file = read_plan(read_file(path), path);
   const auto refuse = [&](std::string_view theirs, std::string_view ours) {
-    throw Error(fmt::format("the plan in {} is for {}, the explained one for {}", quote_path(path), theirs, ours),
-                fmt::format("compare plans of one precision and optimizer, or leave them out of the file of {}", option));
+    throw Error(
+        fmt::format("the plan in {} is for {}, the explained one for {}", quote_path(path), theirs, ours),
+        fmt::format("compare plans of the same precision and optimizer, or leave them out of the file of {}", option));
   };
   if (file.precision && *file.precision != explained.precision)
     refuse(to_string(*file.precision), to_string(explained.precision));
@@ -136,7 +137,7 @@ PlanStudy sought_plan(const ExplainOptions& options) {
   asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, family, options.study.ideal);
   if (asked.plan) return asked;
   throw Error(fmt::format("no plan is possible on {}", count_text(sought.devices, "device")),
-              "'ddl-oracle recommend' with the same options says why");
+              "'ddl-oracle recommend' with the same options shows why");
 }
 
 PlanComparison compared_with(const std::string& option, const std::string& text, const ExplainAnswer& answer,
@@ -189,7 +190,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
+/// `drawn`: with the additional drawings and sections of a page.
 Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
@@ -261,7 +262,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.timeline = estimator.memory_timeline(plan);
   if (!answer.timeline) {
     throw Error("this plan has no timeline of memory",
-                options.study.ideal ? "the closed forms of --ideal know sums alone" : "it has no price either");
+                options.study.ideal ? "the closed forms of --ideal have totals only" : "it has no prediction either");
   }
   const Estimate& estimate = answer.explanation.estimate;
   if (options.memory)
@@ -283,14 +284,14 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.drawn = options.memory_timeline;
 }
 
-/// The plan with its activations in the memory of the host, or computed again.
+/// The plan with its activations offloaded to the host, or recomputed.
 OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   if (!answer.explanation.priced() || !may_be_out_of_core(estimate.plan, study.assumptions())) {
-    const char* hint = answer.ideal ? "the closed forms of --ideal know sums alone"
-                                    : "it is for plans without a pipeline, --recompute and --offload-activations";
-    throw Error("the layers of this plan have no choice of what becomes of their activations", hint);
+    const char* hint = answer.ideal ? "the closed forms of --ideal have totals only"
+                                    : "use it for plans without a pipeline, --recompute and --offload-activations";
+    throw Error("--out-of-core needs a plan without pipeline, recompute or offload", hint);
   }
   return out_of_core(study.job(), estimate.plan, estimate.memory);
 }
@@ -308,7 +309,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
     said = std::move(like.said);
   }
   if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
-    throw Error(fmt::format("--format csv has the layers of one plan, and no place for {}",
+    throw Error(fmt::format("--format csv has the layers of one plan only, not {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
   }
@@ -316,8 +317,9 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
   const bool is_sought = leave_degrees_open(options.plan);
   if (!is_sought && !options.plan.name_plan()) {
-    throw Error("no plan is named",
-                "write --gpus 64 for the best plan, --degrees data=64,spatial=2x2 for this one, --plan FILE or --like FILE");
+    throw Error(
+        "no plan is given",
+        "write --gpus 64 for the best plan, --degrees data=64,spatial=2x2 for a given one, --plan FILE or --like FILE");
   }
   if (options.like.empty()) said = take_from_plan(options.study, options.plan, command);
   auto answer = std::make_shared<ExplainAnswer>();
@@ -367,7 +369,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
 
 void add_explain(const Command& program, Request& request) {
   const Command command =
-      program.add_subcommand("explain", "one plan layer by layer and phase by phase, and compared with others");
+      program.add_subcommand("explain", "explain one plan by layer and phase, and compare it with others");
   auto options = std::make_shared<ExplainOptions>();
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
@@ -382,20 +384,20 @@ void add_explain(const Command& program, Request& request) {
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
        {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",
         "why this plan and not the best one of another strategy"},
-       {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "what the best plan holds in memory, and why"}});
+       {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "the memory of the best plan by item, and why"}});
   command.add_option("--why-not", options->why_not,
-                     "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
-                     "degrees");
+                     "compare with the best plan of this strategy on the same number of GPUs, with the 'best' of all, or "
+                     "with other degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
   command.add_switch("--memory", options->memory,
-                     "list the contents of memory at the peak of a step, and what each figure comes from");
+                     "list the contents of memory at the peak of a step, with the source of each number");
   command
       .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")
       .file();
-  command.add_switch("--out-of-core", options->out_of_core,
-                     "make the plan fit: each group of layers keeps its activations, moves them to the host, or computes "
-                     "them again");
+  command.add_switch(
+      "--out-of-core", options->out_of_core,
+      "make the plan fit: each group of layers keeps its activations, offloads them to the host, or recomputes them");
   add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     request.run = [options, command, &request] {

@@ -69,7 +69,7 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
   const auto spreads = [](const Coefficients& known) { return !known.congestion.empty() || known.exchanges.has_spread(); };
-  // What is left is a precision that the device lacks, congestion that nobody measured, and a data set that is not of the
+  // What is left is a precision that the device lacks, congestion that was not measured, and a data set that is not of the
   // model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
   const bool lacks_spread = spec.settings.find("congestion") != nullptr && !spreads(inputs.coefficients);
@@ -126,7 +126,7 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
-/// Judges a configuration of another tool, with what the options say besides.
+/// Judges a configuration of another tool, with the options that are given in addition.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
   const auto is_given = [&](const std::string& option) {
@@ -138,7 +138,8 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   check.study = own.study;
   check.device_memory = check.study->device_memory();
   check.margin = check.study->margin();
-  for (const Said field : {Said::tensor, Said::pipeline, Said::context, Said::micro_batch, Said::global_batch}) {
+  for (const ConfigField field : {ConfigField::tensor, ConfigField::pipeline, ConfigField::context, ConfigField::micro_batch,
+                                  ConfigField::global_batch}) {
     if (!read.writes(field)) continue;
     const Place place = read.find(field)->from->place();
     check.line = place.line;
@@ -150,19 +151,19 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   if (!checked) {
     configured.estimate = estimator.estimate(*own.plan);
     refuse_impossible(configured, check.study->model());
-    throw Error(fmt::format("the plan of {} cannot be", quote(check.file)));
+    throw Error(fmt::format("the plan of {} is not possible", quote(check.file)));
   }
   check.notes = read.warnings;
   if (!read.not_modelled.empty()) {
     std::string names;
     for (const ConfigEntry& setting : read.not_modelled)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.key), line_text(setting.place()));
-    check.notes.push_back("not modelled: " + names);
+    check.notes.push_back("not modeled: " + names);
   }
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
 
-/// A job says all of itself: options are for configurations, which may stand beside it.
+/// A job file is complete: options are for configurations, which may be given with it.
 ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   const std::string text = read_file(file, YamlNode::max_bytes);
   if (options.given.empty() || options.has_configurations) return parse_job(text, file);
@@ -172,16 +173,16 @@ ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
     static_cast<void>(read_configuration(file));  // which says that it is none
     throw;
   }
-  throw Error(fmt::format("{} says what a configuration of another tool leaves open, and {} is a job file",
-                          options.given.front(), quote(file)),
-              "a job file says it itself");
+  throw Error(
+      fmt::format("{} is for configurations of other tools, but {} is a job file", options.given.front(), quote(file)),
+      "write it into the job file");
 }
 
 void judge_job(JobCheck& check, const CheckOptions& options) {
   const ParsedJob parsed = parsed_job(check.file, options);
   if (!options.given.empty()) {
-    check.notes.push_back(fmt::format("{} is a job file, which says all of itself, without {}", quote(check.file),
-                                      fmt::join(options.given, ", ")));
+    check.notes.push_back(
+        fmt::format("{} is a job file, which does not take {}", quote(check.file), fmt::join(options.given, ", ")));
   }
   const JobFile& job = parsed.job;
   const YamlNode plan_node = parsed.place({"plan"});
@@ -201,8 +202,9 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {
       if (limit.kind == Limit::Kind::memory) continue;
-      plan_node.fail(fmt::format("the plan '{}' cannot be: {}", degrees_text(plan.mesh), describe(limit, study.model())),
-                     "'ddl-oracle recommend' finds one that can");
+      plan_node.fail(
+          fmt::format("the plan '{}' is not possible: {}", degrees_text(plan.mesh), describe(limit, study.model())),
+          "'ddl-oracle recommend' finds a possible one");
     }
   }
   judge_plan(check, estimator, plan, *std::move(checked));

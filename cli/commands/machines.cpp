@@ -86,7 +86,7 @@ void add_machines(const Command& program, Request& request) {
   const Command command = program.add_subcommand("machines", "list bundled machines, show one, or write a file");
   command.require_subcommand();
   command.examples({{"ddl-oracle machines list", "the bundled machines"},
-                    {"ddl-oracle machines show dgx-h100", "one data sheet, with its sources"},
+                    {"ddl-oracle machines show dgx-h100", "one datasheet, with its sources"},
                     {"ddl-oracle machines new ours --like dgx-a100 -o ours.yaml", "a file for your own machine"}});
   const Command lists = command.add_subcommand("list", "bundled machines");
   lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
@@ -96,11 +96,11 @@ void add_machines(const Command& program, Request& request) {
   lists.callback([&request] {
     request.run = [] { return list_machines().then({"ddl-oracle", "machines", "show", "dgx-h100"}); };
   });
-  const Command shows = command.add_subcommand("show", "every number of a machine's data sheet, with its source");
+  const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
   auto name = std::make_shared<std::string>();
   shows.add_option("machine", *name, "bundled machine or machine file").required().names_or_file(machine_names);
   shows.examples({{"ddl-oracle machines show dgx-a100", "every number with its source"},
-                  {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to change"},
+                  {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to edit"},
                   {"ddl-oracle machines show alps --format json", "the same for programs"}});
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
   shows.callback([name, &request] {

@@ -87,21 +87,20 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
 }  // namespace
 
 void add_machines_new(const Command& machines, Request& request) {
-  const Command command = machines.add_subcommand("new", "write a machine file that is like another machine");
+  const Command command = machines.add_subcommand("new", "write a machine file based on another machine");
   const auto asked = std::make_shared<MachineNewRequest>();
-  command.examples(
-      {{"ddl-oracle machines new ours --like dgx-a100", "a machine file on the standard output"},
-       {"ddl-oracle machines new ours --like dgx-a100 --nodes 16 -o ours.yaml", "16 nodes, into a file"},
-       {"ddl-oracle machines new ours --like dgx-h100 -o ours.yaml --force", "the same, over a file that exists"}});
+  command.examples({{"ddl-oracle machines new ours --like dgx-a100", "a machine file on the standard output"},
+                    {"ddl-oracle machines new ours --like dgx-a100 --nodes 16 -o ours.yaml", "16 nodes, into a file"},
+                    {"ddl-oracle machines new ours --like dgx-h100 -o ours.yaml --force", "the same, overwriting a file"}});
   command.add_option("name", asked->name, "name of the new machine").required();
-  command.add_option("--like", asked->like, "machine that it is like: a bundled one, or a machine file")
+  command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file")
       .required()
       .names_or_file(machine_names);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
-                   "number of nodes; default: those that Slurm lists, or those of the other machine");
+                   "number of nodes; default: that of Slurm, else that of the base machine");
   add_output_option(command, asked->output, "write the machine file here; without it, to the standard output");
   command.add_switch("--force", asked->force, "overwrite the file if it exists");
-  command.add_option("--root", asked->root, "folder that holds the /proc and /sys of the machine").default_str("/");
+  command.add_option("--root", asked->root, "folder with the /proc and /sys of the machine").default_str("/");
   add_format_option(command, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {

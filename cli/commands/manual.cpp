@@ -37,15 +37,15 @@ std::string completion_for(const std::string& shell, const CommandDescription& p
 }  // namespace
 
 void add_help(const Command& program) {
-  const Command command = program.add_subcommand("help", "help on a command, as its --help prints it");
-  command.examples({{"ddl-oracle help recommend", "what 'ddl-oracle recommend --help' prints"},
-                    {"ddl-oracle help models show", "the same of a command of 'models'"},
+  const Command command = program.add_subcommand("help", "help on a command, as printed by its --help");
+  command.examples({{"ddl-oracle help recommend", "output of 'ddl-oracle recommend --help'"},
+                    {"ddl-oracle help models show", "the same for a subcommand of 'models'"},
                     {"ddl-oracle help", "all commands"}});
 }
 
 void add_completion(CommandLine& command_line, Request& request) {
-  const Command command = command_line.program().add_subcommand("completion", "print what makes a shell complete commands");
-  command.examples({{"ddl-oracle completion bash > ddl-oracle.bash", "a file that bash takes by 'source ddl-oracle.bash'"},
+  const Command command = command_line.program().add_subcommand("completion", "print the completion script of a shell");
+  command.examples({{"ddl-oracle completion bash > ddl-oracle.bash", "a file to load by 'source ddl-oracle.bash'"},
                     {"ddl-oracle completion zsh --output _ddl-oracle", "a file for a folder of zsh's 'fpath'"},
                     {"ddl-oracle completion fish | source", "for this session of fish"}});
   const auto shell = std::make_shared<std::string>();
@@ -62,7 +62,7 @@ void add_man(CommandLine& command_line, Request& request) {
   const Command command = command_line.program().add_subcommand("man", "print the manual page");
   command.examples({{"ddl-oracle man > ddl-oracle.1", "the page as roff"},
                     {"ddl-oracle man | man -l -", "the page on the terminal"},
-                    {"ddl-oracle man --output ddl-oracle.1", "the same in a file that is written whole or not at all"}});
+                    {"ddl-oracle man --output ddl-oracle.1", "the same into a file, written atomically"}});
   add_output_option(command, request.report.output, "write it to this file instead of the standard output");
   command.callback([&command_line, &request] {
     request.run = [&command_line] { return report_of_text(man_page(command_line.describe(), version())); };

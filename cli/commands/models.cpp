@@ -331,15 +331,15 @@ void add_models(const Command& program, Request& request) {
   auto options = std::make_shared<ShowOptions>();
   shows.add_option("model", options->model, "bundled model or model file").required().names_or_file(model_names);
   add_sequence_option(shows, options->sequence);
-  shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it")
+  shows.add_option("--machine", options->machine, "machine of the granularity: a bundled one or a machine file")
       .names_or_file(machine_names);
   shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16").default_str("fp32");
-  shows.examples({{"ddl-oracle models show resnet50", "layers, parameters and work of a sample"},
-                  {"ddl-oracle models show llama3-8b --seq 4096 --batch 8", "of 8 samples of 4,096 tokens"},
+  shows.examples({{"ddl-oracle models show resnet50", "layers, parameters and work per sample"},
+                  {"ddl-oracle models show llama3-8b --seq 4096 --batch 8", "for 8 samples of 4,096 tokens"},
                   {"ddl-oracle models show vgg16 --format csv", "a row for each layer"}});
   // Times the devices of the largest machine, still a 64-bit number.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
-  add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples that the figures are of")
+  add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "number of samples that the numbers refer to")
       .default_str("1");
   add_report_options(shows, request.report);
   shows.callback([options, &request] {

@@ -68,7 +68,7 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
 Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
   std::error_code problem;
   if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} is there already", quote_path(asked.output)),
+    throw Error(fmt::format("{} exists already", quote_path(asked.output)),
                 "--overwrite replaces it, --output names another");
   const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
   // What cannot be read back is not written.
@@ -88,7 +88,7 @@ Report import_model_file(const ModelImportRequest& asked, const std::string& for
 }  // namespace
 
 void add_models_import(const Command& models, Request& request) {
-  const Command command = models.add_subcommand("import", "turn another program's file into a model file");
+  const Command command = models.add_subcommand("import", "convert a file of another program to a model file");
   const auto asked = std::make_shared<ModelImportRequest>();
   command.examples({{"ddl-oracle models import net.onnx -o net.yaml", "an ONNX file into a model file"},
                     {"ddl-oracle models import config.json -o mine.yaml", "a config.json of Hugging Face's transformers"},
@@ -100,7 +100,7 @@ void add_models_import(const Command& models, Request& request) {
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
-                     "turn unknown operators that keep the shape into elementwise layers");
+                     "treat unknown operators that keep the shape as elementwise layers");
   add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_model_file(*asked, request.report.format); }; });

@@ -4,13 +4,13 @@ namespace ddl {
 
 void add_predict(const Command& program, Request& request) {
   const Command command =
-      program.add_subcommand("predict", "the time of single exchanges and kernels, as plans are priced by them");
+      program.add_subcommand("predict", "predict the time of single collectives and kernels, as used for plans");
   command.require_subcommand();
   command.examples(
       {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
        {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine dgx-h100",
-        "another exchange on another machine"},
-       {"ddl-oracle predict kernels problems.txt --machine dgx-a100", "kernels, one a line"}});
+        "another collective on another machine"},
+       {"ddl-oracle predict kernels problems.txt --machine dgx-a100", "kernels, one per line"}});
   add_predict_exchange(command, request);
   add_predict_kernels(command, request);
 }

@@ -52,7 +52,8 @@ std::vector<Bytes> sizes_of(const std::string& text) {
     UnitProblem problem;
     const std::optional<Bytes> size = parse_quantity<Bytes>(word, problem);
     if (!size) throw Error("--bytes: " + problem.message, problem.hint);
-    if (!(*size > Bytes{})) throw Error(fmt::format("--bytes: {} is no message", quote(word)), "as in --bytes 1MiB,1GiB");
+    if (!(*size > Bytes{}))
+      throw Error(fmt::format("--bytes: {} is not a message size", quote(word)), "as in --bytes 1MiB,1GiB");
     sizes.push_back(*size);
   }
   return sizes;
@@ -90,7 +91,7 @@ Json row_of(const PredictedExchange& one) {
 Table table_of(const std::vector<PredictedExchange>& predicted) {
   Table table({essential(words("operation")), essential(figures("ranks")), figures("nodes"), essential(figures("message")),
                essential(figures("time")), figures("95 % interval"), figures("bus bandwidth"), words("algorithm"),
-               words("rests on")},
+               words("based on")},
               0);
   for (const PredictedExchange& one : predicted) {
     table.add({std::string(to_string(one.operation)), with_thousands(one.ranks), with_thousands(one.nodes),
@@ -148,8 +149,8 @@ Report predict_exchanges(const ExchangeRequest& asked) {
     for (const int count : ranks) {
       const int on_node = static_cast<int>(asked.ranks_per_node.value_or(std::min(count, devices)));
       if (count % on_node != 0) {
-        throw Error(fmt::format("{} ranks do not fill nodes of {}", count, on_node),
-                    "give a multiple, or say how many ranks a node has with --ranks-per-node");
+        throw Error(fmt::format("{} ranks are not a multiple of the {} ranks per node", count, on_node),
+                    "give a multiple, or set the ranks per node with --ranks-per-node");
       }
       for (const Bytes size : sizes) predicted->push_back(predictor.predict(operation, size, count, count / on_node));
     }
@@ -189,19 +190,19 @@ Report predict_exchanges(const ExchangeRequest& asked) {
 
 void add_predict_exchange(const Command& predict, Request& request) {
   const Command exchange =
-      predict.add_subcommand("exchange", "collectives by size and ranks, with their interval and what it rests on");
+      predict.add_subcommand("exchange", "predict collectives by size and ranks, with an interval and the source");
   auto asked = std::make_shared<ExchangeRequest>();
   exchange.examples(
       {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
        {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine h100",
-        "another exchange on another machine"},
+        "another collective on another machine"},
        {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "four GPUs of each node, for programs"}});
   exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")
       .capture_default_str();
   exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, between commas").capture_default_str();
   exchange.add_option("--ranks", asked->ranks, "numbers of ranks, between commas").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
-                   "ranks on each node (default: as many as the machine has devices there)");
+                   "ranks per node (default: the devices per node of the machine)");
   exchange.add_option("--machine", asked->machine, "bundled machine or file")
       .names_or_file(machine_names)
       .capture_default_str();

@@ -33,7 +33,8 @@ std::vector<KernelProblem> problems_of(const ProblemFile& file, const Device& de
   for (const std::string& line : file.problems()) {
     const std::size_t place = problems.size();
     if (is_fresh_memory_problem(line)) {
-      throw file.error(place, "fresh_memory", "fresh memory is no kernel", "leave this line out: its time is measured only");
+      throw file.error(place, "fresh_memory", "fresh memory is not a kernel",
+                       "leave this line out: its time can only be measured");
     }
     if (is_update_problem(line)) {
       problems.emplace_back(parse_update_problem(line, "the problem"));
@@ -61,7 +62,7 @@ Fields<PredictedKernel> kernel_fields() {
 }
 
 Table table_of(const std::vector<PredictedKernel>& kernels) {
-  Table table({essential(figures("time")), figures("95 % interval"), words("rests on"), essential(prose("problem"))}, 0);
+  Table table({essential(figures("time")), figures("95 % interval"), words("based on"), essential(prose("problem"))}, 0);
   for (const PredictedKernel& kernel : kernels) {
     table.add({humanize(kernel.time),
                kernel.low && kernel.high ? fmt::format("{} to {}", humanize(*kernel.low), humanize(*kernel.high)) : "-",
@@ -101,13 +102,13 @@ Report kernels_report(const KernelRequest& asked) {
 
 void add_predict_kernels(const Command& predict, Request& request) {
   const Command command =
-      predict.add_subcommand("kernels", "kernels, one problem a line, with their interval and what they rest on");
+      predict.add_subcommand("kernels", "predict kernels, one problem per line, with an interval and the source");
   const auto asked = std::make_shared<KernelRequest>();
-  command.examples({{"ddl-oracle predict kernels problems.txt", "problems as 'recommend --missing' writes them"},
+  command.examples({{"ddl-oracle predict kernels problems.txt", "problems as written by 'recommend --missing'"},
                     {"ddl-oracle predict kernels problems.txt --machine dgx-h100", "on another machine"},
                     {"ddl-oracle predict kernels problems.txt --coefficients none --format csv",
-                     "from the data sheet alone, for programs"}});
-  command.add_option("file", asked->file, "problems, one a line, as 'profile --problems' reads them").required().file();
+                     "from the datasheet only, for programs"}});
+  command.add_option("file", asked->file, "problems, one per line, as read by 'profile --problems'").required().file();
   command.add_option("--machine", asked->machine, "bundled machine or file")
       .names_or_file(machine_names)
       .capture_default_str();

@@ -122,8 +122,8 @@ void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
   const std::string reason = refusal_of_all(backend, plan);
   if (reason.empty()) return;
   const auto count = static_cast<std::int64_t>(plan.problems.size());
-  throw Error(fmt::format("{} runs none of {}: {}", job.backend, count_text(count, "problem"), reason),
-              "another --precision or --backend may: see 'ddl-oracle backends'");
+  throw Error(fmt::format("{} supports none of {}: {}", job.backend, count_text(count, "problem"), reason),
+              "try another --precision or --backend: see 'ddl-oracle backends'");
 }
 
 /// What is measured here, each line with its place in the whole plan.
@@ -166,7 +166,7 @@ void take_over(Profile old, const ProfileJob& job, const Places& places, Profile
   }
   if (old.cut_line > 0) {
     result.warnings.push_back(
-        fmt::format("{}:{}: the last line has no end and was not read, as a crash leaves it", job.output, old.cut_line));
+        fmt::format("{}:{}: the last line is incomplete, as after a crash, and was not read", job.output, old.cut_line));
   }
 }
 
@@ -273,7 +273,7 @@ void add_profile(const Command& program, Request& request) {
       {{"ddl-oracle profile resnet50", "every kernel of a model on this device, into the data directory"},
        {"ddl-oracle profile resnet50 --batch 32 --precision bf16 -o resnet50.profile",
         "one micro-batch in bf16, into a file"},
-       {"ddl-oracle profile alexnet --backend simulated --splits none -o trial.profile", "a trial without a GPU"}});
+       {"ddl-oracle profile alexnet --backend simulated --splits none -o trial.profile", "a demo without a GPU"}});
   command.add_option("model", o.model, "bundled model (see 'models list') or a model file").names_or_file(model_names);
   add_sequence_option(command, o.sequence);
   command.add_option("--backend", o.backend,
@@ -283,58 +283,56 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16").capture_default_str();
   command.add_option(
       "--mixed-precision", o.mixed,
-      "half: all kernels in the precision; autocast: as PyTorch's, some in fp32, with casts between; default: half");
+      "half: all kernels in the precision; autocast: as in PyTorch, some in fp32, with casts between; default: half");
   command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam: the weight update").capture_default_str();
   command.add_option("--optimizer-implementation", o.implementation,
                      "also measure the update of the whole model as one problem: foreach or fused over the list of its "
                      "tensors, or single, tensor by tensor");
   command
-      .add_option(
-          "--splits", o.splits,
-          "shapes of split layers: none, or filter=2,4 channel=2 tensor=2,8 spatial=4 batch=2; default: powers of two up "
-          "to the machine's node")
+      .add_option("--splits", o.splits,
+                  "shapes of split layers: none, or filter=2,4 channel=2 tensor=2,8 spatial=4 batch=2; default: powers of "
+                  "two up to the devices per node")
       .take_all();
-  command.add_option("--machine", o.machine, "its devices per node limit the default of --splits").capture_default_str();
-  command.add_option("--problem", o.lines, "measure this problem alone, a line as profiles have it").take_all();
-  command.add_option("--problems", o.problems, "measure the problems in this file, one a line ('recommend --missing')");
+  command.add_option("--machine", o.machine, "machine whose devices per node limit the default of --splits")
+      .capture_default_str();
+  command.add_option("--problem", o.lines, "measure only this problem, a line in the format of profiles").take_all();
+  command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')");
   command
       .add_option("--leave-out", o.left_out,
-                  "do not measure this problem, a line as profiles have it: one that makes the device unusable")
+                  "skip this problem, a line in the format of profiles, such as one that crashes the device")
       .take_all();
   command.add_option("--caches", o.caches, "cache state before each sample: step (as in a training step), warm or cold")
       .capture_default_str();
   add_number(command, "--tolerance", o.tolerance, 1e-4, 1,
              "stop sampling when the 95 % interval of the median is within plus or minus this fraction of it")
       .default_str("0.02");
-  add_number(command, "--time-limit", o.limit, 1e-3, 3600, "seconds of samples of one problem, settled or not")
-      .default_str("0.05");
+  add_number(command, "--time-limit", o.limit, 1e-3, 3600, "maximum seconds of samples per problem").default_str("0.05");
   add_whole_number(command, "--threads", o.threads, 1, 1024, "CPU threads").default_str("1");
   add_whole_number(command, "--device", o.device, 0, 1023,
-                   "which GPU of this node; default: 0, or the number that a launcher gives the process on its node");
+                   "GPU of this node; default: the local rank set by a launcher, else 0");
   command.add_option("--blas", o.blas,
-                     "on a processor: the library of matrix products, as libopenblas.so.0; default: oneDNN's own");
-  command.add_option("--layout", o.layout, "of images on a GPU: channels-last or channels-first")
+                     "on a processor: the BLAS library, such as libopenblas.so.0; default: that of oneDNN");
+  command.add_option("--layout", o.layout, "memory format of images on a GPU: channels-last or channels-first")
       .default_str("channels-last");
   command
-      .add_option(
-          "--algorithm", o.algorithm,
-          "which of those that a GPU's library offers: framework (the first for matrix products, the fastest for the "
-          "rest, as PyTorch), fastest, first, or smallest: of the workspaces")
+      .add_option("--algorithm", o.algorithm,
+                  "algorithm among those of a GPU's library: framework (as PyTorch: the first for matrix products, else the "
+                  "fastest), fastest, first, or smallest (workspace)")
       .default_str("framework");
   command.add_option("--simulated", o.simulated,
-                     "figures of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
-  add_output_option(command, o.output,
-                    "the profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
-  command.add_option(
-      "--shard", o.shard,
-      "measure only this part of the problems, as 3/16: parts are counted from 0, as ranks are, so that 0/16 to "
-      "15/16 are all; 'profile merge' joins them");
+                     "values of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
+  add_output_option(
+      command, o.output,
+      "output profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
+  command.add_option("--shard", o.shard,
+                     "measure only this shard of the problems, such as 3/16; shards are numbered from 0 (0/16 to 15/16), "
+                     "and 'profile merge' merges them");
   command.add_switch("--resume", o.resume, "continue an existing profile");
   const auto overwrite = command.add_switch("--overwrite", o.overwrite, "replace an existing profile");
-  command.add_switch("--retry", o.retry, "with --resume: measure again what did not settle, or was refused")
+  command.add_switch("--retry", o.retry, "with --resume: repeat measurements that did not settle or were refused")
       .excludes(overwrite);
-  const auto no_sequence = command.add_switch("--no-sequence", o.no_sequence, "do not run the model as a whole");
-  command.add_switch("--graph", o.graph, "on a GPU: run the model as a whole by CUDA graphs, not kernel by kernel")
+  const auto no_sequence = command.add_switch("--no-sequence", o.no_sequence, "do not measure whole steps of the model");
+  command.add_switch("--graph", o.graph, "on a GPU: measure whole steps by CUDA graphs instead of single launches")
       .excludes(no_sequence);
   add_format_option(command, request.report, {Content::rows});
   command.allow_subcommand();

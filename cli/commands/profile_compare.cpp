@@ -81,16 +81,16 @@ Document document_of(const ComparedProfiles& compared, std::size_t most) {
   document.line(compared.first.head.model,
                 fmt::format("{}{} in both profiles", compared.first.head.model.empty() ? "" : ": ",
                             count_text(static_cast<std::int64_t>(comparison.kernels.size()), "kernel")));
-  Table sums({words("profile"), words("measured by"), figures("kernels take"), figures("times"), figures("only here")});
+  Table sums({words("profile"), words("measured by"), figures("kernel time"), figures("times"), figures("only here")});
   sums.add({"first", profile_text(compared.first), humanize(comparison.first), "1.00",
             with_thousands(static_cast<std::int64_t>(comparison.only_first))});
   sums.add({"second", profile_text(compared.second), humanize(comparison.second),
             times_text(comparison.first, comparison.second),
             with_thousands(static_cast<std::int64_t>(comparison.only_second))});
   document.apart(std::move(sums));
-  document.section("Operations, the largest difference first");
+  document.section("Operations, largest difference first");
   document.add(operations_table(comparison, most));
-  document.section("Kernels, the largest difference first");
+  document.section("Kernels, largest difference first");
   document.add(kernels_table(comparison, most));
   return document;
 }
@@ -141,15 +141,13 @@ Report compare_files(const CompareRequest& asked) {
 }  // namespace
 
 void add_profile_compare(const Command& profile, Request& request) {
-  const Command command = profile.add_subcommand("compare", "which kernels take longer in one profile than in another");
+  const Command command = profile.add_subcommand("compare", "compare the kernel times of two profiles");
   const auto asked = std::make_shared<CompareRequest>();
-  command.examples({{"ddl-oracle profile compare net.profile traced.profile", "this program's kernels beside a framework's"},
+  command.examples({{"ddl-oracle profile compare net.profile traced.profile", "kernels of this program and of a framework"},
                     {"ddl-oracle profile compare net.profile traced.profile --top 50", "more of them"},
                     {"ddl-oracle profile compare net.profile traced.profile --format json", "all of them, for programs"}});
-  command.add_option("first", asked->first, "a profile that 'profile', 'profile import' or 'profile merge' wrote")
-      .required()
-      .file();
-  command.add_option("second", asked->second, "another one, of the same model, samples and precision").required().file();
+  command.add_option("first", asked->first, "profile from 'profile', 'profile import' or 'profile merge'").required().file();
+  command.add_option("second", asked->second, "second profile, of the same model, samples and precision").required().file();
   add_whole_number(command, "--top", asked->top, 1, most_rows_of_each, "rows of each table")
       .default_str(std::to_string(rows_of_each));
   add_format_option(command, request.report);

@@ -74,7 +74,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
       table.add({each.name, each.shapes.empty() ? "-" : each.shapes, fmt::format("{:.4g}", each.calls), humanize(each.time),
                  share_of(each.time, imported.step)});
     }
-    document.section("Of no layer");
+    document.section("Not in any layer");
     document.add(std::move(table));
     add_rest(document, imported.unmatched.size());
   }
@@ -115,7 +115,7 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
 Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
   std::error_code problem;
   if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} is there already", quote_path(asked.output)),
+    throw Error(fmt::format("{} exists already", quote_path(asked.output)),
                 "--overwrite replaces it, --output names another");
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
@@ -138,13 +138,13 @@ Report import_profile_file(const ProfileImportRequest& asked, const std::string&
 }  // namespace
 
 void add_profile_import(const Command& profile, Request& request) {
-  const Command command = profile.add_subcommand("import", "turn another program's measurements into a profile");
+  const Command command = profile.add_subcommand("import", "convert measurements of another program to a profile");
   const auto asked = std::make_shared<ProfileImportRequest>();
   command.examples(
       {{"ddl-oracle profile import trace.json --model ./net.yaml --device 'some processor' -o net.profile",
         "a trace of torch.profiler"},
        {"ddl-oracle profile import trace.json --model ./net.yaml --device 'some processor' --format json",
-        "what it holds, for programs"},
+        "its contents, for programs"},
        {"ddl-oracle profile import layers.csv --model alexnet --batch 16 --device 'Tesla V100' -o alexnet.profile",
         "a table of layer times"}});
   command
@@ -152,15 +152,15 @@ void add_profile_import(const Command& profile, Request& request) {
                   "PyTorch's: trace of its profiler, or whole steps of step_time.py (.json); table of layer times (.csv)")
       .required()
       .file();
-  command.add_option("--model", asked->model, "model that was run: a name, or a path to a model file").required();
+  command.add_option("--model", asked->model, "measured model: a name, or a path to a model file").required();
   add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
-                   "samples of a step, or of its micro-batch; a trace shows them");
-  command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace shows all but tf32")
+                   "samples per step or micro-batch; a trace contains them");
+  command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace contains all but tf32")
       .default_str("fp32");
-  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace shows it").default_str("sgd");
-  command.add_option("--device", asked->device, "name of the device; a trace of a GPU has it");
+  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace contains it").default_str("sgd");
+  command.add_option("--device", asked->device, "name of the device; a trace of a GPU contains it");
   add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_profile_file(*asked, request.report.format); }; });

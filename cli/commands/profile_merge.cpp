@@ -67,7 +67,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   if (is_file(asked.output)) {
     std::error_code problem;
     if (!asked.overwrite && std::filesystem::is_regular_file(asked.output, problem))
-      throw Error(fmt::format("{} is there already", quote_path(asked.output)), "--overwrite replaces it");
+      throw Error(fmt::format("{} exists already", quote_path(asked.output)), "--overwrite replaces it");
     write_output(asked.output, print_profile(profile));
     return profile_report(result);
   }
@@ -79,17 +79,17 @@ Report merge(const MergeRequest& asked, const std::string& command) {
 }  // namespace
 
 void add_profile_merge(const Command& profile, Request& request) {
-  const Command command = profile.add_subcommand("merge", "put the shards of a profile together");
+  const Command command = profile.add_subcommand("merge", "merge the shards of a profile");
   const auto asked = std::make_shared<MergeRequest>();
   command.examples(
       {{"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile", "the shards of a profile in one file"},
-       {"ddl-oracle profile merge part-0.profile --partial -o net.profile", "those that are there"},
-       {"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile --overwrite", "over a file that exists"}});
-  command.add_option("parts", asked->parts, "profiles that 'profile MODEL --shard 0/16' to '15/16' wrote, in any order")
+       {"ddl-oracle profile merge part-0.profile --partial -o net.profile", "the available shards"},
+       {"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile --overwrite", "overwriting a file"}});
+  command.add_option("parts", asked->parts, "profiles of 'profile MODEL --shard 0/16' to '15/16', in any order")
       .required()
       .file();
   add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
-  command.add_switch("--partial", asked->partial, "merge the shards that exist, where others are missing or incomplete");
+  command.add_switch("--partial", asked->partial, "merge the available shards, even if others are missing or incomplete");
   command.add_switch("--overwrite", asked->overwrite, "overwrite an existing profile");
   add_format_option(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });

@@ -79,11 +79,11 @@ std::string holder_of(int locked) {
 
 ProfileLock::ProfileLock(const std::string& profile) {
   if (is_input_file(profile))
-    throw Error(fmt::format("--output {} would overwrite a file that was read", quote(profile)), "give it another name");
+    throw Error(fmt::format("--output {} would overwrite an input file", quote(profile)), "give it another name");
   struct stat status {};
   constexpr int tries = 10;
   for (int i = 0; i < tries; ++i) {
-    // Nothing to lock yet; and a pipe and the like are nobody's profile.
+    // Nothing to lock yet; and a pipe and the like are not a profile.
     if (::stat(profile.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     file_ = ::open(profile.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (file_ < 0) return;  // who cannot write it does not measure into it
@@ -110,7 +110,7 @@ ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std
     if (file_ >= 0) ::close(std::exchange(file_, -1));
   };
   try {
-    // Locked before it has its name: nobody else gets hold of it in between.
+    // Locked before it has its name, so that no other process can lock it in between.
     const Written written = write_over(path_, print_profile(known), [&](int made) {
       close();
       file_ = ::fcntl(made, F_DUPFD_CLOEXEC, 0);
@@ -150,7 +150,7 @@ void ProfileOutput::add(const ProfileRow& row) {
 void ProfileOutput::finish() const {
   if (file_ < 0) return;
   if (!is_in_place()) {
-    throw Error(fmt::format("{} was replaced while it was written: what was measured is not in it", quote_path(path_)),
+    throw Error(fmt::format("{} was replaced while it was written: it lacks these measurements", quote_path(path_)),
                 "give each process an --output of its own, as with --shard");
   }
   struct stat status {};
@@ -165,20 +165,20 @@ std::optional<Profile> existing_profile(const std::string& path, bool resume) {
   const bool exists = std::filesystem::is_regular_file(path, problem) && std::filesystem::file_size(path, problem) > 0;
   if (!exists) return std::nullopt;
   if (!resume) {
-    throw Error(fmt::format("{} is there already", quote_path(path)),
-                "--resume goes on with it, --overwrite begins it anew, --output names another");
+    throw Error(fmt::format("{} exists already", quote_path(path)),
+                "continue it with --resume, replace it with --overwrite, or name another file with --output");
   }
   return load_profile(path);
 }
 
 std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe) {
   const std::optional<std::string> folder = data_directory();
-  if (!folder) throw Error("there is no folder for the user's own profiles", "name a file with --output");
+  if (!folder) throw Error("there is no folder for user profiles", "name a file with --output");
   const std::filesystem::path profiles = std::filesystem::path(*folder) / "profiles";
   std::error_code problem;
   std::filesystem::create_directories(profiles, problem);
   if (problem) {
-    throw Error(fmt::format("cannot make the folder {}: {}", quote(profiles.string()), problem.message()),
+    throw Error(fmt::format("cannot create the folder {}: {}", quote(profiles.string()), problem.message()),
                 "name a file with --output");
   }
   std::string name = fmt::format("{}-{}{}{}@{}.profile", file_name(head.model), to_string(precision),

@@ -50,7 +50,7 @@ class ProfileOutput {
   int file_ = -1;
 };
 
-/// The profile at this path, to go on with; nothing where there is none. An Error where there is one, and nobody
+/// The profile at this path, to go on with; empty if there is none. An Error if there is one, and it was not
 /// asked to `resume`.
 [[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume);
 

@@ -51,7 +51,7 @@ constexpr std::int64_t most_rows = 20'000;
 
 void refuse_unpriced_cost(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
-  throw Error(fmt::format("--objective cost needs the price of a device, and the sheet of {} has none", machine.name),
+  throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
               "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
 }
 
@@ -114,7 +114,7 @@ void search_into(RecommendAnswer& answer) {
   }
 }
 
-/// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
+/// How the best plan compares with plain data parallelism; empty if that is the best, or was not
 /// tried.
 std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
@@ -124,13 +124,13 @@ std::string compared_with_data(const RecommendAnswer& answer) {
   const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
   if (data == answer.result.best.end()) {
     const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
-    return is_tried ? ", where data parallelism alone is not possible" : "";
+    return is_tried ? " (plain data parallelism is not possible)" : "";
   }
   // A plan that may not fit is no alternative to one that does.
-  if (data->verdict > best.verdict) return ", where data parallelism alone may not fit";
+  if (data->verdict > best.verdict) return " (plain data parallelism may not fit)";
   const double ratio = data->time.iteration() / best.time.iteration();
-  return ratio >= 1 ? fmt::format(", {:.2f}x as fast as data parallelism", ratio)
-                    : fmt::format(", {:.2f}x the speed of data parallelism", ratio);
+  return ratio >= 1 ? fmt::format(", {:.2f}x as fast as plain data parallelism", ratio)
+                    : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
 }
 
 /// Whether the search took to the memory of the host by itself, which it does where nothing fits without.
@@ -160,7 +160,7 @@ bool has_faster_behind(const RecommendAnswer& answer) {
   return false;
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
+/// `drawn`: with the additional drawings and sections of a page.
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
@@ -173,8 +173,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     add_plan(document, answer.shown.front(), study, answer.options.training, compared_with_data(answer));
   }
   add_study(document, study, answer.gpus, answer.global_batch);
-  if (!answer.shares.empty())
-    document.line("of the first plan's kernel time: " + kernel_shares_text(answer.shares.front()), 2);
+  if (!answer.shares.empty()) document.line("kernel time of plan 1: " + kernel_shares_text(answer.shares.front()), 2);
   if (!answer.shown.empty()) {
     Table table = ranked_table(answer.shown, study, answer.options.training);
     if (const std::size_t more = slower_plans(answer); more > 0) {
@@ -188,20 +187,19 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     if (const std::string undecided = by_time ? undecided_text(answer.shown) : ""; !undecided.empty())
       document.paragraph(undecided);
     if (by_time && has_faster_behind(answer)) {
-      document.paragraph(
-          fmt::format("plans within {:.0f} % count as equally good: the simpler one comes first", usual_tie * 100));
+      document.paragraph(fmt::format("plans within {:.0f} % are ranked as ties: simpler ones come first", usual_tie * 100));
     }
     if (drawn) document.add(time_bars(answer.shown));
-    add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
+    add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "plan 1" : "throughput");
     add_findings(document, answer.shown.front(), study);
     if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
-    if (had_to_offload(answer)) document.line("no plan fits without the memory of the host", 2);
+    if (had_to_offload(answer)) document.line("no plan fits without host memory", 2);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
       Table others(
           {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        Behind behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
+        SlowdownReason behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
         others.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
                     std::move(behind.why)});
       }
@@ -219,7 +217,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   add_defaults(document, answer.defaults);
   if (!answer.single) {
     document.section();
-    document.line(fmt::format("{} considered, {} of them pruned, {} priced in full, {} feasible, {:.0f} ms",
+    document.line(fmt::format("{} considered, {} of them pruned, {} fully evaluated, {} feasible, {:.0f} ms",
                               count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
                               with_thousands(answer.result.priced), with_thousands(answer.result.feasible),
                               answer.seconds * 1e3));
@@ -280,7 +278,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan));
   if (answer->result.stopped) {
-    report.warnings.push_back(fmt::format("interrupted: {} plans were looked at, better ones may be among the others",
+    report.warnings.push_back(fmt::format("interrupted: {} plans were searched, better ones may be among the rest",
                                           with_thousands(answer->result.considered)));
     report.status = ExitStatus::interrupted;
   }
@@ -341,14 +339,14 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
 
 namespace {
 
-/// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.
+/// The unmeasured problems of the shown plans, as `profile --problems` reads them.
 void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
     throw Error(fmt::format("--missing and --output both name {}", quote_path(path)), "give one of them another name");
   }
   const std::vector<UnmeasuredProblem> problems = unmeasured_problems(*answer.estimator, answer.shown);
-  std::string text = fmt::format("# unmeasured: {} of {} on {}, the longest first\n",
+  std::string text = fmt::format("# unmeasured: {} of {} on {}, longest first\n",
                                  count_text(static_cast<std::int64_t>(problems.size()), "problem"),
                                  answer.study->model().name, answer.study->machine().name);
   for (const UnmeasuredProblem& each : problems) text += each.line + "\n";
@@ -390,7 +388,7 @@ void write_directory(RecommendAnswer& answer, Report& report) {
   report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), saved));
 }
 
-/// Whoever asks for a target, and not with which batch, asks which batch: all that are published.
+/// --to-accuracy without a batch tries all published batches.
 RecommendOptions with_published_batches(RecommendOptions options) {
   const PlanOptions& plan = options.plan;
   const bool open = !plan.global_batch && plan.global_batches.empty() && !plan.batch_per_gpu && !plan.name_plan();
@@ -401,14 +399,14 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
-/// The search for the work of a configuration, beside its own plan.
+/// The search for the work of a configuration, in addition to its own plan.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
   const Configuration& read = configured.configuration;
   const ConfiguredOptions asked =
       options_of(read, options.study, options.plan, [&](const std::string& option) { return command.count(option) > 0; });
   if (studies_named(asked.study).size() > 1)
-    throw Error("--like is about one study, but there are several", "name one model and one machine");
+    throw Error("--like takes one model and one machine, but there are several", "name one model and one machine");
   RecommendOptions sought = options;
   sought.study = asked.study;
   sought.plan = asked.sought;
@@ -432,12 +430,12 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
   std::shared_ptr<RecommendAnswer> answer;
   if (!options.like.empty()) {
     if (several)
-      throw Error("--like is about one number of GPUs and one batch", "leave the list, the budget or the deadline out");
+      throw Error("--like takes one number of GPUs and one batch", "leave the list, the budget or the deadline out");
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     answer = answer_like(options, command);
   } else {
     if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
-      throw Error("--gpus is missing", "say how many: --gpus 64; --gpus 1..1024 says how few are enough");
+      throw Error("--gpus is missing", "write for example --gpus 64, or --gpus 1..1024 to find how many are enough");
     if (several) return recommend_scaling(options, command);
     if (studies_named(options.study).size() > 1) return recommend_each(options, command);
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
@@ -470,13 +468,13 @@ void add_next(const RecommendOptions& options, Report& report) {
 }  // namespace
 
 void add_recommend(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("recommend", "rank all ways of training a model on N GPUs");
+  const Command command = program.add_subcommand("recommend", "rank all parallel training plans of a model on N GPUs");
   auto options = std::make_shared<RecommendOptions>();
   add_study_options(command, options->study);
   command.get_option("--model").description(
-      "bundled model (see 'models list') or a model file; several with commas between them are compared");
+      "bundled model (see 'models list') or a model file; several, separated by commas, are compared");
   command.get_option("--machine")
-      .description("bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
+      .description("bundled machine (see 'machines list') or a machine file; several, separated by commas, are compared");
   command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
                     {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --save-job job.yaml",
                      "the best plan as a job file, for 'check'"},
@@ -485,27 +483,27 @@ void add_recommend(const Command& program, Request& request) {
   const PlanOptionHandles handles = add_plan_options(command, options->plan, true);
   add_training_options(command, options->training);
   add_goal_options(command, options->goals);
-  const auto strategies =
-      command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
-  const auto objective =
-      command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str().words([] {
-        return std::vector<std::string>{"time", "cost", "memory"};
-      });
+  const auto strategies = command.add_option("--strategies", options->strategies,
+                                             "only these strategies, separated by commas: data,data+filter,…");
+  const auto objective = command.add_option("--objective", options->objective, "what to minimize: time, cost or memory")
+                             .capture_default_str()
+                             .words([] {
+                               return std::vector<std::string>{"time", "cost", "memory"};
+                             });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
-                                       "rank plans that may not fit in memory (AT-RISK) as if they did");
-  const auto all = command.add_switch("--all", options->all, "rank every plan, not only the best of each strategy");
-  command.add_option("--missing", options->missing, "write unmeasured kernels used by these plans to FILE")
+                                       "rank plans that may not fit in memory (AT-RISK) like those that fit");
+  const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");
+  command.add_option("--missing", options->missing, "write the unmeasured kernels of these plans to FILE")
       .file()
       .excludes(command.get_option("--ideal"));
-  command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
+  command.add_option("--save-job", options->save_job, "write the top-ranked plan to this file, as a job for 'check'")
       .file()
       .excludes(command.get_option("--ideal"));
   const auto directory =
       command
-          .add_option(
-              "--save-dir", options->save_dir,
-              "write the answer, the first plan as a job, all candidates and scripts that start the plan into this folder")
+          .add_option("--save-dir", options->save_dir,
+                      "write the answer, the top-ranked plan as a job, all candidates and launch scripts into this folder")
           .excludes(command.get_option("--ideal"));
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
   const auto like = command.add_option("--like", options->like, like_help);

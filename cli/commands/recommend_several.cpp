@@ -88,17 +88,17 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
   if (!goals.any()) return;
   const char* const option = goals.budget ? "--budget" : "--deadline";
   if (!options.training.is_whole())
-    throw Error(fmt::format("{} is about a whole training, and nothing says how long that is", option),
-                "add --epochs 90, --to-accuracy, or of a model of sequences --train-tokens 1T");
+    throw Error(fmt::format("{} needs the length of the training", option),
+                "add --epochs 90, --to-accuracy, or for a sequence model --train-tokens 1T");
   if (!goals.budget) return;
   if (!machine.price_per_gpu_hour) {
-    throw Error(fmt::format("--budget needs the price of a device, and the sheet of {} has none", machine.name),
+    throw Error(fmt::format("--budget needs the price of a device, but the datasheet of {} has none", machine.name),
                 "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
   }
   if (!goals.budget->currency.empty() && goals.budget->currency != machine.currency) {
-    throw Error(
-        fmt::format("--budget is in {}, and the price of {} in {}", goals.budget->currency, machine.name, machine.currency),
-        fmt::format("give it in {}", machine.currency));
+    throw Error(fmt::format("--budget is in {}, but the price of {} is in {}", goals.budget->currency, machine.name,
+                            machine.currency),
+                fmt::format("give it in {}", machine.currency));
   }
 }
 
@@ -123,8 +123,8 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
     if (study) report.warn(study->warnings());
   }
   if (Interrupt::asked()) {
-    report.warnings.push_back(fmt::format("interrupted: {} of {} were looked at, the last of them not to its end",
-                                          studies.size(), studies_named(options.study).size()));
+    report.warnings.push_back(fmt::format("interrupted: {} of {} were searched, the last of them partially", studies.size(),
+                                          studies_named(options.study).size()));
     report.status = ExitStatus::interrupted;
   }
   return report;
@@ -132,7 +132,7 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
 
 Report recommend_scaling(const RecommendOptions& options, const Command& command) {
   if (studies_named(options.study).size() > 1)
-    throw Error("several numbers of GPUs or batches are asked of one model and one machine", "name one of each");
+    throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
   refuse_about_one(command, "one question, but there are several");

@@ -76,7 +76,7 @@ void refuse_others(const fs::path& folder, const std::string& shown, std::span<c
           "move it elsewhere, or name another folder");
     }
     if (entry.is_regular_file() && is_input_file(entry.path().string())) {
-      throw Error(fmt::format("--save-dir {} would overwrite {}, which was read", quote(shown), quote(name)),
+      throw Error(fmt::format("--save-dir {} would overwrite the input {}", quote(shown), quote(name)),
                   "name another folder");
     }
   }
@@ -93,7 +93,7 @@ void check_save_directory(const SaveDirectory& directory) {
     if (parent.empty()) parent = ".";
     if (!fs::is_directory(parent, unknown)) {
       throw Error(fmt::format("--save-dir {}: there is no folder {}", quote_path(path), quote_path(parent.string())),
-                  "make it first");
+                  "create it first");
     }
     if (::access(parent.c_str(), W_OK) != 0) {
       throw Error(
@@ -102,16 +102,15 @@ void check_save_directory(const SaveDirectory& directory) {
     return;
   }
   if (!fs::is_directory(folder, unknown)) {
-    throw Error(fmt::format("--save-dir {} is no folder", quote_path(path)), "name a folder that is not there yet");
+    throw Error(fmt::format("--save-dir {} is not a folder", quote_path(path)), "name a new folder");
   }
   if (fs::equivalent(folder, ".", unknown)) {
-    throw Error(fmt::format("--save-dir {} is the folder that you are in", quote_path(path)),
-                "name a folder in it that is not there yet");
+    throw Error(fmt::format("--save-dir {} is the current folder", quote_path(path)), "name a new folder in it");
   }
   try {
     if (fs::is_empty(folder)) return;
     if (!directory.overwrite) {
-      throw Error(fmt::format("--save-dir {} is there already, and has files in it", quote_path(path)),
+      throw Error(fmt::format("--save-dir {} exists already and is not empty", quote_path(path)),
                   "give another name, or replace it with --overwrite");
     }
     refuse_others(folder, path, saved_names);
@@ -134,25 +133,25 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   const auto path_of = [&](const char* name) { return shell_word((fs::path(directory.path) / name).string()); };
   Document document;
   document.section("Saved", fmt::format(" in {}", shell_word(directory.path)));
-  Table table({words("file"), words("what it is")});
+  Table table({words("file"), words("contents")});
   // Commands stay whole, whatever the width of the page: they are copied.
   std::vector<std::pair<std::string, std::string>> commands;
   // The plan names its model; a file of one's own has to be found.
   const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
   table.add({"plan.json", "the answer"});
   commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
-  table.add({"job.yaml", "the first plan as a job"});
+  table.add({"job.yaml", "the top-ranked plan as a job"});
   commands.emplace_back("job.yaml", fmt::format("ddl-oracle check {}", path_of("job.yaml")));
-  table.add({"candidates.csv", "all plans in order, and those that are not possible"});
+  table.add({"candidates.csv", "all ranked plans, and those that are not possible"});
   table.add({"report.html", "the answer as a page with drawings"});
   for (const Started& each : started) {
     if (const auto* launch = std::get_if<Launch>(&each.outcome)) {
-      table.add({fmt::format("launch/ {}", each.name), "what starts it"});
+      table.add({fmt::format("launch/ {}", each.name), "launch command"});
       commands.emplace_back(each.name, fmt::format("cd {} && {}", shell_word(directory.path), launch->start));
     }
   }
   document.add(std::move(table));
-  document.section("Commands", " that read them");
+  document.section("Commands", " to read them");
   std::size_t longest = 0;
   for (const auto& [name, command] : commands) longest = std::max(longest, display_width(name));
   std::string lines;

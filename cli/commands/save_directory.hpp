@@ -19,7 +19,7 @@ struct SaveDirectory {
 /// computed, which may take long.
 void check_save_directory(const SaveDirectory& directory);
 
-/// What the folder has of the answer besides its job.
+/// What the folder has of the answer in addition to its job.
 struct SavedAnswer {
   std::string plan;        ///< JSON
   std::string candidates;  ///< CSV

@@ -67,21 +67,22 @@ Report serve(const ServeOptions& options) {
 void add_serve(const Command& program, Request& request) {
   const Command command = program.add_subcommand("serve", "answer in a browser: a page with controls, on this machine");
   const auto options = std::make_shared<ServeOptions>();
-  command.examples({{"ddl-oracle serve", "the page on http://127.0.0.1:8080/, for this machine alone"},
+  command.examples({{"ddl-oracle serve", "the page on http://127.0.0.1:8080/, for this machine only"},
                     {"ddl-oracle serve --port 0 --model ./net.yaml", "on a free port, with a model of your own"},
-                    {"ddl-oracle serve --host 0.0.0.0", "for everybody who reaches this machine"}});
-  command.add_option("--host", options->host, "address to listen on; any other than the default lets other machines in")
+                    {"ddl-oracle serve --host 0.0.0.0", "for all who can reach this machine"}});
+  command.add_option("--host", options->host, "address to listen on; any other than the default accepts other machines")
       .capture_default_str();
   add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 takes a free one");
-  command.add_option("--model", options->files.models, "a model file that the page may name; several if given again")
+  command.add_option("--model", options->files.models, "a model file that the page may use; repeatable")
       .take_all()
       .one_value_each()
       .file();
-  command.add_option("--machine", options->files.machines, "a machine file that the page may name; several if given again")
+  command.add_option("--machine", options->files.machines, "a machine file that the page may use; repeatable")
       .take_all()
       .one_value_each()
       .file();
-  add_number(command, "--time-limit", options->time_limit, 0.1, 600, "seconds that a search may take; then the best so far");
+  add_number(command, "--time-limit", options->time_limit, 0.1, 600,
+             "time limit of a search in seconds; then the best plan so far");
   command.callback([options, &request] { request.run = [options] { return serve(*options); }; });
 }
 

@@ -88,29 +88,30 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                   summary.overall.cases == 1 ? "case" : "cases", machines_text(validation, options),
                   summary.overall.ideal_accuracy, tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau)));
   if (const auto coverage = summary.overall.coverage()) {
-    document.line(fmt::format("the {} holds {} of {}", interval_name(), part(*coverage),
+    document.line(fmt::format("the {} covers {} of {}", interval_name(), part(*coverage),
                               count_text(summary.overall.with_interval, "run")));
   }
   if (scaling.overall.runs > 0) {
-    document.line(fmt::format("scaling efficiency: |error| {} in the mean, {} in the median, of {}",
+    document.line(fmt::format("scaling efficiency: mean |error| {}, median |error| {}, over {}",
                               tenths(scaling.overall.mean_absolute), tenths(scaling.overall.median_absolute),
                               count_text(scaling.overall.runs, "run")));
   }
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
-    document.line(fmt::format("accuracy {:.3f} with nothing learned; runs that taught are no test: --leave-one-out",
-                              summary.overall.untaught_accuracy));
+    document.line(
+        fmt::format("accuracy {:.3f} without fitted factors; these runs were used for fitting, so use --leave-one-out",
+                    summary.overall.untaught_accuracy));
   }
-  if (unpredicted > 0) document.line(fmt::format("{} of them could not be predicted, and the notes say why", unpredicted));
+  if (unpredicted > 0) document.line(fmt::format("{} of them could not be predicted; see the notes", unpredicted));
   if (misses_tolerance(validation, options)) {
-    document.line(fmt::format("mean |error| {:.4g} is above the tolerance of {:.4g}; a case without prediction counts as 1",
+    document.line(fmt::format("mean |error| {:.4g} exceeds the tolerance of {:.4g}; a case without prediction counts as 1",
                               1.0 - summary.overall.accuracy, *options.tolerance));
   }
-  std::vector<Column> columns{words(options.by),     figures("cases"), figures("accuracy"),
-                              figures("mean error"), figures("held"),  figures("accuracy of ideal")};
-  if (scaling.overall.runs > 0) columns.push_back(figures("of scaling"));
-  if (summary.is_taught) columns.push_back(figures("nothing learned"));
+  std::vector<Column> columns{words(options.by),     figures("cases"),   figures("accuracy"),
+                              figures("mean error"), figures("covered"), figures("accuracy of ideal")};
+  if (scaling.overall.runs > 0) columns.push_back(figures("scaling error"));
+  if (summary.is_taught) columns.push_back(figures("no fitted factors"));
   Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
     std::vector<std::string> cells{name.empty() ? "-" : name,
@@ -135,8 +136,9 @@ Document document_of(const Validation& validation, const ValidateOptions& option
       0, 0);
   if (scaling.overall.runs > 0) {
     document.paragraph(
-        "of scaling is the mean |error| of the efficiency of data parallelism, beside the same run on the fewest GPUs", 0,
-        0);
+        "scaling error is the mean |error| of the parallel efficiency of data parallelism, relative to the same run on the "
+        "fewest GPUs",
+        0, 0);
   }
   return document;
 }
@@ -216,7 +218,7 @@ void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
   std::map<std::string, std::string> first_of;
   std::vector<std::string> reasons;
   for (const ValidationCase& each : cases) {
-    const std::string why = each.refusal ? describe(*each.refusal) : std::string("no reason is known");
+    const std::string why = each.refusal ? describe(*each.refusal) : std::string("unknown reason");
     if (first_of.emplace(why, each.run.origin).second) reasons.push_back(why);
   }
   std::string others;
@@ -224,7 +226,7 @@ void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
     others += fmt::format("{}{}: {}", others.empty() ? "" : "; ", visible(first_of.at(reasons[i])), reasons[i]);
   if (reasons.size() > most_reasons) others += fmt::format("; and {} more reasons", reasons.size() - most_reasons);
   throw Error(fmt::format("{}: no run could be predicted: {}", visible(first_of.at(reasons.front())), reasons.front()),
-              others.empty() ? "docs/runs.md says what a row needs" : "other rows have other reasons: " + others);
+              others.empty() ? "see docs/runs.md for the format of a row" : "other rows have other reasons: " + others);
 }
 
 Report run(const ValidateOptions& options) {
@@ -233,9 +235,9 @@ Report run(const ValidateOptions& options) {
   std::vector<RunFilter> filters;
   for (const std::string& where : options.where) filters.push_back(parse_where(where));
   if (runs.empty())
-    throw Error(fmt::format("{} has no runs", quote(options.runs)), "one measured figure a row follows the names");
+    throw Error(fmt::format("{} has no runs", quote(options.runs)), "write one measured run per row after the header");
   runs = select_runs(runs, filters);
-  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "loosen --where");
+  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "relax --where");
   const auto validation = std::make_shared<Validation>(validate_as_asked(runs, options));
   refuse_unpredicted(validation->cases);
   Report report;
@@ -253,11 +255,11 @@ void add_validate(const Command& program, Request& request) {
   const Command command = program.add_subcommand("validate", "compare predictions with measured runs");
   auto options = std::make_shared<ValidateOptions>();
   command.examples(
-      {{"ddl-oracle validate runs.csv --machine dgx-a100", "how far predictions are from your own runs"},
-       {"ddl-oracle validate paradl-abci --by model", "from published runs, by model"},
-       {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors that the other runs teach"}});
+      {{"ddl-oracle validate runs.csv --machine dgx-a100", "the error of predictions for your own runs"},
+       {"ddl-oracle validate paradl-abci --by model", "the error for published runs, by model"},
+       {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors fitted to the other runs"}});
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").file();
-  command.add_option("--machine", options->machine, "machine of runs that do not say theirs").capture_default_str();
+  command.add_option("--machine", options->machine, "machine of runs that do not state theirs").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_software_option(command, options->software);
@@ -265,13 +267,12 @@ void add_validate(const Command& program, Request& request) {
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
       .take_all()
       .one_value_each();
-  command.add_option("--by", options->by, "column of the table whose values are the groups of the summary")
-      .capture_default_str();
-  add_number(command, "--tolerance", options->tolerance, 0, 1e6, "largest mean |error| that still exits with 0");
+  command.add_option("--by", options->by, "column of the table to group the summary by").capture_default_str();
+  add_number(command, "--tolerance", options->tolerance, 0, 1e6, "maximum mean |error| for exit status 0");
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
-                                          "learn from all other configurations before each is predicted");
+                                          "fit to all other configurations before each is predicted");
   add_whole_number(command, "--fit-up-to", options->fit_up_to, 1, 1'000'000,
-                   "learn from runs on at most this many GPUs, predict the others")
+                   "fit to runs on at most this many GPUs, and predict the others")
       .excludes(leave);
   add_report_options(command, request.report);
   command.allow_subcommand();

@@ -50,10 +50,10 @@ Fields<KernelAccuracy> accuracy_fields() {
 Document document_of(const KernelValidation& validation, std::size_t rows, std::size_t ignored, const Machine& machine) {
   Document document;
   document.line(fmt::format("{} kernels of {}", rows, machine.device.name),
-                ignored > 0 ? fmt::format("; {} rows are of kinds or formats that have no formula", ignored) : "");
+                ignored > 0 ? fmt::format("; {} rows have a kind or format without a formula", ignored) : "");
   Table table({essential(words("kernels")), essential(words("pass")), essential(words("precision")),
                essential(figures("rows")), essential(figures("error, median")), essential(figures("90 %")),
-               figures("predicted / measured"), figures("inside 95 %"), words("rests on")});
+               figures("predicted / measured"), figures("inside 95 %"), words("based on")});
   for (const KernelAccuracy& group : validation.groups) {
     table.add({group.kernels, group.passes, group.precision, std::to_string(group.rows), error_text(group.median_error),
                error_text(group.p90_error), fmt::format("{:.2f}", group.median_ratio),
@@ -61,7 +61,7 @@ Document document_of(const KernelValidation& validation, std::size_t rows, std::
   }
   document.apart(std::move(table));
   if (validation.refused > 0) {
-    document.line(fmt::format("not compared: {} in a precision that the data sheet of {} does not have", validation.refused,
+    document.line(fmt::format("not compared: {} in a precision that the datasheet of {} lacks", validation.refused,
                               machine.device.name));
   }
   return document;
@@ -74,7 +74,7 @@ Report validate(const ValidateKernelsRequest& asked) {
   const auto validation = std::make_shared<const KernelValidation>(
       validate_kernels(table.samples, machine.device, Seconds(asked.overhead_us.value_or(0) * 1e-6)));
   if (validation->groups.empty()) {
-    throw Error("no kernel is left to compare", asked.where.empty() ? "" : "loosen --where");
+    throw Error("no kernel is left to compare", asked.where.empty() ? "" : "relax --where");
   }
   Report report;
   report.document = document_of(*validation, table.samples.size() - validation->refused, table.ignored, machine);
@@ -100,21 +100,21 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
   const Command command = validate_command.add_subcommand(
       "kernels", "compare the kernel model of a device with measured kernels, without fitting it to them");
   const auto asked = std::make_shared<ValidateKernelsRequest>();
-  command.examples(
-      {{"ddl-oracle validate kernels kernels.csv --machine dgx-a100", "how far the bundled kernel model is from yours"},
-       {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --format csv", "the same, for programs"},
-       {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --overhead-us 5",
-        "where the times hold 5 us of the host's work"}});
+  command.examples({{"ddl-oracle validate kernels kernels.csv --machine dgx-a100",
+                     "the error of the bundled kernel model for your kernels"},
+                    {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --format csv", "the same, for programs"},
+                    {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --overhead-us 5",
+                     "for times that include 5 us of launch overhead"}});
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();
-  command.add_option("--machine", asked->machine, "bundled machine or file, whose device they ran on")
+  command.add_option("--machine", asked->machine, "machine with the measured device: a bundled one or a file")
       .names_or_file(machine_names)
       .capture_default_str();
   command.add_option("--where", asked->where, "keep rows whose column has one of these values: gpu=A100-SXM4-80GB")
       .take_all()
       .one_value_each();
   add_number(command, "--overhead-us", asked->overhead_us, 0, most_overhead_us,
-             "microseconds of each measured time that are not the kernel's, as of its start by the host (default 0)");
-  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "largest median |error| of a group that still exits with 0");
+             "overhead in each measured time in microseconds, such as the kernel launch (default 0)");
+  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "maximum median |error| of a group for exit status 0");
   add_report_options(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked] { return validate(*asked); }; });
 }

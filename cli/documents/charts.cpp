@@ -45,7 +45,7 @@ constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::
 std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, const Plan& plan) {
   const bool both_ways = order_of(plan.schedule).course == Course::both_ways && timeline.stages > 1;
   const std::string chunk = timeline.stretches == 1 ? std::string()
-                            : both_ways             ? fmt::format(", {} way", slice.stretch == 0 ? "first" : "other")
+                            : both_ways             ? fmt::format(", {} direction", slice.stretch == 0 ? "first" : "other")
                                                     : fmt::format(", chunk {}", slice.stretch + 1);
   return fmt::format("{} of micro-batch {}{}", to_string(slice.work), slice.micro_batch + 1, chunk);
 }
@@ -126,8 +126,8 @@ Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plan
     }
     bars.bars.push_back(std::move(bar));
   }
-  return {"Time of an iteration, part by part",
-          fmt::format("{} as stacked bars; the table has the same figures",
+  return {"Time of a step by part",
+          fmt::format("{} as stacked bars; the table has the same numbers",
                       count_text(static_cast<std::int64_t>(plans.size()), "plan")),
           std::move(bars)};
 }
@@ -163,7 +163,7 @@ Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
   const bool stages = timeline.stages > 1;
   for (int stage = 0; stage < timeline.stages; ++stage)
     lanes.lanes.push_back({stages ? fmt::format("stage {}", stage + 1) : std::string("each rank"), {}});
-  lanes.lanes.push_back({stages ? "all stages" : "at the end", {}});
+  lanes.lanes.push_back({stages ? "all stages" : "end of step", {}});
   for (const StepSlice& slice : timeline.slices) {
     const bool once = slice.stage == every_stage;
     const bool is_pass = !once && !is_exchange(slice.work) && slice.work != StepWork::waiting;
@@ -175,7 +175,7 @@ Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
     lanes.lanes[lane].slices.push_back(std::move(drawn));
   }
   return {
-      "Timeline of an iteration",
+      "Timeline of a step",
       fmt::format("{}, {}, over {}", count_text(timeline.stages, "stage"),
                   timeline.micro_batches == 1 ? "1 micro-batch" : with_thousands(timeline.micro_batches) + " micro-batches",
                   humanize(timeline.iteration)),
@@ -188,7 +188,7 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
   const bool has_capacity = capacity.value() < 4 * most;
   if (has_capacity) most = std::max(most, capacity.value());
   Plot plot;
-  plot.x = {"layers as they run in a step", false, 0, static_cast<double>(count)};
+  plot.x = {"layers in execution order", false, 0, static_cast<double>(count)};
   plot.y = {"", false, 0, most * 1.05};
   double tick = 1;
   while (most / tick > 6) tick *= 2;
@@ -226,8 +226,7 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
                            {{static_cast<double>(i) + 0.5, timeline.peak.allocated.value(), where}}});
     break;
   }
-  return {"Memory over a step", "bytes that the allocator has handed out and has reserved while each layer runs",
-          std::move(plot)};
+  return {"Memory over a step", "bytes allocated, and reserved by the allocator, while each layer runs", std::move(plot)};
 }
 
 Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
@@ -246,8 +245,8 @@ Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
   bars.bars.push_back(std::move(bar));
   bars.limit = capacity.value();
   bars.limit_name = "the device's " + humanize(capacity);
-  return {"Memory per device, item by item",
-          fmt::format("needs {} of {}; the table has the same figures", humanize(memory.total()), humanize(capacity)),
+  return {"Memory per device by item",
+          fmt::format("needs {} of {}; the table has the same numbers", humanize(memory.total()), humanize(capacity)),
           std::move(bars)};
 }
 
@@ -276,7 +275,7 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
     const double ridge = peak->value() / bandwidth;
     Curve roof{
         Curve::Shape::line,
-        {fmt::format("data sheet: {} in {}, {}", humanize(*peak), to_string(precision), humanize(device.memory_bandwidth)),
+        {fmt::format("datasheet: {} in {}, {}", humanize(*peak), to_string(precision), humanize(device.memory_bandwidth)),
          precision == explanation.estimate.plan.precision ? Tone::vermilion : Tone::purple},
         {}};
     const double begin = std::max(plot.x.from, plot.y.from / bandwidth);
@@ -297,8 +296,8 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
     }
     if (!points.points.empty()) plot.curves.push_back(std::move(points));
   }
-  return {fmt::format("Kernels below the roofline of {}", device.name),
-          "FLOPs per second of each kernel by its FLOPs per byte of traffic, on logarithmic scales", std::move(plot)};
+  return {fmt::format("Kernels and the roofline of {}", device.name),
+          "FLOP/s of each kernel against its FLOPs per byte of memory traffic, on logarithmic scales", std::move(plot)};
 }
 
 namespace {
@@ -331,9 +330,8 @@ Table inputs_table(const Study& study) {
 std::string pace_text(double pace) {
   const double difference = 1 / pace - 1;
   return fmt::format(
-      "The schedule, done slot by slot, takes {:.1f} % {} than the closed form of the estimate. The drawing is scaled to "
-      "the "
-      "estimate.",
+      "The schedule, simulated slot by slot, takes {:.1f} % {} than the closed form of the estimate. The drawing is scaled "
+      "to the estimate.",
       100 * std::abs(difference), difference > 0 ? "longer" : "less");
 }
 
@@ -343,7 +341,7 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
                       const PlanTables& tables) {
   const Explanation explanation = estimator.explain(plan);
   if (!explanation.priced()) return;
-  document.section("One iteration", fmt::format(" in time ({})", family_name(plan.mesh.family())));
+  document.section("One step", fmt::format(" in time ({})", family_name(plan.mesh.family())));
   if (const auto timeline = estimator.step_timeline(plan)) {
     document.add(step_lanes(*timeline, plan));
     if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
@@ -352,11 +350,11 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
                   2);
   }
   if (const auto timeline = estimator.memory_timeline(plan)) {
-    document.section("Memory in time", ", " + fullest_rank_text(plan, explanation.estimate.critical.memory));
+    document.section("Memory over time", ", " + fullest_rank_text(plan, explanation.estimate.critical.memory));
     document.add(memory_plot(*timeline, study.model(), study.device_memory()));
     if (tables.memory_items) {
       Table items = items_table(explanation.estimate.memory);
-      items.legend = "is: measured, modelled from the model and the plan, or assumed";
+      items.legend = "type: measured, modeled from the model and the plan, or assumed";
       document.add(std::move(items));
     }
   }
@@ -366,14 +364,14 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
     document.section("Kernels", " of one rank");
     document.add(roofline);
   }
-  document.section("Where the figures come from");
+  document.section("Sources of the numbers");
   document.line("kernel times: " + kernel_times_text(study), 2);
   document.line("of the kernel time: " + kernel_shares_text(explanation), 2);
   if (const std::string network = network_text(study.coefficients().exchanges); !network.empty())
     document.line("network: " + network, 2);
   if (tables.phases) add_phases(document, explanation, study);
   const MachineSheet sheet = load_machine_sheet(study.spec().machine);
-  Table numbers({words("number of the machine"), figures("value"), words("source")});
+  Table numbers({words("value of the machine"), figures("value"), words("source")});
   for (const SourcedNumber& number : sheet.numbers) numbers.add({number.key, number.value, number.source});
   document.add(std::move(numbers));
   document.section("Inputs");

@@ -26,7 +26,7 @@ namespace ddl {
 /// Roofline, CACM 52(4), 2009].
 [[nodiscard]] Chart roofline_plot(const Explanation& explanation, const Study& study);
 
-/// What add_plan_figures() adds beside drawings, where the document does not have it already.
+/// What add_plan_figures() adds in addition to drawings, if the document does not have it already.
 struct PlanTables {
   bool phases = true, memory_items = true;
 };

@@ -40,7 +40,7 @@ std::string need_text(const JobCheck& check) {
 /// The item with most bytes: `23.7 GiB of it activations`
 std::string largest_item_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
-  return fmt::format("{} of it {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
+  return fmt::format("{} for {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
 }
 
 std::string batch_text(std::int64_t batch, const Plan& plan, const Device& device) {
@@ -52,7 +52,7 @@ std::string largest_batch_text(const JobCheck& check) {
   const Plan& plan = check.checked.estimate.plan;
   const LargestBatch& largest = check.largest;
   const Device& device = check.study->machine().device;
-  if (!largest.at_risk) return "none: one sample for each replica and micro-batch is too much";
+  if (!largest.at_risk) return "none: one sample per replica and micro-batch does not fit";
   if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan, device));
   std::string text = batch_text(*largest.fits, plan, device);
   // Smaller micro-batches may take more.
@@ -125,7 +125,7 @@ std::string iteration_text(const JobCheck& check) {
   const Job& job = check.study->job();
   const Estimate& estimate = check.checked.estimate;
   const auto throughput = throughput_of(job, sample_flops(job.facts), estimate);
-  return fmt::format("iteration: {}{}", humanize(estimate.time.iteration()),
+  return fmt::format("step: {}{}", humanize(estimate.time.iteration()),
                      throughput ? ", " + throughput_in_short(*throughput) : "");
 }
 
@@ -177,7 +177,7 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   if (check.checked.verdict == Verdict::fits) return;
   if (check.remedies.empty() && !check.out_of_core) {
     document.section();
-    document.line(fmt::format("No other plan for this batch on {} was found that fits.",
+    document.line(fmt::format("No other plan fits this batch on {}.",
                               count_text(plan.mesh.devices(), device_noun(study.machine().device))),
                   2);
     return;
@@ -301,7 +301,7 @@ FileVerdict verdict_of(const JobCheck& check) {
 
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
                  const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of) {
-  document.section("Changes that fit", ", the fastest first; those at risk come last");
+  document.section("Changes that fit", ", fastest first; those at risk come last");
   if (!remedies.empty()) document.add(remedies_table(study, checked, remedies, words_of));
   if (out_of_core) document.paragraph(out_of_core_in_short(*out_of_core, checked.estimate), 2, 2);
 }

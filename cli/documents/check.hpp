@@ -43,7 +43,7 @@ struct JobCheck {
   std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
   std::optional<OutOfCore> out_of_core;  ///< if the plan fits so, and not as it is
-  std::vector<std::string> notes;        ///< what was not read, and what is not modelled, of a configuration
+  std::vector<std::string> notes;        ///< what was not read, and what is not modeled, of a configuration
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;

@@ -94,9 +94,10 @@ void add_comparison(Document& document, const Explanation& explained, const Plan
   const Estimate &here = explained.estimate, &there = pair.other->estimate;
   const std::string ratio = ratio_text(here, there);
   if (ratio.empty()) return;
-  document.paragraph(
-      fmt::format("the ratio of the iterations, {} over {}, is {}{}", pair.other_name, pair.explained_name, ratio,
-                  !pair.comparison.both_fit() || differ(here, there).value_or(true) ? "" : ": they cannot be told apart"));
+  document.paragraph(fmt::format(
+      "the ratio of the step times, {} over {}, is {}{}", pair.other_name, pair.explained_name, ratio,
+      !pair.comparison.both_fit() || differ(here, there).value_or(true) ? ""
+                                                                        : ": they are tied within the prediction error"));
 }
 
 Json comparison_to_json(const Explanation& explained, const PlanComparison& pair, const Study& study,

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The plan that is explained beside another one.
+/// The explained plan and another one.
 struct PlanComparison {
   std::string asked;    ///< as typed: `data`, `data=64,spatial=2x2`, a file
   std::string heading;  ///< `Why not data`

@@ -28,12 +28,12 @@ std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
   const double share = faster_by(plan.estimate, best);
   constexpr double least = 0.005;  // below, a figure of whole percents says nothing
   if (best.plan == plan.estimate.plan || std::abs(share) < least)
-    return plan.estimate.verdict == Verdict::fits || best.plan == plan.estimate.plan ? "no plan of the search is faster"
+    return plan.estimate.verdict == Verdict::fits || best.plan == plan.estimate.plan ? "the search found no faster plan"
                                                                                      : "the best plan that fits is as fast";
   const std::string name = fmt::format("{} ({})", family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh));
   const char* fits = plan.estimate.verdict == Verdict::fits ? "" : "fits and ";
-  if (share > 0) return fmt::format("the best plan of the search {}is {:.0f} % faster: {}", fits, 100 * share, name);
-  return fmt::format("the best plan of the search {}is {:.0f} % slower: {}", fits, -100 * share, name);
+  if (share > 0) return fmt::format("the best plan found {}is {:.0f} % faster: {}", fits, 100 * share, name);
+  return fmt::format("the best plan found {}is {:.0f} % slower: {}", fits, -100 * share, name);
 }
 
 std::string setting_text(const ConfigEntry& setting) {
@@ -50,35 +50,36 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
   for (const Limit& limit : plan.estimate.limits) {
     if (limit.kind == Kind::memory) continue;
     const std::string message =
-        fmt::format("the plan '{}' cannot be: {}", degrees_text(plan.estimate.plan.mesh), describe(limit, model));
-    const std::string hint = "'recommend' without --like finds one that can";
+        fmt::format("the plan '{}' is not possible: {}", degrees_text(plan.estimate.plan.mesh), describe(limit, model));
+    const std::string hint = "'recommend' without --like finds a possible one";
     const Configuration& read = plan.configuration;
     switch (limit.kind) {
       case Kind::batch:
-        read.fail({Said::global_batch, Said::micro_batch, Said::accumulation}, message, hint);
+        read.fail({ConfigField::global_batch, ConfigField::micro_batch, ConfigField::accumulation}, message, hint);
       case Kind::context:
-        read.fail({Said::context, Said::sequence}, message, hint);
+        read.fail({ConfigField::context, ConfigField::sequence}, message, hint);
       case Kind::heads:
-        read.fail({Said::context, Said::tensor, Said::heads}, message, hint);
+        read.fail({ConfigField::context, ConfigField::tensor, ConfigField::heads}, message, hint);
       case Kind::experts:
-        read.fail({Said::expert, Said::experts}, message, hint);
+        read.fail({ConfigField::expert, ConfigField::experts}, message, hint);
       case Kind::stages:
-        read.fail({Said::pipeline, Said::layers}, message, hint);
+        read.fail({ConfigField::pipeline, ConfigField::layers}, message, hint);
       case Kind::tokens:
-        read.fail({Said::sequence_parallel, Said::tensor}, message, hint);
+        read.fail({ConfigField::sequence_parallel, ConfigField::tensor}, message, hint);
       case Kind::virtual_stages:
       case Kind::interleaving:
       case Kind::not_interleaved:
-        read.fail({Said::virtual_stages, Said::layers_per_virtual_stage, Said::pipeline}, message, hint);
+        read.fail({ConfigField::virtual_stages, ConfigField::layers_per_virtual_stage, ConfigField::pipeline}, message,
+                  hint);
       case Kind::schedule:
       case Kind::filled_bubbles:
-        read.fail({Said::schedule, Said::pipeline}, message, hint);
+        read.fail({ConfigField::schedule, ConfigField::pipeline}, message, hint);
       case Kind::shard_group:
-        read.fail({Said::shard_group, Said::data_shard, Said::shards_nodes}, message, hint);
+        read.fail({ConfigField::shard_group, ConfigField::data_shard, ConfigField::shards_nodes}, message, hint);
       case Kind::secondary_shards:
-        read.fail({Said::secondary_shards, Said::zero}, message, hint);
+        read.fail({ConfigField::secondary_shards, ConfigField::zero}, message, hint);
       default:
-        read.fail({Said::tensor, Said::pipeline, Said::context}, message, hint);
+        read.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context}, message, hint);
     }
   }
 }
@@ -87,7 +88,7 @@ void add_not_modelled(Document& document, const Configuration& configuration) {
   if (configuration.not_modelled.empty()) return;
   std::string text;
   for (const ConfigEntry& setting : configuration.not_modelled) text += (text.empty() ? "" : ", ") + setting_text(setting);
-  document.paragraph("not modelled: " + text, 0, 2);
+  document.paragraph("not modeled: " + text, 0, 2);
 }
 
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study) {
@@ -96,7 +97,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
   const std::string choices = choices_text(own.plan);
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
   const std::string time =
-      fmt::format("{}{} per iteration", humanize(own.time.iteration()), interval_behind(own.time.iteration(), own.interval));
+      fmt::format("{}{} per step", humanize(own.time.iteration()), interval_behind(own.time.iteration(), own.interval));
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,
                                        time + (throughput ? ", " + throughput_in_short(*throughput) : std::string()),
                                        memory_text(own.memory, own.verdict, study)));
@@ -111,7 +112,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
       table.add({visible(change.argument), line_text(change.place), or_none(change.now), or_none(change.then)});
     if (!table.empty()) document.add(std::move(table));
     if (!plan.changes.unsaid.empty()) {
-      document.line(fmt::format("no argument of {} says: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")), 2);
+      document.line(fmt::format("no argument of {} sets: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")), 2);
     }
   }
   document.section();

@@ -23,7 +23,7 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 /// What the configuration's plan takes, how the best plan compares with it, and what would have to change. `best`: none
 /// where nothing was searched, or no plan is possible.
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study);
-/// The arguments that are not modelled; nothing where there are none.
+/// The arguments that are not modeled; empty if there are none.
 void add_not_modelled(Document& document, const Configuration& configuration);
 [[nodiscard]] nlohmann::ordered_json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best,
                                                              const Study& study, const Training& training);

@@ -27,29 +27,29 @@ void add_convergence(Document& document, const Convergence& convergence) {
         return a.samples < b.samples;
       })->samples;
   Table table({essential(figures("batch")), essential(figures("steps")), essential(figures("samples")),
-               words("samples needed"), figures("more than the least"), figures("runs")});
+               words("samples needed"), figures("over the minimum"), figures("runs")});
   Bars bars;
   bars.column = 3;
-  bars.pieces = {"needed at any batch", "more at this one"};
+  bars.pieces = {"minimum over all batches", "extra at this batch"};
   double most = 0;
   for (const ConvergencePoint& point : convergence.points) most = std::max(most, point.samples);
   for (const ConvergencePoint& point : convergence.points) {
     const double more = point.samples / least - 1;
     table.add({with_thousands(point.batch), whole_text(point.samples / static_cast<double>(point.batch) + 0.5),
-               whole_text(point.samples + 0.5), fmt::format("{:.2f} times the least", more + 1), share_text(more),
+               whole_text(point.samples + 0.5), fmt::format("{:.2f} times the minimum", more + 1), share_text(more),
                std::to_string(point.runs)});
     bars.shares.push_back({least / most, (point.samples - least) / most});
   }
   table.bars = std::move(bars);
   document.add(std::move(table));
   if (const auto scale = convergence.noise_scale()) {
-    document.paragraph(fmt::format(
-        "critical batch: about {}, where a training needs twice the least samples and twice the least steps (McCandlish et "
-        "al., 2018; fitted to these points, off by {} at most): far below it, twice the batch halves the steps, and far "
-        "above it, it saves none",
-        two_digits(scale->critical_batch), share_text(scale->worst_error)));
+    document.paragraph(
+        fmt::format("critical batch: about {}, where training needs twice the minimum number of samples and twice the "
+                    "minimum number of steps (McCandlish et al., 2018; fitted to these points, maximum error {}). Far below "
+                    "it, doubling the batch halves the steps; far above it, doubling saves none",
+                    two_digits(scale->critical_batch), share_text(scale->worst_error)));
   } else {
-    document.paragraph("critical batch: not seen, the samples do not grow with these batches");
+    document.paragraph("critical batch: unknown, since the samples do not grow with these batches");
   }
   document.paragraph("published: " + convergence.source);
 }

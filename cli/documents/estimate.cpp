@@ -190,22 +190,22 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   return fields;
 }
 
-/// What a whole step takes beside its kernels, where somebody measured it.
+/// The measured time of a whole step outside its kernels.
 void add_beside_kernels(Document& document, const Study& study) {
   const ShardPrices* const measured = study.kernels().measured();
   if (measured == nullptr) return;
   const auto part = [](const StepOverhead& overhead) {
     return overhead.factor < 1 ? fmt::format("{:.1f} % less", 100 * (1 - overhead.factor))
-                               : fmt::format("{} a kernel", humanize(overhead.per_kernel));
+                               : fmt::format("{} per kernel", humanize(overhead.per_kernel));
   };
   if (!measured->steps().empty()) {
     document.line(
-        fmt::format("beside kernels: forward {}, backward {}, update {}, from {}", part(measured->overhead(Phase::forward)),
+        fmt::format("outside kernels: forward {}, backward {}, update {}, from {}", part(measured->overhead(Phase::forward)),
                     part(measured->overhead(Phase::backward)), part(measured->update_overhead()), measured->steps()),
         2);
   }
   if (const SecondsPerByte touch = measured->fresh_memory(); touch.value() > 0) {
-    document.line(fmt::format("first touch of fresh memory: {} a MiB, in tensors of {} and more", humanize(touch * 1_MiB),
+    document.line(fmt::format("first touch of fresh memory: {} per MiB, in tensors of {} and more", humanize(touch * 1_MiB),
                               humanize(mapping_threshold)),
                   2);
   }
@@ -233,7 +233,7 @@ std::vector<double> spent_shares(const Breakdown& time) {
   return shares;
 }
 
-/// `computing 90 %, exchanging 3 %, waiting 7 %`.
+/// `computing 90 %, communicating 3 %, waiting 7 %`.
 std::string spent_text(const std::vector<double>& shares) {
   std::string text;
   for (std::size_t i = 0; i < shares.size(); ++i)
@@ -244,7 +244,7 @@ std::string spent_text(const std::vector<double>& shares) {
 }  // namespace
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
-  return estimate.limits.empty() ? std::string("cannot be divided so") : describe(estimate.limits, model);
+  return estimate.limits.empty() ? std::string("no such division is possible") : describe(estimate.limits, model);
 }
 
 void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
@@ -263,7 +263,7 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
   const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
                                         [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
   document.add(Line{{{name, true},
-                     {memory_alone ? " does not fit" : " cannot be", true},
+                     {memory_alone ? " does not fit" : " is not possible", true},
                      {": " + reasons_text(estimate, study.model())}}});
 }
 
@@ -308,7 +308,7 @@ std::string network_text(const MeasuredExchanges& measured) {
                                      : fmt::format("{} to {} nodes", facts.least_nodes, facts.most_nodes),
                                  humanize(facts.least_message), humanize(facts.most_message));
   if (const auto error = measured.left_out_error()) {
-    text += fmt::format(", counts left out within {:.0f} % (median)", 100 * *error);
+    text += fmt::format(", median error {:.0f} % on GPU counts not used in the fit", 100 * *error);
   }
   return text;
 }
@@ -338,7 +338,7 @@ std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& 
   const bool any = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
   if (any || machine.levels.size() < 2 || !machine.levels[1].library) return {};
   const LibraryHabits& habits = *machine.levels[1].library;
-  return fmt::format("data sheet, at the efficiency of {} published clusters ({})", habits.clusters, habits.fabric);
+  return fmt::format("datasheet, at the efficiency of {} published clusters ({})", habits.clusters, habits.fabric);
 }
 
 void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch) {
@@ -360,12 +360,11 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
     document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance));
   }
   if (const double straggler = study.assumptions().straggler; straggler > 1) {
-    document.line(
-        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and the others wait", straggler));
+    document.line(fmt::format(
+        "straggler: kernels of the slowest device take {:.4g} times as long, and the other devices wait", straggler));
   }
   if (const auto quantile = study.assumptions().congestion_quantile) {
-    document.line(
-        fmt::format("congestion: exchanges take no longer in {:.4g} % of repetitions", 100 * normal_share(*quantile)));
+    document.line(fmt::format("congestion: {:.4g}th percentile of communication time", 100 * normal_share(*quantile)));
   }
   if (!study.spec().coefficients.empty()) return;
   if (const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine)) {
@@ -379,7 +378,7 @@ void add_findings(Document& document, const Estimate& estimate, const Study& stu
   constexpr double worth_saying = 0.05;
   const Seconds hidden = estimate.hidden_exchange, all = estimate.time.iteration();
   if (hidden > all * worth_saying) {
-    document.paragraph(fmt::format("exchanging gradients takes {} ({:.0f} % of the time) beside backward, which hides it",
+    document.paragraph(fmt::format("{} of gradient communication ({:.0f} % of the step) is hidden behind backward",
                                    humanize(hidden), hidden / all * 100));
   }
 }

@@ -116,7 +116,7 @@ Json series_to_json(std::span<const ExchangeSeries> series) {
 
 Table algorithm_table(std::span<const ExchangeSeries> series) {
   Table table(
-      {words("operation"), figures("ranks"), figures("nodes"), figures("from"), figures("to"), words("library ran")});
+      {words("operation"), figures("ranks"), figures("nodes"), figures("from"), figures("to"), words("library used")});
   for (const ExchangeSeries& each : series) {
     for (const AlgorithmRange& range : algorithm_ranges(each)) {
       table.add({std::string(to_string(each.operation)), counts_text(each.ranks, each.ranks),
@@ -177,7 +177,7 @@ std::vector<std::string> exchange_fit_warnings(std::span<const ExchangeFit> fits
     }
     for (const FitRange& range : fit.ranges) {
       if (range.median_residual <= poor_median && range.worst_residual <= poor_worst) continue;
-      warnings.push_back(fmt::format("{}: poor fit from {} to {}: off by {} in the median and {} at worst", name_of(fit),
+      warnings.push_back(fmt::format("{}: poor fit from {} to {}: median error {}, maximum error {}", name_of(fit),
                                      humanize(range.min_message), humanize(range.max_message),
                                      percent(range.median_residual), percent(range.worst_residual)));
     }

@@ -72,7 +72,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
-/// Of the layer's own kernels: what a whole step takes beside them is none of its problems.
+/// Of the layer's own kernels: the time of a step outside kernels is not one of its problems.
 Provenance kernel_source(const LayerExplanation& layer) {
   Provenance source = Provenance::measured;
   for (const PricedKernel& kernel : layer.prices.kernels) {
@@ -134,10 +134,10 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
   std::vector<Column> columns{essential(words("layer")), essential(figures("×"))};
   if (stages) columns.push_back(figures("stage"));
   columns.insert(columns.end(),
-                 {essential(words("problem of one rank")), words("from"), essential(figures(unit.name)), figures("share")});
+                 {essential(words("problem per rank")), words("from"), essential(figures(unit.name)), figures("share")});
   for (const TimePart& part : parts)
     columns.push_back(if_asked(figures(fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column))));
-  if (exchanges) columns.push_back(words("exchanges of a micro-batch"));
+  if (exchanges) columns.push_back(words("communication per micro-batch"));
   Table table(std::move(columns));
   const auto add = [&](std::vector<std::string> row, const std::string& stage, const std::string& problem,
                        std::string_view from, const Breakdown& time, const std::string& exchanged) {
@@ -181,8 +181,8 @@ Table memory_table(const MemoryBreakdown& memory, const Study& study) {
 
 /// In the order of provenances.
 constexpr EnumNames<Provenance> meanings{
-    "measured", "interpolated: the model's measured total, divided among the layers by work",
-    "curve, or α and β, fitted to other measurements", "roofline, α and β of the data sheet"};
+    "measured", "interpolated: the model's measured total, distributed to the layers by work",
+    "curve, or α and β, fitted to other measurements", "roofline, α and β of the datasheet"};
 /// Where a profile was measured on the device.
 constexpr EnumNames<Provenance> meanings_by_profile{
     meanings[Provenance::measured], "interpolated between measured neighbours",
@@ -360,15 +360,15 @@ void add_explanation(Document& document, const Explanation& explanation, const S
   if (!explanation.priced()) return;
   const Estimate& estimate = explanation.estimate;
   const TimeUnit unit = time_unit(estimate.time.iteration());
-  document.section("Phases", " of an iteration");
+  document.section("Phases", " of a step");
   add_phases(document, explanation, study);
   if (explanation.congested) {
-    document.line(fmt::format("among others on the network: {} to {} {} per iteration (5 to 95 %)",
+    document.line(fmt::format("with other jobs on the network: {} to {} {} per step (5th to 95th percentile)",
                               fine_figure(explanation.congested->low.value() * unit.factor),
                               fine_figure(explanation.congested->high.value() * unit.factor), unit.name),
                   2);
   }
-  document.section("Layers", " and what each adds to the iteration");
+  document.section("Layers", " and what each adds to the step");
   document.add(layers_table(explanation, study, unit));
   document.section("Memory", " per device, " + fullest_rank_text(estimate.plan, estimate.critical.memory));
   document.add(memory_table(estimate.memory, study));

@@ -107,7 +107,7 @@ std::string undecided_text(const std::vector<Estimate>& ranked) {
   }
   std::string text = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return text + " cannot be told from 1: they differ by less than predictions of them err";
+  return text + ": tied with plan 1, the difference is within the prediction error";
 }
 
 nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked) {
@@ -133,20 +133,20 @@ std::string ratio_text(const Estimate& of, const Estimate& other) {
 
 void add_width(Document& document, const Estimate& estimate) {
   if (!estimate.interval || !estimate.sensitivity) return;
-  document.section("How sure the step is",
+  document.section("Uncertainty of the step time",
                    fmt::format(" ({}: {})", interval_name(), interval_text(estimate.time.iteration(), estimate.interval)));
   std::vector<WidthShare> shares = width_shares(bundled_time_errors(), *estimate.sensitivity);
   std::erase_if(shares, [](const WidthShare& each) { return each.width.faster < 0.005 && each.width.slower < 0.005; });
   std::stable_sort(shares.begin(), shares.end(),
                    [](const WidthShare& a, const WidthShare& b) { return a.width.slower > b.width.slower; });
-  Table table({words("what may be wrong"), figures("from"), figures("to")});
+  Table table({words("source of error"), figures("from"), figures("to")});
   for (const WidthShare& each : shares) {
     std::string name(each.name);
     std::replace(name.begin(), name.end(), '_', ' ');
     table.add({std::move(name), factor_text(std::exp(-each.width.faster)), factor_text(std::exp(each.width.slower))});
   }
-  table.add({estimate.sensitivity->learned ? "all together, less what measured runs have taught" : "all together",
-             factor_text(estimate.interval->low), factor_text(estimate.interval->high)});
+  table.add({estimate.sensitivity->learned ? "total, reduced by fitted runs" : "total", factor_text(estimate.interval->low),
+             factor_text(estimate.interval->high)});
   document.add(std::move(table));
 }
 

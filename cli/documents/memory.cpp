@@ -33,7 +33,7 @@ std::string moment_text(StepPhase phase, int layer, const Model& model) {
 }
 
 std::string fullest_rank_text(const Plan& plan, int stage) {
-  if (plan.mesh[Axis::pipeline] == 1) return "all ranks alike";
+  if (plan.mesh[Axis::pipeline] == 1) return "all ranks have the same";
   return fmt::format("each of the {} ranks of stage {} of {}", plan.mesh.devices() / plan.mesh[Axis::pipeline], stage + 1,
                      plan.mesh[Axis::pipeline]);
 }
@@ -69,7 +69,7 @@ std::string assumed_text(const MemoryBreakdown& memory) {
   for (const MemoryItem item : all_memory_items) {
     if (origin_of(memory, item) == MemoryOrigin::assumed) assumed += memory.of(item);
   }
-  return fmt::format("assumed: {} of it ({}), as reported of other machines; nothing was run", humanize(assumed),
+  return fmt::format("assumed: {} of it ({}), as reported for other machines; not measured", humanize(assumed),
                      share_text(assumed / memory.total()));
 }
 
@@ -98,16 +98,16 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
     of_library += each.bytes;
   }
   if (of_idle > Bytes{}) {
-    table.add({fmt::format("{}, of groups that are never used or have one rank", count_text(idle, "idle communicator")), "",
+    table.add({fmt::format("{}, for groups that are unused or have one rank", count_text(idle, "idle communicator")), "",
                humanize(of_idle)});
     of_library += of_idle;
   }
   if (const Bytes buckets = estimate.memory.communication - of_library; buckets > Bytes{})
     table.add({"buckets of gradients and weights", "", humanize(buckets)});
   const CommunicationBuffers buffers = communication_buffers(estimate.plan, device, engine, idle);
-  table.legend = fmt::format("of the library's {}, at most {}: assumed, as reported of other machines{}",
-                             humanize(buffers.expected), humanize(buffers.most),
-                             idle > 0 ? "" : "; --idle-communicators adds those that a framework makes beside these");
+  table.legend =
+      fmt::format("of the library's {}, at most {}: assumed, as reported for other machines{}", humanize(buffers.expected),
+                  humanize(buffers.most), idle > 0 ? "" : "; --idle-communicators adds others that the framework creates");
   document.apart(std::move(table));
 }
 
@@ -129,11 +129,10 @@ void add_timeline(Document& document, const MemoryTimeline& timeline, const Mode
                                        humanize(timeline.peak.allocated), humanize(timeline.peak_reserved)));
   const CachingAllocator::Reserved& held = timeline.at_peak_reserved;
   if (held.pieces + held.segments > Bytes{}) {
-    document.paragraph(
-        fmt::format("when most is reserved, {} are allocated; {} are free pieces of segments in use (fragmentation), and {} "
-                    "are segments that stay for later requests (cache)",
-                    humanize(held.allocated), humanize(held.pieces), humanize(held.segments)),
-        2, 2);
+    document.paragraph(fmt::format("at the peak of reserved memory, {} are allocated, {} are free parts of segments in use "
+                                   "(fragmentation), and {} are cached segments",
+                                   humanize(held.allocated), humanize(held.pieces), humanize(held.segments)),
+                       2, 2);
   }
   Table table({words("at the peak"), words("of"), figures("memory"), figures("share")});
   const auto share = [&](Bytes bytes) { return share_text(bytes / timeline.peak.allocated); };
@@ -147,7 +146,7 @@ void add_timeline(Document& document, const MemoryTimeline& timeline, const Mode
     table.add({std::string(to_string(live.item)), layer_name(live.layer, model), humanize(live.bytes), share(live.bytes)});
   }
   const std::size_t more = timeline.live_at_peak.size() - std::min(timeline.live_at_peak.size(), rows_of_text);
-  table.add({"all else", more > 0 ? fmt::format("{} more, and rounding", more) : "rounding", humanize(rest), share(rest)});
+  table.add({"other", more > 0 ? fmt::format("{} more, and rounding", more) : "rounding", humanize(rest), share(rest)});
   document.add(std::move(table));
 }
 

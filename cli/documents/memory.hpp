@@ -44,7 +44,7 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
 void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model);
 [[nodiscard]] nlohmann::ordered_json timeline_to_json(const MemoryTimeline& timeline, const Model& model);
 
-/// Bytes allocated and reserved over a step, layer by layer, as an SVG of 960 × 480; beside it what is there at the peak,
+/// Bytes allocated and reserved over a step, layer by layer, as an SVG of 960 × 480; next to it the contents at the peak,
 /// the largest first, by the names of the layers. `capacity`: what the device has, drawn as a line where it is near.
 [[nodiscard]] std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std::string_view title,
                                       Bytes capacity);

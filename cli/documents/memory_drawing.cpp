@@ -77,7 +77,7 @@ std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std:
   }
   svg.disc({peak_x, y_of(timeline.peak.allocated.value())}, 4, allocated_colour);
   svg.frame({left, top}, width - left - right, height - top - bottom);
-  svg.text((left + width - right) / 2, height - 14, "middle", "layers as they run in a step");
+  svg.text((left + width - right) / 2, height - 14, "middle", "layers in execution order");
 
   const double x = width - right + 16;
   double y = top + 8;

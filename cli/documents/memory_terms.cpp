@@ -73,8 +73,8 @@ class TermsMaker {
     add(item, fmt::format("{} / {}", all, shards_text(plan_.zero_stage)), Bytes(count * each / ranks));
     if (largest > 0) {
       add(item,
-          fmt::format("the largest layer whole: {} × {} × (1 − 1 / {})", whole_text(std::round(largest)), bytes_each(each),
-                      ranks),
+          fmt::format("the largest layer, gathered: {} × {} × (1 − 1 / {})", whole_text(std::round(largest)),
+                      bytes_each(each), ranks),
           Bytes(largest * each * (1 - 1 / ranks)));
     }
   }
@@ -83,7 +83,7 @@ class TermsMaker {
     if (plan_.offload == Offload::weights) {
       const double there = std::min(counts_.all, 2 * counts_.largest_layer);
       add(MemoryItem::weights,
-          fmt::format("two layers at a time: {} × {}, the rest in the memory of the host", parameters_text(there),
+          fmt::format("two layers at a time: {} × {}, the rest in host memory", parameters_text(there),
                       bytes_each(each_.weight)),
           Bytes(there * each_.weight));
     } else {
@@ -92,20 +92,20 @@ class TermsMaker {
     }
     if (plan_.second_shards() > 0) {
       add(MemoryItem::weights,
-          fmt::format("second copy: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.weight),
+          fmt::format("secondary shards: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.weight),
                       plan_.second_shards()),
           Bytes(counts_.all * each_.weight / plan_.second_shards()));
     }
-    add_rest(MemoryItem::weights, "experts, which fewer ranks share; and rounding");
+    add_rest(MemoryItem::weights, "experts, which are sharded among fewer ranks; and rounding");
   }
 
   void gradients() {
     if (has_whole_gradients(plan_, study_.assumptions())) {
       add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient, plan_.zero_stage >= 2);
-      return add_rest(MemoryItem::gradients, "those of the layers that backward is at, or that the update joins");
+      return add_rest(MemoryItem::gradients, "those of the current layers of backward, or of the fused update");
     }
     add(MemoryItem::gradients,
-        fmt::format("of {} × {}, those that exist at the peak: backward makes them layer by layer",
+        fmt::format("of {} × {}, those that exist at the peak: backward creates them layer by layer",
                     parameters_text(counts_.trained), bytes_each(each_.gradient)),
         memory_.gradients);
     told_ = Bytes{};
@@ -114,8 +114,8 @@ class TermsMaker {
   void optimizer() {
     const double state = optimizer_state_bytes(plan_.optimizer);
     if (plan_.offload != Offload::none) {
-      add(MemoryItem::optimizer, "in the memory of the host", Bytes{});
-      return add_rest(MemoryItem::optimizer, "what stays");
+      add(MemoryItem::optimizer, "in host memory", Bytes{});
+      return add_rest(MemoryItem::optimizer, "the rest");
     }
     const double master = each_.optimizer - state;
     std::string each = fmt::format("{} of {}", bytes_each(state), to_string(plan_.optimizer));
@@ -127,7 +127,7 @@ class TermsMaker {
         fmt::format("{} × {}{}", parameters_text(counts_.trained), each,
                     sharded ? " / " + shards_text(plan_.zero_stage) : std::string()),
         Bytes(counts_.trained * each_.optimizer / (sharded ? plan_.shards() : 1.0)));
-    add_rest(MemoryItem::optimizer, "experts, which fewer ranks share; and rounding");
+    add_rest(MemoryItem::optimizer, "experts, which are sharded among fewer ranks; and rounding");
   }
 
   [[nodiscard]] double in_flight() const {
@@ -142,7 +142,7 @@ class TermsMaker {
 
   void activations() {
     add(MemoryItem::activations,
-        fmt::format("what backward needs of {}, the gradients that exist beside it, and sizes rounded up", samples_text()),
+        fmt::format("what backward needs of {}, the gradients that exist at the same time, and rounding", samples_text()),
         memory_.activations);
     told_ = Bytes{};
   }
@@ -177,7 +177,7 @@ class TermsMaker {
     if (memory_.context <= Bytes{}) return;
     add(MemoryItem::context,
         study_.assumptions().older_framework ? "driver and libraries, all kernels loaded"
-                                             : "driver and libraries, kernels loaded when needed",
+                                             : "driver and libraries, kernels loaded lazily",
         memory_.context);
     told_ = Bytes{};
   }
@@ -191,12 +191,12 @@ class TermsMaker {
       rest -= bytes;
     };
     const Bytes allocated = memory_.allocated(), unusable = most_unusable(allocated);
-    add(fmt::format("{:.3g} % of the {} that the allocator hands out, which it may be unable to use",
-                    100 * (unusable / allocated), humanize(allocated)),
+    add(fmt::format("{:.3g} % of the {} that are allocated, as possible fragmentation", 100 * (unusable / allocated),
+                    humanize(allocated)),
         unusable);
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
-    add(fmt::format("the largest buffers of communicators that were reported, {}", humanize(buffers.most)),
+    add(fmt::format("the largest reported buffers of communicators, {}", humanize(buffers.most)),
         buffers.most - buffers.expected);
     const ContextBytes context = context_bytes(device, study_.assumptions().older_framework);
     add(fmt::format("a context with all kernels loaded, {}", humanize(context.most)), context.most - context.expected);
@@ -204,7 +204,7 @@ class TermsMaker {
     add(fmt::format("the larger workspace of cuBLAS, {}", humanize(library.most)), library.most - library.expected);
     const Bytes held = min(memory_.held(), device.memory);
     const bool is_held = std::abs((memory_.upper_bound() - held).value()) < nothing.value();
-    add(is_held ? "what the allocator is expected to hold beyond that, while it has room"
+    add(is_held ? "what the allocator is expected to cache in addition, if there is room"
                 : "scratch memory of kernels that were not measured",
         rest);
   }
@@ -226,7 +226,7 @@ MemoryTerms memory_terms(const Estimate& estimate, const ParameterCounts& counts
 }
 
 void add_memory_terms(Document& document, const MemoryTerms& terms, const MemoryBreakdown& memory) {
-  document.section("Where the memory comes from");
+  document.section("Terms of the memory");
   Table table({words("item"), prose("from"), essential(figures("memory"))});
   for (const MemoryTerm& term : terms.items) table.add({term.item, term.from, humanize(term.bytes)});
   table.add({"all", "", humanize(memory.total())});

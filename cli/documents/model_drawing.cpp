@@ -22,7 +22,7 @@ constexpr std::size_t drawing_width = 80;
 /// Room that is kept for a layer however deep it stands.
 constexpr std::size_t least_room = 40;
 constexpr std::size_t longest_word = 44;
-/// Longest stretch of unnamed layers that is looked for as one that repeats.
+/// Longest sequence of unnamed layers that is searched for repetitions.
 constexpr std::size_t longest_period = 32;
 
 std::string shortened(std::string text, std::size_t columns) {
@@ -35,7 +35,7 @@ std::string shortened(std::string text, std::size_t columns) {
   return text.substr(0, end) + "...";
 }
 
-/// `conv 64 3x3 stride=2`: what tells a layer from its neighbours; what it is padded with does not.
+/// `conv 64 3x3 stride=2`: what distinguishes a layer from its neighbors; padding does not.
 std::string words_of(const Layer& layer) {
   constexpr std::array<std::string_view, 5> plain{"filters", "kernel", "kind", "features", "token"};
   constexpr std::array<std::string_view, 8> left_out{"padding", "output_padding", "bias",   "in_place",
@@ -334,7 +334,7 @@ class Drawing {
     return repeats || first.number == "0" ? end : begin + 1;
   }
 
-  /// How often the stretch of unnamed elements from `begin` on stands there one after the other: the one that spans most.
+  /// How often the sequence of unnamed elements from `begin` on repeats: the one that spans most.
   static std::pair<std::size_t, std::size_t> repetition(const Items& items, std::size_t begin) {
     std::size_t best = 1;
     std::size_t best_times = 1;

@@ -39,25 +39,25 @@ void add_out_of_core(Document& document, const OutOfCore& result, const Estimate
   document.section("Out of core", fmt::format(": {} of {}, at most {}: {}", humanize(result.memory), humanize(result.device),
                                               humanize(result.upper_bound), result.fits() ? "FITS" : "does not fit"));
   if (all_keep) {
-    document.line(result.fits() ? "the plan fits as it is, and every group of layers keeps its activations"
-                                : "no group of layers has activations that can leave the device",
+    document.line(result.fits() ? "the plan fits, and every group of layers keeps its activations"
+                                : "no group of layers has activations that can be offloaded or recomputed",
                   2);
     return;
   }
   std::string text =
-      fmt::format("in core {}, at most {}; a step takes {} in place of {}", humanize(estimate.memory.total()),
+      fmt::format("in core {}, at most {}; a step takes {} instead of {}", humanize(estimate.memory.total()),
                   humanize(estimate.memory.upper_bound()), humanize(iteration + result.longer()), humanize(iteration));
   const char* between = ": ";
   const auto part = [&](Seconds time, const char* what) {
     if (time <= Seconds{}) return;
     text += fmt::format("{}{} of {}", std::exchange(between, ", "), humanize(time * result.micro_batches), what);
   };
-  part(result.cost.again, "forward again");
+  part(result.cost.again, "recompute");
   part(result.cost.waits, "waiting for copies");
-  if (result.cost.on_host > Bytes{})
-    text += fmt::format("; {} wait in the memory of the host", humanize(result.cost.on_host));
+  if (result.cost.on_host > Bytes{}) text += fmt::format("; {} are in host memory", humanize(result.cost.on_host));
   if (result.of_host && result.on_node > *result.of_host)
-    text += fmt::format(", whose ranks need {} of the {} of a node", humanize(result.on_node), humanize(*result.of_host));
+    text +=
+        fmt::format(", where the ranks need {} of the {} of a node", humanize(result.on_node), humanize(*result.of_host));
   document.paragraph(std::move(text), 2, 2);
   Table table({words("groups of layers"), figures("×"), words("activations"), figures("memory"), figures("forward"),
                figures("backward"), figures("copy each way")});
@@ -79,8 +79,8 @@ void add_out_of_core(Document& document, const OutOfCore& result, const Estimate
     i = next;
   }
   table.legend =
-      "both: the group's input goes to the host, and the rest is computed again from it; times are of one of the "
-      "groups and one micro-batch";
+      "both: the group's input is offloaded to the host, and the rest is recomputed from it; times are per group and "
+      "micro-batch";
   document.add(std::move(table));
 }
 
@@ -103,8 +103,8 @@ std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estima
     parts.push_back(fmt::format("{} of {} groups of layers move activations to the host", moved, result.choices.size()));
   if (const auto again = count(GroupChoice::recompute, GroupChoice::both); again > 0)
     parts.push_back(parts.empty()
-                        ? fmt::format("{} of {} groups of layers compute activations again", again, result.choices.size())
-                        : fmt::format("{} compute them again", again));
+                        ? fmt::format("{} of {} groups of layers recompute activations", again, result.choices.size())
+                        : fmt::format("{} recompute them", again));
   return fmt::format("out of core ('ddl-oracle explain --out-of-core'): {} and at most {}, a step takes {}; {}",
                      humanize(result.memory), humanize(result.upper_bound), humanize(iteration + result.longer()),
                      fmt::join(parts, ", "));

@@ -64,7 +64,7 @@ std::string counts_text(const ProfileResult& result, const RowCounts& counts) {
   text += result.merged_shards > 0 ? fmt::format(" from {}", count_text(result.merged_shards, "shard"))
                                    : fmt::format(" in {}", humanize(Seconds(result.seconds)));
   if (result.known > 0) text += fmt::format(", {} of them from before", result.known);
-  if (counts.idle > 0) text += fmt::format("; {} have nothing to do", counts.idle);
+  if (counts.idle > 0) text += fmt::format("; {} need no measurement", counts.idle);
   if (counts.unsettled > 0) text += fmt::format("; {} did not settle", counts.unsettled);
   return text + fmt::format("; {} refused", counts.refused.size());
 }
@@ -97,7 +97,7 @@ Document document_of(const ProfileResult& result) {
     document.apart(std::move(table));
   }
   if (!result.splits.empty()) {
-    Table table({words("split"), figures("samples"), figures("split layers"), figures("whole"), figures("a part"),
+    Table table({words("split"), figures("samples"), figures("split layers"), figures("whole"), figures("share"),
                  figures("measured"), figures("over linear")},
                 0);
     for (const SplitScaling& split : result.splits) {
@@ -117,19 +117,18 @@ std::vector<std::string> warnings_of(const ProfileResult& result) {
   const Steadiness& steadiness = result.steadiness;
   if (steadiness.slow_share > 0) {
     warnings.push_back(
-        fmt::format("the device was not steady: one and the same kernel took up to {:.0f} % longer than at full speed, and "
-                    "more than 10 % "
-                    "longer around {:.0f} % of the rows; end what else runs, and measure again",
+        fmt::format("the device was not steady: the same kernel took up to {:.0f} % longer than at full speed, and more "
+                    "than 10 % longer around {:.0f} % of the rows; stop other programs and measure again",
                     100 * (steadiness.slowest - 1), 100 * steadiness.slow_share));
   }
   if (counts.host_bound > 0) {
     warnings.push_back(
-        fmt::format("the device waited for the host while {} measured, which took too long to start the "
-                    "kernels: these times are too long; end what else runs on the host",
+        fmt::format("the device waited for the host while {} measured, since kernel launches took too long: these times are "
+                    "too long; stop other programs on the host",
                     counts.host_bound == 1 ? "1 row was" : fmt::format("{} rows were", counts.host_bound)));
   }
   if (result.left > 0) {
-    warnings.push_back(fmt::format("{}{} left to measure: the same command with --resume goes on",
+    warnings.push_back(fmt::format("{}{} left to measure: continue with the same command and --resume",
                                    result.stopped ? "stopped: " : "",
                                    count_text(static_cast<std::int64_t>(result.left), "problem")));
   }

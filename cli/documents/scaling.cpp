@@ -63,7 +63,7 @@ bool several_batches(const Points& points, const ScalingQuestion& question) {
 
 void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
   const auto with_plan = std::find_if(points.begin(), points.end(), has_plan);
-  if (with_plan == points.end()) return document.line("No plan is possible", " on any of these numbers of devices");
+  if (with_plan == points.end()) return document.line("No plan is possible", " on any of these device counts");
   const bool batches = several_batches(points, question);
   const std::string within = goals_text(question.goals, with_plan->study->machine().currency);
   if (!scaling.fastest) {
@@ -71,7 +71,7 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
       return has_plan(a) && (!has_plan(b) || time_at(a) < time_at(b));
     });
     return document.line(
-        fmt::format("No number of {}s keeps within ", device_noun(with_plan->study->machine().device)) + within,
+        fmt::format("No number of {}s stays within ", device_noun(with_plan->study->machine().device)) + within,
         fmt::format(": the fastest is {}: {}", gpus_text(*nearest, batches), point_text(*nearest)));
   }
   const StudyOutcome& fastest = points[*scaling.fastest];
@@ -98,7 +98,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
                               essential(figures("batch")), essential(words("plan")), essential(figures("step"))};
   Bars bars;
   bars.column = columns.size();
-  bars.pieces = {fmt::format("speed of each {}, as of the fewest", device_noun(first.study->machine().device)), "lost"};
+  bars.pieces = {fmt::format("scaling efficiency per {}", device_noun(first.study->machine().device)), "lost"};
   columns.insert(columns.end(), {words("scaling"), essential(figures("eff.")), essential(figures(name_of(first.training)))});
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
@@ -131,13 +131,13 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   }
   table.bars = std::move(bars);
   table.legend = letters_text(plans);
-  if (priced) table.legend += std::string(table.legend.empty() ? "" : ", ") + "front: no other is as fast for less money";
+  if (priced) table.legend += std::string(table.legend.empty() ? "" : ", ") + "front: on the Pareto front of cost and time";
   return table;
 }
 
-/// Which strategy wins for which numbers of GPUs: neighbours with the same one together.
+/// The best strategy by number of GPUs: adjacent numbers with the same one are merged.
 void add_winners(Document& document, const Points& points, bool batches) {
-  document.section("Which strategy wins where");
+  document.section("Best strategy by number of devices");
   const auto alike = [&](const StudyOutcome& a, const StudyOutcome& b) {
     return a.best->plan.mesh.family() == b.best->plan.mesh.family() && (!batches || a.global_batch == b.global_batch);
   };
@@ -149,7 +149,7 @@ void add_winners(Document& document, const Points& points, bool batches) {
     return each->best->plan.mesh.family() == planned.front()->best->plan.mesh.family();
   });
   if (one_wins) {
-    document.line(fmt::format("everywhere: {}", family_name(planned.front()->best->plan.mesh.family())), 2);
+    document.line(fmt::format("all: {}", family_name(planned.front()->best->plan.mesh.family())), 2);
     return;
   }
   for (std::size_t first = 0, last = 0; first < planned.size(); first = last + 1) {
@@ -172,14 +172,14 @@ std::string fewest_text(const Points& points, bool batches) {
     if (fewest == nullptr || each.gpus < fewest->gpus) fewest = &each;
     if (!offloads(each) && (on_devices == nullptr || each.gpus < on_devices->gpus)) on_devices = &each;
   }
-  if (fewest == nullptr) return "none of these is sure to fit";
-  std::string text = fmt::format("fewest of these that fit: {}", gpus_text(*fewest, batches));
-  if (on_devices == nullptr) return text + ", with memory of the host";
-  if (on_devices != fewest) text += fmt::format(" with memory of the host, {} without", gpus_text(*on_devices, batches));
+  if (fewest == nullptr) return "none of these certainly fits";
+  std::string text = fmt::format("smallest number that fits: {}", gpus_text(*fewest, batches));
+  if (on_devices == nullptr) return text + ", with host memory";
+  if (on_devices != fewest) text += fmt::format(" with host memory, {} without", gpus_text(*on_devices, batches));
   return text;
 }
 
-/// `drawn`: with the drawings that a page has besides.
+/// `drawn`: with the additional drawings of a page.
 Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
   add_first_sentence(document, points, scaling, question);
@@ -216,7 +216,7 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
   // They are said of each point in the table.
   std::erase_if(defaults, [](const Default& each) { return each.option == "--global-batch"; });
   for (Default& each : defaults) {
-    if (each.option == "--batch-per-gpu") each.reason = "as many on each";
+    if (each.option == "--batch-per-gpu") each.reason = "the same on each";
   }
   add_defaults(document, defaults);
   return document;

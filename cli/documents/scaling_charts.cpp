@@ -113,7 +113,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
                      [](const StudyOutcome* a, const StudyOutcome* b) { return a->gpus < b->gpus; });
     const Tone own = curve_tones[tone++];
     const std::string name = question.fixed_batch ? fmt::format("global batch {}", with_thousands(batch))
-                                                  : std::string("as predicted, with as large a batch on each");
+                                                  : std::string("predicted, with the same batch on each");
     Curve line{Curve::Shape::line, {name, own}, {}}, dots{Curve::Shape::points, {name, own}, {}};
     for (const StudyOutcome* point : curve) {
       const PlotPoint at{static_cast<double>(point->gpus), speed_of(*point),
@@ -126,7 +126,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
     const double last = first * static_cast<double>(curve.back()->gpus);
     most = std::max(most, last);
     plot.curves.push_back({Curve::Shape::dashes,
-                           {plot.curves.empty() ? "dashes: if each one added as much as the first" : "", Tone::grey},
+                           {plot.curves.empty() ? "dashed: ideal linear scaling" : "", Tone::grey},
                            {{static_cast<double>(curve.front()->gpus), speed_of(*curve.front())},
                             {static_cast<double>(curve.back()->gpus), last}}});
     plot.curves.push_back(std::move(line));
@@ -138,12 +138,12 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
   for (const std::int64_t count : counts) plot.x.ticks.push_back({static_cast<double>(count), with_thousands(count)});
   plot.y = stepped_axis(unit, decimal_steps(), least, most, short_figure);
   return Chart{fmt::format("Speed by the number of {}s", device_noun(any.study->machine().device)),
-               fmt::format("{} of the best plan of each number of them, on logarithmic scales", unit), std::move(plot)};
+               fmt::format("{} of the best plan of each number, on logarithmic scales", unit), std::move(plot)};
 }
 
 std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
-  Curve front{Curve::Shape::points, {"no other is as fast for less money", Tone::blue}, {}};
-  Curve behind{Curve::Shape::points, {"another one is faster and cheaper", Tone::grey}, {}};
+  Curve front{Curve::Shape::points, {"on the Pareto front of cost and time", Tone::blue}, {}};
+  Curve behind{Curve::Shape::points, {"not on the Pareto front", Tone::grey}, {}};
   double least_time = 0, most_time = 0, most_cost = 0;
   std::string currency, purpose;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -169,7 +169,7 @@ std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
   plot.y = linear_axis(currency, most_cost);
   if (!behind.points.empty()) plot.curves.push_back(std::move(behind));
   plot.curves.push_back(std::move(front));
-  return Chart{"Money by time", fmt::format("cost {} of each point by its time, which is on a logarithmic scale", purpose),
+  return Chart{"Cost by time", fmt::format("cost {} of each point against its time on a logarithmic scale", purpose),
                std::move(plot)};
 }
 

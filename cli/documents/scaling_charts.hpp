@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// Samples or tokens in a second by the number of GPUs, beside what the fewest GPUs would reach if each further one added as
+/// Samples or tokens per second by the number of GPUs, and ideal linear scaling from the fewest GPUs, as if each added as
 /// much; a curve for each global batch where several are asked for. Nothing where fewer than two points have a plan.
 [[nodiscard]] std::optional<Chart> speed_plot(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
 

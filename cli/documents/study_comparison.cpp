@@ -107,7 +107,7 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.empty()) return document.line("No plan fits", " any of them");
   const StudyOutcome& best = *order.front();
-  if (!comparable(outcomes)) return document.line("Prices are in different currencies", ": nothing is cheapest");
+  if (!comparable(outcomes)) return document.line("Costs are in different currencies", ": no cheapest one");
   if (order.size() == 1) {
     const bool all_answered = std::all_of(outcomes.begin(), outcomes.end(), answered);
     return document.line(labels.of(best) + (all_answered ? " alone has a plan that fits" : " alone has an answer"),
@@ -246,12 +246,11 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   if (order.empty()) return;
   const StudyOutcome& best = *order.front();
   document.section("The plan in detail", fmt::format(" ({}: {})", labels.of(best), plan_word(best.best_estimate().plan)));
-  document.line(
-      "What follows is of this plan alone. The pages of the others are those of questions about one model and machine.");
+  document.line("Details below are for this plan only. For the others, ask for one model and one machine.");
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
+/// `drawn`: with the additional drawings and sections of a page.
 Document document_of(const Outcomes& outcomes, bool drawn = false) {
   const Labels labels(outcomes);
   Document document;
@@ -281,7 +280,7 @@ Document document_of(const Outcomes& outcomes, bool drawn = false) {
     if (each.study) document.line(fmt::format("{}: kernel times: {}", labels.of(each), kernel_times_text(*each.study)), 2);
   }
   add_part("Why not the others", others_of(outcomes, labels));
-  add_part("Without an answer", problems_of(outcomes, labels));
+  add_part("No answer", problems_of(outcomes, labels));
   if (drawn) add_figures_of_best(document, outcomes, labels);
   add_table("Defaults in force", defaults_table(outcomes, labels));
   return document;

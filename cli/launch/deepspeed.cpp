@@ -32,16 +32,17 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   const Plan& plan = request.plan();
   if (const std::string axes = axes_besides(plan, family_bit(Axis::data)); !axes.empty())
     return CannotLaunch{
-        fmt::format("its configuration divides data alone; {} parallelism is in the model's own code", axes)};
+        fmt::format("its configuration has data parallelism only; {} parallelism is in the model's code", axes)};
   if (is_narrow(plan.precision)) return CannotLaunch{fmt::format("its configuration has no {}", to_string(plan.precision))};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {Offload::optimizer, Offload::weights})) return *lacks;
-  if (plan.offload != Offload::none && plan.zero_stage == 0) return CannotLaunch{"it offloads what ZeRO shards: --zero 1"};
+  if (plan.offload != Offload::none && plan.zero_stage == 0)
+    return CannotLaunch{"it only offloads tensors that ZeRO shards: --zero 1"};
   if (plan.offload == Offload::weights && plan.zero_stage != 3)
-    return CannotLaunch{"it offloads the weights of ZeRO-3 alone: --zero 3"};
+    return CannotLaunch{"it only offloads weights with ZeRO-3: --zero 3"};
   if (plan.recompute_modules != Plan().recompute_modules)
-    return CannotLaunch{"it checkpoints what the model's own code hands to it, which no configuration names"};
-  if (plan.zero_stage == 3 && !plan.reshard) return CannotLaunch{"its ZeRO-3 gathers weights for backward again"};
+    return CannotLaunch{"activation checkpointing is set in the model's code, not in the configuration"};
+  if (plan.zero_stage == 3 && !plan.reshard) return CannotLaunch{"its ZeRO-3 always reshards weights after forward"};
   const Json optimizer = deepspeed_optimizer(plan.optimizer);
   if (optimizer.is_null()) return CannotLaunch{fmt::format("it has no optimizer {}", to_string(plan.optimizer))};
   const std::int64_t parts = plan.mesh.batch_parts() * plan.micro_batches;
@@ -75,9 +76,9 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   if (plan.recompute == Recompute::full)
     launch.notes.push_back(
         plan.recompute_blocks == 0
-            ? "your script calls deepspeed.checkpointing.checkpoint for each layer: the plan recomputes them"
-            : fmt::format("your script calls deepspeed.checkpointing.checkpoint for the first {} layers of a "
-                          "stage: the plan recomputes these",
+            ? "call deepspeed.checkpointing.checkpoint for each layer in your script: the plan recomputes them"
+            : fmt::format("call deepspeed.checkpointing.checkpoint for the first {} layers of a stage in your script: the "
+                          "plan recomputes these",
                           plan.recompute_blocks));
   return launch;
 }

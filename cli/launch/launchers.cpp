@@ -57,14 +57,14 @@ std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes) {
 std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request) {
   const Model& model = request.study.model();
   if (model.trained_parameters() == model.parameters()) return std::nullopt;
-  return CannotLaunch{fmt::format("its files train all of a model, and of {} a part is trained", model.name)};
+  return CannotLaunch{fmt::format("its files train all parameters, but only a part of {} is trained", model.name)};
 }
 
 std::optional<CannotLaunch> lacks_offload(const Plan& plan, std::initializer_list<Offload> offloads) {
   const bool is_known = std::find(offloads.begin(), offloads.end(), plan.offload) != offloads.end();
   if (plan.offload != Offload::none && !is_known)
-    return CannotLaunch{fmt::format("its files leave the {} on the device", to_string(plan.offload))};
-  if (plan.offload_activations) return CannotLaunch{"its files leave activations on the device"};
+    return CannotLaunch{fmt::format("its files do not offload the {}", to_string(plan.offload))};
+  if (plan.offload_activations) return CannotLaunch{"its files do not offload activations"};
   return std::nullopt;
 }
 

@@ -115,10 +115,10 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   const std::optional<Transformer> known = transformer_of(request.study.model());
   assert(known);  // all others are refused
   const Transformer& model = *known;
-  if (model.window > 0) return CannotLaunch{"its arguments have no window of attention"};
+  if (model.window > 0) return CannotLaunch{"its arguments have no attention window"};
   const Plan& plan = request.plan();
   const bool offloads = plan.offload == Offload::optimizer;
-  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it offloads its distributed optimizer alone: --zero 1"};
+  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it only offloads the distributed optimizer: --zero 1"};
   Arguments arguments;
   add_network(arguments, model);
   add_plan(arguments, request, model);

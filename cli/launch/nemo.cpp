@@ -23,7 +23,7 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
   if (plan.precision == Precision::nvfp4)
     return CannotLaunch{"this form of its configuration has no nvfp4: use Megatron-LM's"};
-  if (model.window > 0) return CannotLaunch{"this form of its configuration has no window of attention"};
+  if (model.window > 0) return CannotLaunch{"this form of its configuration has no attention window"};
   if (plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::momentum)
     return CannotLaunch{"its distributed optimizer is Adam"};
   const auto [nodes, on_node] = launch_nodes(request);

@@ -28,7 +28,7 @@ std::string started_script(const LaunchRequest& request) {
 LaunchOutcome launch_slurm(const LaunchRequest& request) {
   const std::string script = started_script(request);
   if (script.empty())
-    return CannotLaunch{"there is no script to start: PyTorch, Megatron-LM and torchtitan cannot run the plan"};
+    return CannotLaunch{"there is no launch script: PyTorch, Megatron-LM and torchtitan cannot run the plan"};
   const auto [nodes, on_node] = launch_nodes(request);
   const bool has_gpus = !request.study.machine().device.is_processor;
   std::string text =
@@ -48,8 +48,7 @@ LaunchOutcome launch_slurm(const LaunchRequest& request) {
   Launch launch;
   launch.files = {{"launch/job.sbatch", text, true}};
   launch.start = "sbatch launch/job.sbatch";
-  if (nodes > 1)
-    launch.notes.push_back(fmt::format("it starts {} on each of the {} nodes, and tells them the first", script, nodes));
+  if (nodes > 1) launch.notes.push_back(fmt::format("runs {} on all {} nodes; node 0 is the rendezvous", script, nodes));
   return launch;
 }
 

@@ -162,11 +162,11 @@ std::string run_script(const LaunchNodes& nodes) {
 
 /// Why the scripts do not support the plan's choices other than its axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
-  if (is_narrow(plan.precision)) return "it has no training in fp8 by itself: Megatron-LM has";
+  if (is_narrow(plan.precision)) return "it has no native training in fp8: Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";
-  if (plan.optimizer == Optimizer::adam8bit) return "it has no Adam of 8 bits";
-  if (plan.recompute == Recompute::selective) return "its script recomputes whole layers or nothing";
-  if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no sample";
+  if (plan.optimizer == Optimizer::adam8bit) return "it has no 8-bit Adam";
+  if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";
+  if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no samples";
   return std::nullopt;
 }
 
@@ -182,25 +182,25 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
   if (plan.zero_stage == 3 && !plan.reshard)
-    return CannotLaunch{"its script gathers the weights of ZeRO-3 for backward again: --zero 2 keeps them"};
+    return CannotLaunch{"its script reshards the weights of ZeRO-3 after forward: --zero 2 keeps them"};
 
   const bool is_torchvision = is_torchvision_model(study);
   const std::optional<HuggingFaceNetwork> network = is_torchvision ? std::nullopt : hugging_face_network(study.model());
   if (!is_torchvision && !network) {
-    return CannotLaunch{
-        fmt::format("neither torchvision nor Hugging Face's transformers builds {} here", study.model().name)};
+    return CannotLaunch{fmt::format("neither torchvision nor Hugging Face's transformers has {}", study.model().name)};
   }
   const bool is_tensor = plan.mesh[Axis::tensor] > 1, is_sharded = plan.zero_stage >= 2;
   if (is_tensor && (!network || !network->has_llama_projections))
-    return CannotLaunch{"tensor parallelism is written for transformers of the Llama kind alone"};
+    return CannotLaunch{"its tensor parallelism supports Llama-like transformers only"};
   if (is_tensor && plan.sequence_parallel)
     return CannotLaunch{"its script has no sequence parallelism: Megatron-LM and torchtitan have it"};
   if (is_tensor && plan.zero_stage == 1)
-    return CannotLaunch{"its script has no ZeRO-1 beside tensor parallelism: Megatron-LM has it"};
+    return CannotLaunch{"its script has no ZeRO-1 with tensor parallelism: Megatron-LM has it"};
   if (is_tensor && family_number(study.model(), "kv_heads") % plan.mesh[Axis::tensor] != 0)
-    return CannotLaunch{"the key and value heads do not divide among the ranks of tensor"};
+    return CannotLaunch{"the tensor degree does not divide the key-value heads"};
   if (is_tensor && placement_text(plan).starts_with("data"))
-    return CannotLaunch{"ranks of tensor are neighbours in its script, in the plan those of data are"};
+    return CannotLaunch{
+        "tensor-parallel ranks are neighbors in its script, but data-parallel ranks are neighbors in the plan"};
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
 
@@ -215,7 +215,8 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   if (!is_tensor && !is_sharded && is_mixed(plan.precision) &&
       study.assumptions().mixed_precision != MixedPrecision::autocast) {
-    launch.notes.emplace_back("the script keeps weights in fp32 under autocast: --mixed-precision autocast prices that");
+    launch.notes.emplace_back(
+        "the script keeps weights in fp32 under autocast: predict this with --mixed-precision autocast");
   }
   return launch;
 }

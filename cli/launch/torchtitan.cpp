@@ -57,20 +57,21 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Flavor* const flavor = flavor_of(model);
   if (flavor == nullptr) return CannotLaunch{fmt::format("it has no model {}: it has Llama 3 and Qwen3", model.name)};
   if (plan.recompute_modules != Plan().recompute_modules)
-    return CannotLaunch{"it recomputes every second product, and no modules: --recompute-modules core_attn"};
-  if (plan.recompute_blocks > 0) return CannotLaunch{"it recomputes all blocks, or one in so many: --recompute-blocks 0"};
-  if (plan.secondary_shards > 1) return CannotLaunch{"it shards weights once: --secondary-shards 0"};
+    return CannotLaunch{"it recomputes every second matmul, and cannot select modules: --recompute-modules core_attn"};
+  if (plan.recompute_blocks > 0) return CannotLaunch{"it recomputes all blocks, or every n-th: --recompute-blocks 0"};
+  if (plan.secondary_shards > 1) return CannotLaunch{"it has no secondary shards: --secondary-shards 0"};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {Offload::weights})) return *lacks;
   if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::adamw)
     return CannotLaunch{fmt::format("it has Adam and AdamW, not {}", to_string(plan.optimizer))};
-  if (plan.precision == Precision::fp16) return CannotLaunch{"it has bf16, no fp16"};
+  if (plan.precision == Precision::fp16) return CannotLaunch{"it has bf16, but not fp16"};
   if (is_narrow(plan.precision)) return CannotLaunch{"fp8 needs torchao, which this file does not set up"};
   if (plan.zero_stage == 1) return CannotLaunch{"it has FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"};
   if (plan.mesh[Axis::tensor] > 1 && !plan.sequence_parallel)
-    return CannotLaunch{"its tensor parallelism is with sequence parallelism: --sequence-parallel yes"};
+    return CannotLaunch{"its tensor parallelism needs sequence parallelism: --sequence-parallel yes"};
   if (plan.context_exchange != ContextExchange::ring && plan.mesh[Axis::context] > 1)
-    return CannotLaunch{"its context parallelism passes keys and values on, it does not exchange heads"};
+    return CannotLaunch{
+        "its context parallelism passes keys and values around a ring, and does not exchange heads (Ulysses)"};
   const std::optional<std::string_view> schedule = schedule_name(plan);
   const int stages = plan.mesh[Axis::pipeline];
   if (stages > 1 && !schedule) return CannotLaunch{fmt::format("it has no schedule {}", to_string(plan.schedule))};
@@ -118,7 +119,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   launch.files = {{"launch/torchtitan.toml", text}, {"launch/torchtitan.sh", program, true}};
   launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
   if (request.study.software().name != "torchtitan")
-    launch.notes.push_back("the plan was priced as another software: --software torchtitan prices its compiled layers");
+    launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");
   return launch;
 }
 

@@ -45,21 +45,21 @@ std::optional<CannotLaunch> megatron_refuses(const LaunchRequest& request) {
   const std::optional<Transformer> model = transformer_of(request.study.model());
   if (!model) {
     return CannotLaunch{
-        fmt::format("its files are written for decoders of the GPT and Llama kind, not for {}", request.study.model().name)};
+        fmt::format("its files support GPT-like and Llama-like decoders, not {}", request.study.model().name)};
   }
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return lacks;
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {Offload::optimizer})) return lacks;
   if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32)
-    return CannotLaunch{"its files are written for mixed precision: --precision bf16"};
+    return CannotLaunch{"its files use mixed precision: --precision bf16"};
   if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::adamw && plan.optimizer != Optimizer::sgd &&
       plan.optimizer != Optimizer::momentum) {
     return CannotLaunch{fmt::format("it has Adam and SGD, not {}", to_string(plan.optimizer))};
   }
   if (plan.zero_stage >= 2)
-    return CannotLaunch{fmt::format("its distributed optimizer is ZeRO-1, the plan has ZeRO-{}", plan.zero_stage)};
-  if (plan.shard_group != 0) return CannotLaunch{"its distributed optimizer shards among all ranks of data"};
+    return CannotLaunch{fmt::format("its distributed optimizer is ZeRO-1, but the plan has ZeRO-{}", plan.zero_stage)};
+  if (plan.shard_group != 0) return CannotLaunch{"its distributed optimizer shards among all data-parallel ranks"};
   if (plan.mesh[Axis::pipeline] > 1 && plan.schedule != Schedule::one_forward_one_backward)
-    return CannotLaunch{fmt::format("its pipelines run 1F1B, the plan has {}", to_string(plan.schedule))};
+    return CannotLaunch{fmt::format("its pipelines run 1F1B, but the plan has {}", to_string(plan.schedule))};
   const std::int64_t stretches = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
   if (model->layers % stretches != 0) {
     return CannotLaunch{fmt::format("{} layers do not divide into {} equal stages", model->layers, stretches)};

@@ -118,7 +118,7 @@ const CommandDescription& command_named(const CommandDescription& program, const
     if (found == at->commands.end()) {
       std::vector<std::string> known;
       for (const CommandDescription& each : at->commands) known.push_back(each.name);
-      throw Error(fmt::format("no command is called {}", quote(name)),
+      throw Error(fmt::format("unknown command {}", quote(name)),
                   known.empty() ? fmt::format("see '{} --help'", at->path) : suggest(name, known));
     }
     at = &*found;
@@ -163,7 +163,7 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
     for (const OptionDescription& each : command.options) help.row(name_text(each), whole_text_of(each));
   }
   if (form == HelpForm::brief)
-    help.line(fmt::format("\n'{} --help' shows examples and says more of each option.", command.path));
+    help.line(fmt::format("\n'{} --help' shows examples and more about each option.", command.path));
   return help.text();
 }
 

@@ -66,13 +66,13 @@ void add_command(std::string& page, const CommandDescription& command) {
 constexpr std::array<std::pair<const char*, const char*>, 5> exit_statuses{{
     {"0", "The question is answered."},
     {"1", "Nothing fits, or a tolerance was missed."},
-    {"2", "The question cannot be answered. The standard error says where and why."},
+    {"2", "The question cannot be answered. The standard error shows where and why."},
     {"3", "The training may not fit (check)."},
-    {"130", "The command was interrupted, and has reported what it knew."},
+    {"130", "The command was interrupted, and reported what it found so far."},
 }};
 constexpr std::array<std::pair<const char*, const char*>, 3> variables{{
-    {"DDL_ORACLE_DATA", "The folder of your own profiles, in place of ~/.local/share/ddl-oracle."},
-    {"NO_COLOR", "If it is not empty, reports have no colours."},
+    {"DDL_ORACLE_DATA", "The folder of your own profiles, instead of ~/.local/share/ddl-oracle."},
+    {"NO_COLOR", "If it is not empty, reports have no colors."},
     {"COLUMNS", "The width of help that is not written to a terminal."},
 }};
 
@@ -84,9 +84,8 @@ std::string man_page(const CommandDescription& program, std::string_view version
   page += fmt::format(".SH SYNOPSIS\n{} {} [{}]\n", bold(program.name), italic("command"), italic("options"));
   page += ".SH DESCRIPTION\n";
   page += escaped(
-      "ddl-oracle predicts how long a parallel training of a neural network takes and whether it fits in memory, before it "
-      "is "
-      "run. It compares ways of dividing the training among GPUs, and says why one is faster than another.");
+      "ddl-oracle predicts how long the parallel training of a neural network takes and whether it fits in memory, before "
+      "it runs. It compares parallelization strategies, and explains why one is faster than another.");
   page += "\n.SH OPTIONS\n";
   for (const OptionDescription& each : program.options) add_option(page, each);
   page += ".SH EXAMPLES\n";

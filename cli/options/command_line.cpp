@@ -92,7 +92,7 @@ bool Command::has_chosen_subcommand() const { return !command_->get_subcommands(
 
 CommandLine::CommandLine(const std::string& description, const std::string& name)
     : program_(std::make_unique<CLI::App>(description, name)), declarations_(std::make_unique<Declarations>()) {
-  program_->set_help_flag("-h,--help", "help: a line for each option with -h, all of it with --help");
+  program_->set_help_flag("-h,--help", "help: one line per option with -h, the full text with --help");
   program_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 

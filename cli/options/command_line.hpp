@@ -16,7 +16,7 @@ class Option;
 
 namespace ddl {
 
-/// What is declared beside what the parser knows.
+/// What is declared in addition to the parser's own facts.
 struct Declarations;
 
 /// An option or argument of a command. It refers to the parser's and lives no longer than the CommandLine.

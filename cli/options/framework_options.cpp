@@ -15,13 +15,13 @@ namespace {
 struct FrameworkOption {
   std::string_view name, option, hint;
 };
-constexpr std::string_view sequence = "write --seq, the tokens of a sample";
+constexpr std::string_view sequence = "write --seq, the tokens per sample";
 constexpr std::string_view micro_batch =
-    "--micro-batches says how many there are: the batch of a GPU over the samples of one";
+    "--micro-batches is the number of micro-batches: the batch per GPU divided by the samples of a micro-batch";
 constexpr std::array<FrameworkOption, 14> framework_options{{
-    {"--nodes", "--gpus", "write --gpus, those of all nodes together"},
-    {"--nnodes", "--gpus", "write --gpus, those of all nodes together"},
-    {"--num-nodes", "--gpus", "write --gpus, those of all nodes together"},
+    {"--nodes", "--gpus", "write --gpus, the total over all nodes"},
+    {"--nnodes", "--gpus", "write --gpus, the total over all nodes"},
+    {"--num-nodes", "--gpus", "write --gpus, the total over all nodes"},
     {"--world-size", "--gpus", "write --gpus"},
     {"--tokens", "--seq", sequence},
     {"--context", "--seq", sequence},

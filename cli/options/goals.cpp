@@ -17,7 +17,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   };
   Money money;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), money.amount);
-  if (error != std::errc{}) return refuse(fmt::format("{} is no amount of money", quote(text)));
+  if (error != std::errc{}) return refuse(fmt::format("{} is not an amount of money", quote(text)));
   std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
   const auto skip_blanks = [&] {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
@@ -32,7 +32,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
     unit.remove_prefix(1);
     skip_blanks();
   }
-  if (!unit.empty() && !is_currency(unit)) return refuse(fmt::format("{} is no amount of money", quote(text)));
+  if (!unit.empty() && !is_currency(unit)) return refuse(fmt::format("{} is not an amount of money", quote(text)));
   money.currency = unit;
   // Compared so that nan is refused.
   const bool within = money.amount >= 0.01 && money.amount <= most_budget;
@@ -49,7 +49,7 @@ void add_goal_options(const Command& command, Goals& goals) {
             goals.budget = parse_money(text, problem);
             if (!goals.budget) throw Error("--budget: " + problem.message, problem.hint);
           },
-          "what the whole training may cost: 10kUSD")
+          "maximum cost of the whole training: 10kUSD")
       .type_name("MONEY");
   command
       .add_option_function(
@@ -58,9 +58,9 @@ void add_goal_options(const Command& command, Goals& goals) {
             UnitProblem problem;
             goals.deadline = parse_quantity<Seconds>(text, problem);
             if (!goals.deadline) throw Error("--deadline: " + problem.message, "write for example 7d, 36h or 90min");
-            if (goals.deadline->value() <= 0) throw Error("--deadline is no time at all", "write for example 7d or 36h");
+            if (goals.deadline->value() <= 0) throw Error("--deadline must be positive", "write for example 7d or 36h");
           },
-          "how long the whole training may take: 7d, 36h")
+          "maximum time of the whole training: 7d, 36h")
       .type_name("TIME");
 }
 

@@ -127,7 +127,7 @@ class JobReader {
                      const std::vector<std::string_view>& known) {
     const std::string text = node.text();
     const auto parsed = parse(text);
-    if (!parsed) node.fail(fmt::format("{} is no {}", quote(text), key), suggest(text, known));
+    if (!parsed) node.fail(fmt::format("{} is not a valid {}", quote(text), key), suggest(text, known));
     return *parsed;
   }
 
@@ -148,7 +148,7 @@ class JobReader {
     if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
       root_.at(lacking->key)
           .fail(fmt::format("'{}' without 'allreduce: {}'", lacking->key, lacking->only_with),
-                "add that, or leave this out");
+                "add it, or leave this one out");
     }
     const bool has_input = job_.settings.number("input") != input_none;
     if (!has_input && job_.settings.flag("input_exposed").value_or(false)) {
@@ -157,7 +157,7 @@ class JobReader {
   }
 
   void read_plan(const YamlNode& node) {
-    if (!node.is_map()) node.fail("a plan is a map", example_plan);
+    if (!node.is_map()) node.fail("a plan must be a map", example_plan);
     std::vector<std::string_view> keys{"strategy", "degrees", "gpus", "micro_batches", "placement"};
     for (const PlanChoiceRow& row : plan_choices()) keys.push_back(row.option);
     node.only_keys(keys);
@@ -166,7 +166,7 @@ class JobReader {
     if (const auto strategy = node.find("strategy")) {
       const std::string name = strategy->text();
       family = parse_family(name);
-      if (!family) strategy->fail(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
+      if (!family) strategy->fail(fmt::format("unknown strategy {}", quote(name)), suggest_family(name));
       plan.zero_stage = zero_stage_in(name).value_or(0);
     }
     const auto gpus = node.find("gpus");
@@ -174,13 +174,13 @@ class JobReader {
     if (const auto degrees = node.find("degrees")) {
       read_degrees(*degrees);
       if (family && plan.mesh.family() != *family) {
-        degrees->fail(fmt::format("the degrees are of the strategy '{}', not '{}'", family_name(plan.mesh.family()),
+        degrees->fail(fmt::format("the degrees belong to the strategy '{}', not '{}'", family_name(plan.mesh.family()),
                                   family_name(*family)),
                       "name the same strategies in both, with degrees above 1");
       }
       if (gpus && plan.mesh.devices() != count) {
         gpus->fail(fmt::format("the product of the degrees is {}, not {}", plan.mesh.devices(), count),
-                   "leave 'gpus' out: the degrees say it");
+                   "leave 'gpus' out: the degrees give it");
       }
     } else {
       give_all_to(node, family, count);
@@ -216,12 +216,12 @@ class JobReader {
   }
 
   void read_degrees(const YamlNode& node) {
-    if (!node.is_map()) node.fail("the degrees are a map", "write for example 'degrees: {data: 4, spatial: 2x2}'");
+    if (!node.is_map()) node.fail("the degrees must be a map", "write for example 'degrees: {data: 4, spatial: 2x2}'");
     std::string all;
     for (const auto& [key, value] : node.entries()) {
       const std::string name = key.text();
       if (!parse_axis(name)) {
-        key.fail(fmt::format("no strategy is called {}", quote(name)), suggest(name, axis_names()));
+        key.fail(fmt::format("unknown strategy {}", quote(name)), suggest(name, axis_names()));
       }
       const std::string degree = value.text();
       if (degree.find_first_not_of("0123456789x") != std::string::npos) {

@@ -28,7 +28,7 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
     if (std::find(numbers.begin(), numbers.end(), value) != numbers.end())
       throw Error(fmt::format("{} {} has {} twice", option, quote(text), value), "name it once");
     if (numbers.size() == most_list_values)
-      throw Error(fmt::format("{} {} has more than {} numbers", option, quote(text), most_list_values), "ask for fewer");
+      throw Error(fmt::format("{} {} has more than {} numbers", option, quote(text), most_list_values), "use fewer");
     numbers.push_back(value);
   };
   for (const std::string& part : comma_separated(text)) {

@@ -36,7 +36,7 @@ Option add(const Command& command, const std::string& name, std::optional<Number
 }  // namespace
 
 void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
-  throw Error(fmt::format("{} does not know {}", option, quote(text)), suggest(text, known));
+  throw Error(fmt::format("{} does not support {}", option, quote(text)), suggest(text, known));
 }
 
 std::vector<std::string_view> precision_names() { return {"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"}; }

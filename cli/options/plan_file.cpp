@@ -22,13 +22,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
-constexpr const char* plan_hint = "a plan's object is what 'recommend --format json' writes in 'plans'";
+constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
 /// The plan's fields, checked one by one; what is wrong is said with the key and its place.
 class PlanReader {
  public:
   explicit PlanReader(const JsonSource& source) : source_(source) {
-    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', beside its layers.
+    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', next to its layers.
     const Json& root = source.root();
     if (root.is_object() && root.contains("best")) {
       path_ = "best";
@@ -37,7 +37,7 @@ class PlanReader {
     }
     object_ = path_.empty() ? &root : &root.at(path_);
     if (!path_.empty() && object_->is_null())
-      fail("", "this report found no plan that fits", "take one of its rejected 'plans' out of it");
+      fail("", "this report found no plan that fits", "use one of its rejected 'plans' instead");
   }
 
   PlanFile read() const {
@@ -81,9 +81,9 @@ class PlanReader {
     const Json& root = source_.root();
     if (!root.contains("inputs")) return std::nullopt;
     const Json& inputs = root.at("inputs");
-    if (!inputs.is_object()) throw source_.error("inputs", "'inputs' is no object", plan_hint);
+    if (!inputs.is_object()) throw source_.error("inputs", "'inputs' is not an object", plan_hint);
     if (!inputs.contains(key)) return std::nullopt;
-    if (!inputs.at(key).is_string()) throw source_.error("inputs/" + key, fmt::format("'{}' is no text", key), plan_hint);
+    if (!inputs.at(key).is_string()) throw source_.error("inputs/" + key, fmt::format("'{}' is not text", key), plan_hint);
     return inputs.at(key).get<std::string>();
   }
 
@@ -92,7 +92,8 @@ class PlanReader {
     std::string names;
     const auto is_text = [](const Json& name) { return name.is_string(); };
     if (!placement.is_array() || !std::all_of(placement.begin(), placement.end(), is_text)) {
-      fail("placement", "'placement' is no list of strategies, innermost first", "write for example [\"filter\", \"data\"]");
+      fail("placement", "'placement' must be a list of strategies, innermost first",
+           "write for example [\"filter\", \"data\"]");
     }
     for (const Json& name : placement) names += (names.empty() ? "" : ",") + name.get<std::string>();
     if (placement.empty()) return;
@@ -105,7 +106,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
-                                        // What a report says of the plan besides.
+                                        // What else a report says of the plan.
                                         "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
@@ -116,16 +117,16 @@ class PlanReader {
     }
   }
 
-  /// A strategy's name beside the degrees says nothing new, so it must not say anything else.
+  /// A strategy's name next to the degrees is redundant, so it must agree with them.
   void check_strategy(const Plan& plan) const {
     if (!object_->contains("strategy")) return;
     const std::string name = family_name(plan.mesh.family());
     const Json& said = object_->at("strategy");
     if (!said.is_string() || parse_family(said.get<std::string>()) != plan.mesh.family()) {
       fail("strategy",
-           fmt::format("'strategy' is {}, the degrees are of '{}'",
-                       said.is_string() ? quote(said.get<std::string>()) : "no text", name),
-           "leave it out, or let it be what the degrees are");
+           fmt::format("'strategy' is {}, but the degrees belong to '{}'",
+                       said.is_string() ? quote(said.get<std::string>()) : "not text", name),
+           "leave it out, or make it match the degrees");
     }
   }
 
@@ -152,10 +153,10 @@ class PlanReader {
       -> decltype(parse(key)) {
     if (!object_->contains(key)) return std::nullopt;
     const Json& value = object_->at(std::string(key));
-    if (!value.is_string()) fail(key, fmt::format("'{}' is no text", key), suggest("", known));
+    if (!value.is_string()) fail(key, fmt::format("'{}' is not text", key), suggest("", known));
     const auto text = value.get<std::string>();
     const auto parsed = parse(text);
-    if (!parsed) fail(key, fmt::format("'{}' is no {}", text, key), suggest(text, known));
+    if (!parsed) fail(key, fmt::format("'{}' is not a valid {}", text, key), suggest(text, known));
     return parsed;
   }
 
@@ -163,13 +164,13 @@ class PlanReader {
     if (!object_->contains("degrees")) fail("", "'degrees' is missing");
     const Json& degrees = object_->at("degrees");
     const std::string example = R"(write for example {"data": 64, "spatial": [2, 2]})";
-    if (!degrees.is_object()) fail("degrees", "'degrees' is no object", example);
+    if (!degrees.is_object()) fail("degrees", "'degrees' is not an object", example);
     Family seen = 0;
     for (const auto& [name, value] : degrees.items()) {
       const std::string key = "degrees/" + name;
       const std::optional<Axis> axis = parse_axis(name);
       if (!axis)
-        throw source_.error_at_key(path_to(key), fmt::format("no strategy is called {}", quote(name)),
+        throw source_.error_at_key(path_to(key), fmt::format("unknown strategy {}", quote(name)),
                                    suggest(name, axis_names()));
       if ((seen & family_bit(*axis)) != 0) fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "give it once");
       seen |= family_bit(*axis);
@@ -183,13 +184,13 @@ class PlanReader {
         continue;
       }
       if (!value.is_array() || value.empty() || value.size() > Tiles{}.size()) {
-        fail(key, "'spatial' is no list of one to three degrees", example);
+        fail(key, "'spatial' must be a list of one to three degrees", example);
       }
       Tiles tiles = plan.mesh.tiles();
       for (std::size_t d = 0; d < value.size(); ++d) {
         const std::optional<std::int64_t> degree = whole_number(value[d], 1, largest_degree);
         if (!degree)
-          fail(key, fmt::format("'spatial' holds what is not a whole number from 1 to {}", largest_degree), example);
+          fail(key, fmt::format("'spatial' has an entry that is not a whole number from 1 to {}", largest_degree), example);
         tiles[d] = static_cast<int>(*degree);
       }
       plan.mesh.set_tiles(tiles);
@@ -288,7 +289,7 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
     case PlanChoice::recompute_blocks:
       return "b recomputed blocks of each stage";
     case PlanChoice::recompute_modules:
-      return "names of what is computed again";
+      return "names of recomputed modules";
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
     case PlanChoice::reshard:

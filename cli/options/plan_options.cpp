@@ -41,7 +41,7 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = chosen[row.choice].value_or(0);
     if (value == 0 || row.beyond_ideal.empty()) continue;
-    throw Error(fmt::format("--ideal knows no {}: it cannot be combined with --{} {}", row.beyond_ideal, row.option,
+    throw Error(fmt::format("--ideal does not support {}: it cannot be combined with --{} {}", row.beyond_ideal, row.option,
                             row.name(value)),
                 "leave one of them out");
   }
@@ -66,7 +66,7 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
-              fmt::format("ask for at most {}, or name a larger machine with --machine", machine.devices()));
+              fmt::format("use at most {}, or a larger machine with --machine", machine.devices()));
 }
 
 /// The strategy whose degrees these are.
@@ -89,7 +89,7 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// The fastest number of micro-batches that fits, where nobody says it; the least one of equally good ones. Without a
+/// The fastest number of micro-batches that fits, if it is not given; the least one of equally good ones. Without a
 /// pipeline it is one where that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
@@ -117,9 +117,9 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study, bool ideal) {
   if (file) {
     if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
-      throw Error(fmt::format("the plan in {} uses {}, --gpus says {}", quote(options.plan_file),
+      throw Error(fmt::format("the plan in {} uses {}, but --gpus is {}", quote(options.plan_file),
                               count_text(file->plan.mesh.devices(), "device"), *options.gpus),
-                  "leave --gpus out: the plan says it");
+                  "leave --gpus out: the plan gives it");
     }
     return file->plan;
   }
@@ -127,8 +127,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   // Degrees say the strategy.
   const std::optional<Family> family =
       options.strategy.empty() ? family_of_degrees(options.degrees) : parse_family(options.strategy);
-  if (!family)
-    throw Error(fmt::format("no strategy is called {}", quote(options.strategy)), suggest_family(options.strategy));
+  if (!family) throw Error(fmt::format("unknown strategy {}", quote(options.strategy)), suggest_family(options.strategy));
   if (options.degrees.empty()) {
     if (!options.gpus) {
       throw Error("--strategy needs --degrees or --gpus",
@@ -151,14 +150,14 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     parse_degrees(options.degrees, plan);
     give_the_rest(plan, *family, options);
     if (plan.mesh.family() != *family) {
-      throw Error(fmt::format("{} is the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
+      throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
                               family_name(plan.mesh.family()), family_name(*family)),
                   "name the same strategies in both, with degrees above 1");
     }
   }
   if (options.gpus && plan.mesh.devices() != *options.gpus) {
     const std::string said = options.degrees.empty() ? "--strategy " + options.strategy : "--degrees " + options.degrees;
-    throw Error(fmt::format("{} uses {}, --gpus says {}", said, count_text(plan.mesh.devices(), "device"), *options.gpus),
+    throw Error(fmt::format("{} uses {}, but --gpus is {}", said, count_text(plan.mesh.devices(), "device"), *options.gpus),
                 "the product of the degrees is the number of GPUs");
   }
   plan.precision = study.precision();
@@ -206,20 +205,20 @@ void settle_lists(PlanOptions& options) {
 }
 
 BatchOptionHandles add_batch_options(const Command& command, PlanOptions& options, bool lists) {
-  const std::string samples = "samples per iteration over all GPUs";
+  const std::string samples = "samples per step over all GPUs";
   if (lists) {
     add_number_list(command, "--gpus", options.gpu_counts, 1, most_gpus,
-                    "number of GPUs (or other devices); several with commas, or 8..1024 for each power between");
+                    "number of GPUs (or other devices); several: 8,64 or 8..1024 (powers of two)");
   } else {
     add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
   }
   const auto global =
       lists ? add_number_list(command, "--global-batch,--batch", options.global_batches, 1, most_samples,
-                              samples + "; several as of --gpus")
+                              samples + "; several as with --gpus")
             : add_whole_number(command, "--global-batch,--batch", options.global_batch, 1, most_samples, samples);
-  const auto per_gpu = add_whole_number(
-      command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
-      "the same, divided by the number of GPUs; default: 32, of sequences 16,384 tokens, or what the model's file says");
+  const auto per_gpu =
+      add_whole_number(command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
+                       "samples per step and GPU; default: that of the model file, else 16,384 tokens, else 32 samples");
   per_gpu.excludes(global);
   const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
                                               "fix the number of micro-batches");
@@ -228,8 +227,8 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
 
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
   const auto [global, per_gpu, micro_batches] = add_batch_options(command, options, lists);
-  const auto placement =
-      command.add_option("--placement", options.placement, "which degrees are neighbours, innermost first: filter,data");
+  const auto placement = command.add_option("--placement", options.placement,
+                                            "placement of the degrees on neighboring devices, innermost first: filter,data");
   std::vector<Option> choices;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
@@ -246,10 +245,10 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
     }
   }
   const auto plan =
-      command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching").file();
+      command.add_option("--plan", options.plan_file, "predict the plan of this JSON file instead of searching").file();
   const auto strategy =
-      command.add_option("--strategy", options.strategy, "price one plan of this strategy").words(strategy_words);
-  const auto degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
+      command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
+  const auto degrees = command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2");
   // What the file of a plan says would be ignored.
   for (const Option& said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
@@ -263,7 +262,7 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
     if (options.numbers[at]) all[row.choice] = static_cast<int>(*options.numbers[at]) - row.first_number.value_or(0);
     if (options.names[at].empty()) continue;
     if (row.choice == PlanChoice::schedule && options.names[at].starts_with("interleaved")) {
-      throw Error(fmt::format("--schedule does not know {}", quote(options.names[at])),
+      throw Error(fmt::format("--schedule does not support {}", quote(options.names[at])),
                   "interleaved 1F1B is --schedule 1f1b with --virtual-stages 2 or more");
     }
     const auto parse = [&](const std::string& text) { return row.parse(text); };
@@ -272,22 +271,21 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   const int blocks = all[PlanChoice::recompute_blocks].value_or(0);
   const std::optional<int>& recompute = all[PlanChoice::recompute];
   if (blocks > 0 && recompute && *recompute != static_cast<int>(Recompute::full)) {
-    throw Error(fmt::format("--recompute-blocks {} is a part of --recompute full, not of --recompute {}", blocks,
+    throw Error(fmt::format("--recompute-blocks {} needs --recompute full, not --recompute {}", blocks,
                             row_of(PlanChoice::recompute).name(*recompute)),
                 "leave one of them out");
   }
   const std::optional<int>& modules = all[PlanChoice::recompute_modules];
   if (modules && recompute && *recompute != static_cast<int>(Recompute::selective)) {
     throw Error(
-        fmt::format("--recompute-modules {} is a part of --recompute selective, not of --recompute {}",
+        fmt::format("--recompute-modules {} needs --recompute selective, not --recompute {}",
                     row_of(PlanChoice::recompute_modules).name(*modules), row_of(PlanChoice::recompute).name(*recompute)),
         "leave one of them out");
   }
   const int second = all[PlanChoice::secondary_shards].value_or(0);
   const std::optional<int>& zero = all[PlanChoice::zero];
   if (second > 1 && zero && *zero != 3) {
-    throw Error(fmt::format("--secondary-shards {} is a part of --zero 3, not of --zero {}", second, *zero),
-                "leave one of them out");
+    throw Error(fmt::format("--secondary-shards {} needs --zero 3, not --zero {}", second, *zero), "leave one of them out");
   }
   choose_what_follows(all);
   return all;
@@ -326,9 +324,9 @@ std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, cons
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options) {
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
-    throw Error(
-        fmt::format("the plan '{}' cannot be: {}", degrees_text(estimate.plan.mesh), describe(limit, model)),
-        fmt::format("leave {} out to see what can", options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
+    throw Error(fmt::format("the plan '{}' is not possible: {}", degrees_text(estimate.plan.mesh), describe(limit, model)),
+                fmt::format("leave {} out to see possible plans",
+                            options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
   }
 }
 
@@ -386,12 +384,12 @@ std::vector<Default> plan_defaults(const Command& command, const StudyOptions& s
     const std::int64_t each = usual_batch_per_gpu(model);
     const std::int64_t gpus = asked.plan ? asked.plan->mesh.devices() : *options.gpus;
     std::string why = fmt::format("global batch {}", with_thousands(global_batch));
-    if (model.usual_batch) why += ", usual for the model";
+    if (model.usual_batch) why += ", the model's default";
     if (!model.usual_batch && model.input.sequence)
       why = fmt::format("{} tokens; {}, {} tokens", with_thousands(each * model.input.positions()), why,
                         with_thousands(global_batch * model.input.positions()));
     if (global_batch < each * gpus) {
-      why = fmt::format("{} each are more than the data set has", each);
+      why = fmt::format("{} per GPU would exceed the data set", each);
       defaults.push_back({"--global-batch", with_thousands(global_batch), why});
     } else {
       defaults.push_back({"--batch-per-gpu", std::to_string(each), why});

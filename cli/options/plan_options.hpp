@@ -16,7 +16,7 @@
 
 namespace ddl {
 
-/// Samples that a device is given where nobody says how many: as many as the model's file says, else tokens enough for its
+/// Default samples per device: the number in the model file, else tokens enough for its
 /// matrix products, else 32.
 [[nodiscard]] std::int64_t usual_batch_per_gpu(const Model& model);
 

@@ -37,7 +37,7 @@ ProblemFile::ProblemFile(const std::string& path) : source_(read_file(path), pat
     at = end + 1;
   }
   if (problems_.empty())
-    throw source_.error(0, "there is no problem in this file", "one a line, such as those of 'recommend --missing'");
+    throw source_.error(0, "this file has no problems", "write one per line, as 'recommend --missing' does");
 }
 
 Error ProblemFile::error(std::size_t problem, std::string_view word, std::string_view message, std::string hint) const {

@@ -47,7 +47,7 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
     unknown_choice("--mixed-precision", o.mixed, {mixed_precision_names[0], mixed_precision_names[2]});
   }
   if (!is_mixed(precision)) {
-    throw Error(fmt::format("autocast needs two precisions, and --precision is {}", to_string(precision)),
+    throw Error(fmt::format("autocast needs a low precision, but --precision is {}", to_string(precision)),
                 "add --precision bf16 or fp16");
   }
   return true;
@@ -62,7 +62,7 @@ std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std
     bool is_there = false;
     for (std::size_t item = 0; item < plan.items(); ++item) is_there = is_there || plan.line(item) == line;
     if (!is_there) {
-      throw Error(fmt::format("--leave-out {}: it is not asked for", quote(line)),
+      throw Error(fmt::format("--leave-out {}: not among the problems to measure", quote(line)),
                   "copy a line of the column 'problem' of the profile");
     }
     lines.push_back(line);
@@ -77,8 +77,9 @@ std::optional<Shard> shard_of_this(const ProfileOptions& o, const LaunchedRank& 
   if (rank.ranks == 1) return std::nullopt;
   throw Error(
       fmt::format("{} started {} processes, and without --shard each would measure everything", rank.launcher, rank.ranks),
-      fmt::format("--shard {} with an --output for each, then 'ddl-oracle profile merge'; --shard 0/1 is everything",
-                  rank.variables));
+      fmt::format(
+          "use --shard {} with an --output for each, then 'ddl-oracle profile merge'; --shard 0/1 measures everything",
+          rank.variables));
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   const int kinds = (o.model.empty() ? 0 : 1) + (o.lines.empty() ? 0 : 1) + (o.problems.empty() ? 0 : 1);
   if (kinds == 0)
     throw Error("nothing to profile", "name a model, as in ddl-oracle profile resnet50; or --problem; or --problems FILE");
-  if (kinds > 1) throw Error("a model, --problem and --problems are asked for one at a time");
+  if (kinds > 1) throw Error("give only one of a model, --problem and --problems");
   ProfileJob job;
   job.device = device_options(o);
   ProfilePlan& plan = job.plan;
@@ -99,7 +100,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
   job.backend = o.backend.empty() ? default_backend() : std::string(backend_kind(o.backend).name);
   if (!o.blas.empty() && job.backend != "onednn") {
-    throw Error(fmt::format("--blas applies to the back end onednn only, and --backend is {}", job.backend),
+    throw Error(fmt::format("--blas applies to the back end onednn only, but --backend is {}", job.backend),
                 "add --backend onednn");
   }
   const LaunchedRank rank = this_rank();
@@ -116,12 +117,10 @@ ProfileJob job_of(const ProfileOptions& o) {
     for (const std::string& line : file.problems()) plan.problems.push_back({line, 0});
   }
   if (o.model.empty()) {
-    if (o.sequence) throw Error("--seq applies to models, and none is named", "a problem says its own shapes");
-    if (!o.mixed.empty())
-      throw Error("--mixed-precision applies to models, and none is named", "a problem says its precision");
+    if (o.sequence) throw Error("--seq needs a model", "a problem has its own shapes");
+    if (!o.mixed.empty()) throw Error("--mixed-precision needs a model", "a problem has its own precision");
     if (!o.implementation.empty())
-      throw Error("--optimizer-implementation applies to models, and none is named",
-                  "a problem says so itself: implementation=foreach tensors=161");
+      throw Error("--optimizer-implementation needs a model", "a problem has its own: implementation=foreach tensors=161");
     job.left_out = left_out(plan, o.left_out);
     return job;
   }
@@ -133,7 +132,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   if (!o.no_sequence) plan.sequences = samples;
   if (o.graph) {
     if (job.backend != "cuda")
-      throw Error(fmt::format("--graph applies to GPUs only, and --backend is {}", job.backend), "add --backend cuda");
+      throw Error(fmt::format("--graph applies to GPUs only, but --backend is {}", job.backend), "add --backend cuda");
     plan.step_start = StepStart::graph;
   }
   const SplitRequest splits = parse_splits(o.splits, load_machine(o.machine).devices_per_node(), facts);
@@ -153,7 +152,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
-    // Beside those of the layers, of which whole steps are made.
+    // In addition to those of the layers, of which whole steps are made.
     if (is_of_list(implementation) && plan.model->parameters() > 0)
       plan.problems.push_back(
           {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,

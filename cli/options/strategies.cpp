@@ -45,11 +45,11 @@ struct ChoiceWord {
 };
 constexpr std::array<ChoiceWord, 6> choice_words{{
     {"hsdp", "write fsdp and --shard-group 8, the GPUs of a node"},
-    {"sp", "it is a choice of tensor parallelism: write tensor and --sequence-parallel yes"},
-    {"vpp", "it is a choice of pipelines: write pipeline and --virtual-stages 4"},
-    {"vp", "it is a choice of pipelines: write pipeline and --virtual-stages 4"},
-    {"etp", "it is a choice of experts beside tensor parallelism: write --expert-tensor whole or split"},
-    {"ulysses", "it is a choice of context parallelism: write context and --context-exchange ulysses"},
+    {"sp", "it is an option of tensor parallelism: write tensor and --sequence-parallel yes"},
+    {"vpp", "it is an option of pipelines: write pipeline and --virtual-stages 4"},
+    {"vp", "it is an option of pipelines: write pipeline and --virtual-stages 4"},
+    {"etp", "it is an option of experts with tensor parallelism: write --expert-tensor whole or split"},
+    {"ulysses", "it is an option of context parallelism: write context and --context-exchange ulysses"},
 }};
 
 }  // namespace
@@ -64,7 +64,7 @@ std::string why_without_plans(std::int64_t gpus, Family family) {
   const std::int64_t least = std::int64_t{1} << axes;
   if (axes == 0) return "is a single device";
   if (gpus < least) return fmt::format("needs at least {}", count_text(least, "device"));
-  return fmt::format("{} are not a product of {} degrees above 1", count_text(gpus, "device"), axes);
+  return fmt::format("{} is not a product of {} degrees above 1", count_text(gpus, "device"), axes);
 }
 
 std::string example_degrees(Family family, std::int64_t gpus) {
@@ -114,7 +114,7 @@ std::string suggest_family(const std::string& text) {
 
 NamedFamily parse_named_family(const std::string& text) {
   const std::optional<Family> family = parse_family(text);
-  if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
+  if (!family) throw Error(fmt::format("unknown strategy {}", quote(text)), suggest_family(text));
   return {*family, zero_stage_in(text)};
 }
 
@@ -126,8 +126,7 @@ std::vector<NamedFamily> parse_families(const std::string& text) {
 }
 
 void refuse_sharding_in_ideal(int zero_stage) {
-  if (zero_stage > 0)
-    throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
+  if (zero_stage > 0) throw Error("--ideal does not support fsdp (optimizer sharding)", "write data instead of fsdp");
 }
 
 }  // namespace ddl

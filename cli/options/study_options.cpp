@@ -42,8 +42,8 @@ Option offer_machines(Option option) { return option.names_or_file(machine_names
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device) {
   const auto profile = command
                            .add_option("--profile", profiles,
-                                       "kernels measured on the machine's device: a file, several if given again, or none; "
-                                       "default: those of that device in the data directory")
+                                       "profile of kernels on the machine's device: a file (repeatable) or none; default: "
+                                       "those of that device in the data directory")
                            .take_all()
                            .one_value_each()
                            .file();
@@ -52,7 +52,7 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 
 Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence) {
   return add_whole_number(command, "--seq,--seq-len,--sequence-length", sequence, 1, max_attribute,
-                          "tokens of a sample, for models of sequences; default: the model's own");
+                          "tokens per sample of a sequence model; default: the model's");
 }
 
 void add_memory_options(const Command& command, MemoryOptions& options) {
@@ -69,7 +69,7 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
             if (*options.gpu_memory <= Bytes{})
               refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
           },
-          "memory of a GPU, in place of the machine's: 80GiB")
+          "memory per GPU instead of the machine's: 80GiB")
       .type_name("SIZE");
   command
       .add_option_function(
@@ -89,8 +89,8 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
 Option add_software_option(const Command& command, std::string& software) {
   return command
       .add_option("--software", software,
-                  "how the framework runs it (see 'software list'): a bundled name, a file or none; default: that "
-                  "of the coefficients' runs, else pytorch")
+                  "framework (see 'software list'): a bundled name, a file or none; default: that of the coefficients' "
+                  "runs, else pytorch")
       .names_or_file(software_names);
 }
 
@@ -134,17 +134,18 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .capture_default_str();
   add_sequence_option(command, o.sequence);
   add_whole_number(command, "--packed-length", o.packed_length, 1, max_attribute,
-                   "tokens of a document, where sequences are packed with documents that do not see each other; default: a "
-                   "sequence is one document");
+                   "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
+                   "one document per sequence");
   command
-      .add_option("--dataset", o.dataset, "bundled data set (see 'datasets list') or a file; default: what fits the model")
+      .add_option("--dataset", o.dataset,
+                  "bundled data set (see 'datasets list') or a file; default: one that fits the model")
       .names_or_file(dataset_names);
   offer_machines(command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file"))
       .capture_default_str();
   command
       .add_option("--coefficients", o.coefficients,
-                  "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
-                  "bundled machine, and those beside or named in a machine file")
+                  "measured coefficients of the machine: a file, a bundled name or none; default: those bundled with a "
+                  "bundled machine, or next to or named in a machine file")
       .file();
   const Option software = add_software_option(command, o.software);
   add_setting(command, "memory_format", o.settings);
@@ -153,7 +154,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command
       .add_option(
           "--precision", o.precision,
-          "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 where the device has it, else fp32")
+          "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 if the device has it, else fp32")
       .words([] { return texts(precision_names()); });
   add_setting(command, "mixed_precision", o.settings);
   const Option older = add_setting(command, "older_framework", o.settings);
@@ -182,14 +183,14 @@ void add_study_options(const Command& command, StudyOptions& o) {
           [&o] {
             o.settings.set("input", {input_none, SettingOrigin::option, {}});
           },
-          "leave reading and staging of samples out")
+          "ignore the time to load samples")
       .excludes(input)
       .excludes(exposed);
   const Option setting =
       command
-          .add_option("--setting", o.setting_words,
-                      "a fact of how the framework runs it, in place of the software's, as key=value (see 'software keys'): "
-                      "overlaps_gradients=no; several if given again")
+          .add_option(
+              "--setting", o.setting_words,
+              "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable")
           .take_all()
           .one_value_each()
           .type_name("KEY=VALUE");
@@ -230,10 +231,10 @@ StudySpec spec_of(const StudyOptions& o) {
   if (!o.precision.empty()) spec.precision = chosen("--precision", o.precision, parse_precision, precision_names());
   if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
   if (o.ideal && o.settings.find("allreduce") != nullptr)
-    throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
+    throw Error("--ideal uses a ring allreduce: it cannot be combined with --allreduce", "leave one of them out");
   if (const SettingRow* const lacking = lacking_allreduce(o.settings)) {
     throw Error(fmt::format("{} without --allreduce {}", option_of(*lacking), lacking->only_with),
-                "add that, or leave this out");
+                "add it, or leave this one out");
   }
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
@@ -252,7 +253,7 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
     if (std::find(names.begin(), names.end(), name) != names.end())
-      throw Error(fmt::format("{} names {} twice", option, quote(name)), "name it once");
+      throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
     names.push_back(name);
   }
   return names;
@@ -267,8 +268,8 @@ std::vector<std::pair<std::string, std::string>> studies_named(const StudyOption
     for (const std::string& machine : machines) studies.emplace_back(model, machine);
   }
   if (studies.size() > most_studies) {
-    throw Error(fmt::format("--model and --machine together ask for {} studies", studies.size()),
-                fmt::format("ask for at most {} at a time", most_studies));
+    throw Error(fmt::format("--model and --machine together give {} studies", studies.size()),
+                fmt::format("give at most {} at a time", most_studies));
   }
   return studies;
 }
@@ -304,9 +305,9 @@ void add_format_option(const Command& command, ReportOptions& options, const std
       .words([] {
         return std::vector<std::string>{"auto", "always", "never"};
       });
-  command.add_switch("--wide", options.wide, "text: tables have all their columns, however wide they get");
-  command.add_switch("--ascii", options.ascii, "text: no sign but those of ASCII");
-  command.add_switch("-q,--quiet", options.quiet, "no warnings; errors are said");
+  command.add_switch("--wide", options.wide, "text: show all columns of tables");
+  command.add_switch("--ascii", options.ascii, "text: ASCII characters only");
+  command.add_switch("-q,--quiet", options.quiet, "no warnings, only errors");
 }
 
 Option add_output_option(const Command& command, std::string& output, const std::string& description) {
@@ -332,7 +333,7 @@ std::string samples_text(const Study& study) {
   if (!sample.sequence && sample != input) {
     return fmt::format("{} samples of {}, read as {}", count, to_string(sample), to_string(input));
   }
-  return count + " samples, fits the model's input";
+  return count + " samples, which fit the model's input";
 }
 
 /// Whether the machine's sheet says how fast samples come from where they lie.
@@ -343,34 +344,35 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The measured software's algorithm, and the one it takes where layers are split besides (ExchangePrices::allreduce).
+/// The measured software's algorithm, and the one for plans that also split layers (ExchangePrices::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;
   std::string value(alone ? to_string(*alone) : "cheapest");
   if (hybrid && hybrid != alone) value += fmt::format("; {} with filter, channel or spatial", to_string(*hybrid));
-  return {"--allreduce", value, alone || hybrid ? "as the measured software does" : "for every message and layout"};
+  return {"--allreduce", value, alone || hybrid ? "as in the measured software" : "for each message size and layout"};
 }
 
 Default overlap_default(const Study& study) {
   const Coefficients& coefficients = study.coefficients();
   const OverlapSlowdown& slowdown = coefficients.overlap;
   if (overlaps_gradients(coefficients, study.assumptions())) {
-    std::string why = "the exchange of gradients runs beside backward";
+    std::string why = "gradient communication is overlapped with backward";
     if (slowdown.kernels > 1) {
       why += fmt::format(": kernels then take {:.3g} times as long", slowdown.kernels);
-      if (slowdown.exchange > 1) why += fmt::format(", the exchange {:.3g} times", slowdown.exchange);
+      if (slowdown.exchange > 1) why += fmt::format(", the communication {:.3g} times", slowdown.exchange);
     } else if (slowdown.exchange > 1) {
       why += fmt::format(": it then takes {:.3g} times as long", slowdown.exchange);
     }
     return {"overlap", "yes", why};
   }
-  return {"overlap", "no",
-          coefficients.software.overlaps_gradients
-              ? "the measured software exchanges gradients after backward"
-              : fmt::format("beside each other kernels take {:.3g} times as long, the exchange {:.3g} times: one after the "
-                            "other is shorter",
-                            slowdown.kernels, slowdown.exchange)};
+  return {
+      "overlap", "no",
+      coefficients.software.overlaps_gradients
+          ? "the measured software communicates gradients after backward"
+          : fmt::format(
+                "overlapped, kernels take {:.3g} times as long, and the communication {:.3g} times: no overlap is faster",
+                slowdown.kernels, slowdown.exchange)};
 }
 
 }  // namespace
@@ -381,7 +383,7 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   const bool sequence = study.model().input.sequence;
   if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
   if (unset("--seq") && study.model().sequence_length > 0) {
-    defaults.push_back({"--seq", fmt::format("{}", study.model().sequence_length), "the model's own"});
+    defaults.push_back({"--seq", fmt::format("{}", study.model().sequence_length), "the model's"});
   }
   if (unset("--dataset")) {
     defaults.push_back({"--dataset", study.dataset().name, samples_text(study)});
@@ -392,15 +394,14 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine);
     const char* why = own                             ? place_of(*own)
                       : !name.empty()                 ? "bundled with the machine"
-                      : is_path(study.spec().machine) ? "none come with the machine file"
-                                                      : "nothing measured is bundled for this machine";
+                      : is_path(study.spec().machine) ? "the machine file has none"
+                                                      : "none are bundled for this machine";
     defaults.push_back({"--coefficients", own ? own->path : name.empty() ? "none" : name, why});
   }
   if (unset("--software") && !options.ideal) {
     const std::string& name = study.software().name;
-    defaults.push_back(
-        {"--software", name.empty() ? study.coefficients().software.name : name,
-         study.coefficients().software.name != name ? "that of the measured runs" : "where nobody names one"});
+    defaults.push_back({"--software", name.empty() ? study.coefficients().software.name : name,
+                        study.coefficients().software.name != name ? "that of the measured runs" : "default"});
   }
   if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
     std::string paths;
@@ -409,8 +410,8 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   }
   if (unset("--precision")) {
     defaults.push_back({"--precision", std::string(to_string(study.precision())),
-                        sequence                               ? "mixed precision for sequences"
-                        : study.precision() == Precision::tf32 ? "as PyTorch runs convolutions"
+                        sequence                               ? "mixed precision, the default for sequence models"
+                        : study.precision() == Precision::tf32 ? "PyTorch's default for convolutions"
                                                                : ""});
   }
   if (unset("--mixed-precision") && is_mixed(study.precision()) && !options.ideal) {
@@ -423,7 +424,8 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)), std::string(meanings[mixed])});
   }
   if (unset("--optimizer")) {
-    defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});
+    defaults.push_back(
+        {"--optimizer", std::string(to_string(study.optimizer())), sequence ? "default for sequence models" : ""});
   }
   if (unset("--allreduce") && !options.ideal) {
     defaults.push_back(allreduce_default(study.coefficients().software));
@@ -432,9 +434,9 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     if (unset("--no-overlap")) defaults.push_back(overlap_default(study));
     if (unset("--no-input") && unset("--input")) {
       defaults.push_back({"--input", study.assumptions().input_mode == InputMode::leader ? "leader" : "every-rank",
-                          !has_priced_input(study)                ? "not priced: the machine's sheet has no bandwidth for it"
-                          : !study.assumptions().input_overlapped ? "not read ahead"
-                                                                  : "read ahead while the devices compute"});
+                          !has_priced_input(study) ? "not predicted: the machine's datasheet has no bandwidth for it"
+                          : !study.assumptions().input_overlapped ? "not prefetched"
+                                                                  : "prefetched while the devices compute"});
     }
   }
   return defaults;

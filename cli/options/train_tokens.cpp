@@ -33,7 +33,7 @@ std::optional<double> parse_token_count(std::string_view text, UnitProblem& prob
     if (unit.size() == 1 && unit.front() == known.letter) factor = known.factor;
   }
   if (error != std::errc{} || factor <= 0) {
-    problem = {fmt::format("{} is no number of tokens", quote(text)), count_hint};
+    problem = {fmt::format("{} is not a number of tokens", quote(text)), count_hint};
     return std::nullopt;
   }
   const double tokens = number * factor;
@@ -65,14 +65,14 @@ void add_training_options(const Command& command, Training& training) {
                                   training.tokens = parse_token_count(text, problem);
                                   if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
                                 },
-                                "time and cost of so many tokens, in place of an epoch's: 300B, 1T")
+                                "time and cost for this number of tokens instead of an epoch: 300B, 1T")
                             .type_name("COUNT");
   const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
-                                         "time and cost of so many epochs, in place of one");
+                                         "time and cost for this number of epochs instead of one");
   epochs.excludes(tokens);
   command
       .add_switch("--to-accuracy", training.to_accuracy,
-                  "time and cost of a training to the target of MLPerf, of models whose steps to it are published")
+                  "time and cost to the target accuracy of MLPerf, for models with published results")
       .excludes(tokens)
       .excludes(epochs);
 }
@@ -80,16 +80,15 @@ void add_training_options(const Command& command, Training& training) {
 void refuse_without_tokens(const Training& training, const Model& model) {
   if (!training.tokens || model.sequence_length > 0) return;
   throw Error(fmt::format("--train-tokens: {} has no tokens", model.name),
-              "only models of sequences have tokens, such as gpt2 or llama3-8b");
+              "only sequence models have tokens, such as gpt2 or llama3-8b");
 }
 
 void settle_target(Training& training, const Model& model) {
   if (!training.to_accuracy) return;
   std::optional<Convergence> known = convergence_of(model);
   if (!known) {
-    throw Error(fmt::format("--to-accuracy: how many steps {} needs to a target is not known: no published runs are bundled",
-                            model.name),
-                fmt::format("known of {}; of others, --epochs or --train-tokens says how much is trained",
+    throw Error(fmt::format("--to-accuracy: no published runs of {} to a target accuracy are bundled", model.name),
+                fmt::format("available for {}; for other models, use --epochs or --train-tokens",
                             fmt::join(convergence_names(), ", ")));
   }
   training.convergence = std::make_shared<const Convergence>(*std::move(known));
@@ -97,11 +96,11 @@ void settle_target(Training& training, const Model& model) {
 
 void refuse_unpublished_batch(const Training& training, std::int64_t global_batch) {
   if (!training.to_accuracy || training.convergence->samples_at(global_batch)) return;
-  throw Error(
-      fmt::format("--to-accuracy: nobody has published how many steps {} needs with a global batch of {}",
-                  training.convergence->model, with_thousands(global_batch)),
-      fmt::format("published are {} to {}: ask for --global-batch {}", with_thousands(training.convergence->least_batch()),
-                  with_thousands(training.convergence->most_batch()), training.convergence->least_batch()));
+  throw Error(fmt::format("--to-accuracy: no published runs of {} with a global batch of {}", training.convergence->model,
+                          with_thousands(global_batch)),
+              fmt::format("batches from {} to {} are published: use --global-batch {}",
+                          with_thousands(training.convergence->least_batch()),
+                          with_thousands(training.convergence->most_batch()), training.convergence->least_batch()));
 }
 
 }  // namespace ddl

@@ -39,9 +39,9 @@ inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 void add_training_options(const Command& command, Training& training);
 /// Throws Error where tokens are asked for, and the model has none.
 void refuse_without_tokens(const Training& training, const Model& model);
-/// Finds what is published of the model, where a target is asked for. Throws Error where nobody has published it.
+/// Finds the published results of the model, if a target is requested. Throws Error if there are none.
 void settle_target(Training& training, const Model& model);
-/// Throws Error where a target is asked for, and nobody has published how the model gets there with such a batch.
+/// Throws Error if a target is requested, and there is no published result with such a batch.
 void refuse_unpublished_batch(const Training& training, std::int64_t global_batch);
 
 }  // namespace ddl

@@ -69,11 +69,11 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
         break;
       }
     }
-    return Error(fmt::format("no option is called {}", quote(typed)), hint);
+    return Error(fmt::format("unknown option {}", quote(typed)), hint);
   }
   const std::vector<std::string> known = command_names(command);
-  if (known.empty()) return Error(fmt::format("{} was not expected", quote(extra)), help_hint(program));
-  return Error(fmt::format("no command is called {}", quote(extra)), suggest(extra, known));
+  if (known.empty()) return Error(fmt::format("unexpected argument {}", quote(extra)), help_hint(program));
+  return Error(fmt::format("unknown command {}", quote(extra)), suggest(extra, known));
 }
 
 }  // namespace

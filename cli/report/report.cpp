@@ -46,7 +46,7 @@ Report Report::then(const std::vector<std::string>& words) && {
 
 void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
-    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote_path(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");
   }
   write_over(path, content);
 }

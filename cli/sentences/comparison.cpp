@@ -39,9 +39,9 @@ std::string of_times(const Comparison& comparison, const Compared& explained, co
   }
   const bool longer = after > before;
   const Seconds difference = max(before, after) - min(before, after);
-  std::string text = fmt::format("{} {} {} ({}) {} than {}, {}", other.name,
-                                 longer ? "takes" : "is the faster one: it takes", humanize(difference),
-                                 fine_percent(difference / before), longer ? "longer" : "less", explained.name, times);
+  std::string text =
+      fmt::format("{} {} {} ({}) {} than {}, {}", other.name, longer ? "takes" : "is faster: it takes", humanize(difference),
+                  fine_percent(difference / before), longer ? "longer" : "less", explained.name, times);
   if (const auto& term = comparison.deciding_time) {
     text += fmt::format(": {} decides, {} against {}", doing_phrase(term->name), humanize(term->other),
                         humanize(term->explained));
@@ -77,7 +77,7 @@ std::string of_two_that_fail(const Comparison& comparison, const Compared& expla
 }  // namespace
 
 std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other) {
-  if (comparison.itself) return fmt::format("{} is the plan that is explained", other.name);
+  if (comparison.itself) return fmt::format("{} is the explained plan", other.name);
   if (comparison.both_fit()) return of_times(comparison, explained, other);
   const bool other_fails = comparison.other_standing != Standing::fits;
   if (other_fails && comparison.explained_standing != Standing::fits) return of_two_that_fail(comparison, explained, other);
@@ -85,14 +85,14 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
                      : of_one_that_fits(comparison, other, explained, false);
 }
 
-Behind behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
+SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
   const double longer = behind.time.iteration() / first.time.iteration() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
   if (longer > 0) return {fmt::format("{} %", percents), std::string(doing_phrase(grown_most(first.time, behind.time)))};
   const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
   return {fmt::format("-{} %", percents), behind.verdict > first.verdict ? "may not fit"
-                                          : is_untaught                  ? "no run that was learned from is about it"
+                                          : is_untaught                  ? "not covered by the fitted runs"
                                                                          : "less simple"};
 }
 

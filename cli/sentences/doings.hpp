@@ -15,13 +15,13 @@ struct DoingPhrase {
   std::string_view phrase;
 };
 inline constexpr std::array<DoingPhrase, 9> doing_phrases{
-    {{"compute", Finding::Kind::compute, "computing forward and backward"},
-     {"gradient_exchange", Finding::Kind::gradient_exchange, "exchanging gradients"},
-     {"layer_collectives", Finding::Kind::layer_collectives, "gathering and summing activations layer by layer"},
-     {"halo", Finding::Kind::halo, "exchanging halos between tiles"},
-     {"pipeline", Finding::Kind::pipeline, "sending activations from stage to stage"},
-     {"bubble", Finding::Kind::bubble, "waiting in the pipeline"},
-     {"weight_update", Finding::Kind::weight_update, "updating weights"},
+    {{"compute", Finding::Kind::compute, "forward and backward compute"},
+     {"gradient_exchange", Finding::Kind::gradient_exchange, "gradient communication"},
+     {"layer_collectives", Finding::Kind::layer_collectives, "layer-wise collectives of activations"},
+     {"halo", Finding::Kind::halo, "halo exchange between tiles"},
+     {"pipeline", Finding::Kind::pipeline, "sending activations between stages"},
+     {"bubble", Finding::Kind::bubble, "the pipeline bubble"},
+     {"weight_update", Finding::Kind::weight_update, "the weight update"},
      {"input", Finding::Kind::input, "waiting for samples"},
      {"waiting", Finding::Kind::waiting, "waiting for the host, the slowest rank and the framework"}}};
 

@@ -21,7 +21,7 @@ std::string doing_in_words(const Finding& finding) {
                        pipeline->micro_batches, pipeline->micro_batches == 1 ? "" : "es");
   }
   if (const auto* host = std::get_if<Finding::Host>(&finding.facts))
-    return fmt::format("waiting for the host, which takes {} to start a kernel,", humanize(host->launch_overhead));
+    return fmt::format("waiting for the host ({} per kernel launch)", humanize(host->launch_overhead));
   if (finding.kind == Finding::Kind::waiting) return "waiting for the slowest rank and for the framework";
   return std::string(doing_phrase(finding.kind));
 }
@@ -34,29 +34,28 @@ std::string describe(const Finding& finding, const Model& model) {
   switch (finding.kind) {
     case Kind::replicated_work: {
       const auto* tiles = std::get_if<Finding::TilesEnd>(&finding.facts);
-      return fmt::format(
-          "{} of the computing repeats what other ranks compute, or runs below the speed of whole layers{}", percent,
-          tiles == nullptr
-              ? ""
-              : fmt::format("; the tiles end at {}", model.layers[static_cast<std::size_t>(tiles->layer)].name));
+      return fmt::format("{} of the compute time is redundant, or runs at lower efficiency than unsplit layers{}", percent,
+                         tiles == nullptr ? ""
+                                          : fmt::format("; the tiles end at {}",
+                                                        model.layers[static_cast<std::size_t>(tiles->layer)].name));
     }
     case Kind::load_imbalance:
-      return fmt::format("the longest stage takes {} more than the mean", percent);
+      return fmt::format("the slowest stage takes {} longer than the mean", percent);
     case Kind::memory_redundancy:
-      return fmt::format("{} of the memory holds weights, gradients and optimizer state that {} ranks keep alike", percent,
+      return fmt::format("{} of the memory is model state replicated on {} ranks", percent,
                          std::get<Finding::Copies>(finding.facts).ranks);
     case Kind::scaling_limit:
       if (const auto* samples = std::get_if<Finding::Samples>(&finding.facts)) {
-        return fmt::format("one iteration takes more samples ({}) than the data set has ({:.0f})", samples->iteration,
+        return fmt::format("one step needs more samples ({}) than the data set has ({:.0f})", samples->iteration,
                            samples->epoch);
       }
-      return "each replica has a single sample: data parallelism ends here";
+      return "each replica has a single sample: data parallelism cannot scale further";
     case Kind::local_storage: {
       const auto& data = std::get<Finding::DataSet>(finding.facts);
       return fmt::format(
-          "the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system{}",
+          "the data set ({}) does not fit a node's local storage ({}): it is read from the shared file system{}",
           humanize(data.size), humanize(data.storage),
-          data.shared_known ? "" : ", whose bandwidth the machine file does not give, so reading counts as zero");
+          data.shared_known ? "" : ", whose bandwidth the machine file does not give, so its read time counts as zero");
     }
     default:
       return fmt::format("{}{} takes {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding), percent);

@@ -11,87 +11,85 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
   const std::string where = layer.empty() ? "" : fmt::format(" ({})", layer);
   switch (limit.kind) {
     case Limit::Kind::batch:
-      return fmt::format("needs {:.0f} samples per iteration, the global batch has {:.0f}", limit.wanted, limit.available);
+      return fmt::format("needs {:.0f} samples per step, but the global batch has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::no_extents:
       return fmt::format("{} has no spatial extents to split", model);
     case Limit::Kind::extent:
-      return fmt::format("spatial degree {:.0f} is above the extent {:.0f} of the first split layer{}", limit.wanted,
+      return fmt::format("spatial degree {:.0f} exceeds the extent {:.0f} of the first split layer{}", limit.wanted,
                          limit.available, where);
     case Limit::Kind::halo:
       return fmt::format("a halo of {:.0f} is wider than the tile of {:.0f}{}", limit.wanted, limit.available, where);
     case Limit::Kind::filters:
-      return fmt::format("filter degree {:.0f} is above min F = {:.0f}{}", limit.wanted, limit.available, where);
+      return fmt::format("filter degree {:.0f} exceeds min F = {:.0f}{}", limit.wanted, limit.available, where);
     case Limit::Kind::channels:
-      return fmt::format("channel degree {:.0f} is above min C = {:.0f}{}", limit.wanted, limit.available, where);
+      return fmt::format("channel degree {:.0f} exceeds min C = {:.0f}{}", limit.wanted, limit.available, where);
     case Limit::Kind::tensor_units:
-      return fmt::format("tensor degree {:.0f} is above the {:.0f} parts its layers can be cut into{}", limit.wanted,
+      return fmt::format("tensor degree {:.0f} exceeds the {:.0f} parts that its layers can be split into{}", limit.wanted,
                          limit.available, where);
     case Limit::Kind::stages:
       return fmt::format("{:.0f} stages, but only {:.0f} layers with weights", limit.wanted, limit.available);
     case Limit::Kind::schedule:
       return fmt::format("{:.0f} micro-batches, but a replica has only {:.0f} samples", limit.wanted, limit.available);
     case Limit::Kind::context:
-      if (limit.available == 0)
-        return fmt::format("{} has layers besides attention that need other tokens than their own", model);
+      if (limit.available == 0) return fmt::format("{} has layers other than attention that mix tokens", model);
       return fmt::format("context degree {:.0f} does not divide {:.0f} tokens into two equal pieces for each rank",
                          limit.wanted, limit.available);
     case Limit::Kind::heads:
-      return fmt::format("{:.0f} ranks of context and tensor do not divide {:.0f} heads of keys and values", limit.wanted,
+      return fmt::format("{:.0f} ranks of context and tensor do not divide {:.0f} key-value heads", limit.wanted,
                          limit.available);
     case Limit::Kind::experts:
       if (limit.available == 0) return fmt::format("{} has no experts", model);
       return fmt::format("expert degree {:.0f} does not divide {:.0f} experts", limit.wanted, limit.available);
     case Limit::Kind::tokens:
-      if (limit.available == 0)
-        return fmt::format("{} has no tokens to divide between layers that a tensor split sums", model);
+      if (limit.available == 0) return fmt::format("{} has no tokens to shard between tensor-parallel layers", model);
       return fmt::format("sequence parallelism needs equal parts: tensor degree {:.0f} does not divide {:.0f} tokens",
                          limit.wanted, limit.available);
     case Limit::Kind::virtual_stages:
-      if (limit.available == 0) return fmt::format("the blocks of {} differ: they cannot be dealt to virtual stages", model);
-      return fmt::format("{:.0f} virtual stages in all do not divide {:.0f} like blocks", limit.wanted, limit.available);
+      if (limit.available == 0)
+        return fmt::format("the blocks of {} differ: they cannot be distributed to virtual stages", model);
+      return fmt::format("{:.0f} virtual stages in total do not divide {:.0f} identical blocks", limit.wanted,
+                         limit.available);
     case Limit::Kind::interleaving:
       return fmt::format(
-          "interleaved stages take as many micro-batches in turn as there are stages: {:.0f} is no multiple of {:.0f}",
+          "the number of micro-batches of an interleaved pipeline must be a multiple of the stages: {:.0f} is not a "
+          "multiple of {:.0f}",
           limit.available, limit.wanted);
     case Limit::Kind::not_interleaved:
-      return "only 1F1B interleaves virtual stages";
+      return "only 1F1B supports interleaved virtual stages";
     case Limit::Kind::filled_bubbles:
-      return fmt::format("{} takes at least {:.0f} micro-batches{}; there are {:.0f}", limit.item, limit.wanted,
+      return fmt::format("{} needs at least {:.0f} micro-batches{}; there are {:.0f}", limit.item, limit.wanted,
                          limit.item_bytes > 1 ? ", even numbers of micro-batches and stages, and at least 4 stages" : "",
                          limit.available);
     case Limit::Kind::shard_group:
-      return fmt::format("shard groups of {:.0f} do not divide {:.0f} ranks of data", limit.wanted, limit.available);
+      return fmt::format("shard groups of {:.0f} do not divide {:.0f} data-parallel ranks", limit.wanted, limit.available);
     case Limit::Kind::secondary_shards:
       if (limit.available == 0) {
         return fmt::format(
-            "a second copy of weights in groups of {:.0f} is of ZeRO-3 (zero: 3) that gathers them for backward again, "
-            "among "
-            "all ranks of data, on the device",
+            "secondary shards in groups of {:.0f} need ZeRO-3 (zero: 3) with reshard_after_forward, sharded among all "
+            "data-parallel ranks and without offload",
             limit.wanted);
       }
-      return fmt::format("groups of {:.0f} for a second copy of weights do not divide {:.0f} ranks of data", limit.wanted,
+      return fmt::format("groups of {:.0f} for secondary shards do not divide {:.0f} data-parallel ranks", limit.wanted,
                          limit.available);
     case Limit::Kind::whole_experts:
-      if (limit.available == 0) return fmt::format("{} has no experts to deal to the ranks of a tensor split", model);
-      if (limit.wanted == 0) return "whole experts on the ranks of a tensor split need sequence parallelism";
+      if (limit.available == 0) return fmt::format("{} has no experts to distribute to tensor-parallel ranks", model);
+      if (limit.wanted == 0) return "unsplit experts (expert-tensor-parallel size 1) need sequence parallelism";
       return fmt::format("{:.0f} ranks of expert and tensor do not divide {:.0f} experts", limit.wanted, limit.available);
     case Limit::Kind::recompute_blocks:
-      return fmt::format("recomputes the first {:.0f} blocks, which is a part of full recomputation (recompute: full)",
-                         limit.wanted);
+      return fmt::format("recompute_blocks needs full recomputation (recompute: full); it is {:.0f}", limit.wanted);
     case Limit::Kind::recompute_modules:
-      if (limit.available > 0) return "the software computes every second product again, and no modules";
-      if (!limit.item.empty()) return fmt::format("{} has no {} to compute again", model, limit.item);
-      return "recomputes modules, which is a part of selective recomputation (recompute: selective)";
+      if (limit.available > 0) return "the software recomputes every second matmul, and cannot select modules";
+      if (!limit.item.empty()) return fmt::format("{} has no {} to recompute", model, limit.item);
+      return "recompute_modules needs selective recomputation (recompute: selective)";
     case Limit::Kind::no_host:
-      return "the machine's file does not say how devices reach the host's memory (host: bandwidth)";
+      return "the machine file has no bandwidth to host memory (host: bandwidth)";
     case Limit::Kind::host_memory:
-      return fmt::format("keeps {} in the memory of a host, which has {}", humanize(Bytes(limit.wanted)),
+      return fmt::format("needs {} of host memory, but a host has {}", humanize(Bytes(limit.wanted)),
                          humanize(Bytes(limit.available)));
     case Limit::Kind::devices:
-      return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
+      return fmt::format("{:.0f} devices, but the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::not_finite:
-      return "its time or memory is beyond what can be computed: a figure of the machine, the model or the coefficients is "
-             "far from all that exists";
+      return "its time or memory overflows: a value of the machine, the model or the coefficients is unrealistic";
     case Limit::Kind::memory:
       return fmt::format(
           "needs {} per device, which has {}: {} too much{}", humanize(Bytes(limit.wanted)),

@@ -29,8 +29,8 @@ struct PhaseInWords {
   std::string operator()(std::monostate) const {
     if (phase.what.part == &Breakdown::pipeline || phase.what.part == &Breakdown::bubble) return "no pipeline";
     if (phase.what.part == &Breakdown::waiting) return "none";
-    if (phase.what.part == &Breakdown::input) return "left out";
-    return "nothing to exchange";
+    if (phase.what.part == &Breakdown::input) return "excluded";
+    return "no communication";
   }
 
   std::string operator()(const KernelsOf& kernels) const {
@@ -38,20 +38,20 @@ struct PhaseInWords {
     if (plan.micro_batches > 1) text += fmt::format("{} micro-batches of ", plan.micro_batches);
     text += plural(samples_per_micro_batch(plan), "sample");
     if (kernels.forward_again == Recompute::full) {
-      text += kernels.blocks_again == 0 ? ", forward once more"
-                                        : fmt::format(", forward of {} once more", plural(kernels.blocks_again, "block"));
+      text += kernels.blocks_again == 0 ? ", recompute forward"
+                                        : fmt::format(", recompute {}", plural(kernels.blocks_again, "block"));
     }
     if (kernels.forward_again == Recompute::selective) {
       const bool attention = kernels.selected == SelectiveRecompute::attention;
       const bool modules = plan.recompute_modules != Plan().recompute_modules;
-      text += !attention ? ", forward of every second product once more"
-              : modules  ? fmt::format(", forward of {} once more", to_string(plan.recompute_modules, " and "))
-                         : ", forward of attention once more";
+      text += !attention ? ", recompute every second matmul"
+              : modules  ? fmt::format(", recompute {}", to_string(plan.recompute_modules, " and "))
+                         : ", recompute attention";
     }
-    if (kernels.beside.value() > 0) text += fmt::format("; {} beside kernels", humanize(kernels.beside));
+    if (kernels.beside.value() > 0) text += fmt::format("; {} outside kernels", humanize(kernels.beside));
     if (kernels.beside.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.beside));
     if (kernels.first_touches.value() > 0)
-      text += fmt::format("; {} first touches of memory", humanize(kernels.first_touches));
+      text += fmt::format("; {} for first touches of memory", humanize(kernels.first_touches));
     return text;
   }
 
@@ -62,11 +62,11 @@ struct PhaseInWords {
     if (plan.zero_stage == 0) return fmt::format("allreduce of {}, {}{}", what, estimate.gradient_algorithm, route);
     const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
     const std::string groups =
-        plan.shard_copies() > 1 ? fmt::format(", {:.0f} groups of which sum their shards", plan.shard_copies()) : "";
-    const std::string near =
-        plan.second_shards() > 0 && plan.second_shards() < plan.shards()
-            ? fmt::format("; all allgathers but the first are of a second copy among {:.0f} of them", plan.second_shards())
-            : "";
+        plan.shard_copies() > 1 ? fmt::format(", and an allreduce of shards among {:.0f} groups", plan.shard_copies()) : "";
+    const std::string near = plan.second_shards() > 0 && plan.second_shards() < plan.shards()
+                                 ? fmt::format("; all allgathers except the first use secondary shards among {:.0f} of them",
+                                               plan.second_shards())
+                                 : "";
     const bool alike = gradients.weights == gradients.message;
     const std::string scattered = alike ? "" : fmt::format(" of {}", humanize(gradients.message));
     return fmt::format("{}reduce-scatter{} and {}allgather of {}{} among {:.0f} ranks (ZeRO-{}){}{}{}",
@@ -74,10 +74,10 @@ struct PhaseInWords {
                        at(gradients.stage), gradients.ranks, plan.zero_stage, groups, near, route);
   }
 
-  std::string operator()(WeightsLeftWhole) const { return "weights of layers that the split leaves whole"; }
+  std::string operator()(WeightsLeftWhole) const { return "weights of unsplit layers"; }
 
   std::string operator()(const ExchangesOf& exchanges) const {
-    std::string text = fmt::format("{}{} of {} in all", plural(exchanges.count, "exchange"), at(exchanges.stage),
+    std::string text = fmt::format("{}{} of {} in total", plural(exchanges.count, "communication op"), at(exchanges.stage),
                                    humanize(exchanges.bytes));
     for (const std::string_view& name : exchanges.algorithms) {
       const bool last_of_several = exchanges.algorithms.size() > 1 && &name == &exchanges.algorithms.back();
@@ -91,16 +91,16 @@ struct PhaseInWords {
   }
 
   std::string operator()(const BubbleOf& bubble) const {
-    if (bubble.in_slots) return plural(stages - 1, "slot") + " as long as the longest stage";
-    return fmt::format("one micro-batch in the {} that stage {} waits for",
+    if (bubble.in_slots) return plural(stages - 1, "slot") + " as long as the slowest stage";
+    return fmt::format("pipeline bubble: one micro-batch on the {}, while stage {} waits",
                        stages == 2 ? "other stage" : fmt::format("{} other stages", stages - 1), bubble.waiting_stage + 1);
   }
 
   std::string operator()(const WaitingOf& waiting) const {
     std::string text;
     if (waiting.host.value() > 0) {
-      text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
-                         humanize(waiting.launch_overhead));
+      text =
+          fmt::format("{} for the host ({} per kernel launch)", humanize(waiting.host), humanize(waiting.launch_overhead));
     }
     if (waiting.straggler > 1) {
       text.append(text.empty() ? "" : "; ")
@@ -108,18 +108,18 @@ struct PhaseInWords {
     }
     if (waiting.pages.value() > 0) {
       text.append(text.empty() ? "" : "; ");
-      text += fmt::format("{} for managed memory, which comes from the host", humanize(waiting.pages));
+      text += fmt::format("{} for managed memory, which is paged in from the host", humanize(waiting.pages));
     }
     if (waiting.moves_activations)
       text.append(text.empty() ? "" : "; ").append("activations go to the host's memory and back");
-    if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
+    if (waiting.learned) text.append(text.empty() ? "" : "; ").append("fitted to measured runs");
     return text;
   }
 
   std::string operator()(const UpdateOf& update) const {
     std::string text =
         fmt::format("{} parameters{}", with_thousands(static_cast<std::int64_t>(update.parameters + 0.5)), at(update.stage));
-    if (update.ranks > 1) text += fmt::format(", shared among {:.0f} ranks", update.ranks);
+    if (update.ranks > 1) text += fmt::format(", sharded among {:.0f} ranks", update.ranks);
     return text;
   }
 

@@ -24,11 +24,11 @@ namespace ddl {
 [[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
 /// How much longer a plan takes than the first one, and why it ranks behind: `12 %`, `waiting in the pipeline`; if it is
 /// faster, `-5 %` and the reason for its rank. `learned`: the search's fitted factors.
-struct Behind {
+struct SlowdownReason {
   std::string longer;
   std::string why;  ///< empty if it is equally fast
 };
-[[nodiscard]] Behind behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned);
+[[nodiscard]] SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned);
 
 /// The contents of a phase's time: `17 transfers of 3.06 MiB`. `estimate`: the estimate of the phase.
 [[nodiscard]] std::string describe(const PhaseShare& phase, const Estimate& estimate);

@@ -32,14 +32,14 @@ enum class PlanChoice {
   experts
 };
 inline constexpr std::size_t plan_choice_count = enum_count<PlanChoice>();
-/// The largest number of stretches of layers that a stage of a pipeline has.
+/// The largest number of virtual stages per pipeline stage.
 inline constexpr int most_virtual_stages = 32;
 
 /// The largest number of ranks of data that ZeRO shards among, where it does not shard among all, or shards a second copy
 /// among.
 inline constexpr int most_shard_group = 1024;
 
-/// The largest number of blocks of a stretch of layers that are computed again, where these are not all of them.
+/// The largest number of recomputed blocks per virtual stage, if not all are recomputed.
 inline constexpr int most_recompute_blocks = 1024;
 
 struct ModelFacts;
@@ -66,7 +66,7 @@ struct PlanChoiceRow {
   /// Values are written as numbers from this one on; none: by their names.
   std::optional<int> first_number;
   bool needs_host = false;  ///< values above 0 use the memory of the host: a search tries them where nothing fits without
-  bool is_searched = true;  ///< a search tries its values; else whoever wants one asks for it
+  bool is_searched = true;  ///< a search tries its values; else a value must be requested
   /// Values are sets of these names, `core_attn+mlp`; empty: they are not.
   std::span<const std::string_view> parts{};
   bool divides_layers;  ///< layers are divided among ranks in another way, or cost something else
@@ -85,7 +85,7 @@ struct PlanChoiceRow {
   /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
   /// that is impossible with the first values of all other choices is never possible, but for a shard group. None: always.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
-  /// Returns whether the choice makes a difference beside the other choices of a plan. None: always.
+  /// Returns whether the choice makes a difference, given the other choices of a plan. None: always.
   bool (*counts)(const Plan& plan) = nullptr;
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
@@ -114,8 +114,8 @@ class ChosenOfPlan {
   EnumArray<PlanChoice, std::optional<int>> values_;
 };
 
-/// Makes what follows from choices that were made: whoever says how many blocks are computed again, computes blocks again,
-/// whoever says which modules has selective recomputation, and whoever shards a second copy of weights has ZeRO-3.
+/// Derives choices from others: a number of recomputed blocks implies full recomputation,
+/// recomputed modules imply selective recomputation, and secondary shards imply ZeRO-3.
 void choose_what_follows(ChosenOfPlan& chosen);
 
 /// Sets open choices that the closed forms of ParaDL do not have to their first value.

@@ -15,7 +15,7 @@ namespace ddl {
 
 /// What a device does in a part of a step: one of three activities.
 enum class Spent { computing, exchanging, waiting };
-inline constexpr EnumNames<Spent> spent_names{"computing", "exchanging", "waiting"};
+inline constexpr EnumNames<Spent> spent_names{"computing", "communicating", "waiting"};
 
 /// One part of the breakdown of a step: its member, its key, the heading of its column, and its activity.
 struct TimePart {

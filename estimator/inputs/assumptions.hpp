@@ -17,7 +17,7 @@ enum class InputMode { leader, every_rank };
 
 /// What mixed precision keeps of weights and gradients.
 enum class MixedPrecision {
-  half_gradients,  ///< both in half precision, beside a master of 4 bytes: 16 bytes a parameter with Adam [Raj20]
+  half_gradients,  ///< both in half precision, plus a master copy of 4 bytes: 16 bytes a parameter with Adam [Raj20]
   full_gradients,  ///< gradients are added up in 4 bytes, as Megatron-LM does: 18 bytes with Adam [Kort22]
   autocast,        ///< PyTorch's: both in 4 bytes, and what matrix operations read as copies in half precision
   /// Gradients in half precision are added to others in 4 bytes, which stay whole on each rank: 20 bytes with Adam, 12 of
@@ -25,7 +25,7 @@ enum class MixedPrecision {
   accumulated,
 };
 
-/// Whether gradients are added up in 4 bytes beside weights in half precision.
+/// Whether gradients are summed in 4 bytes with weights in half precision.
 [[nodiscard]] constexpr bool sums_in_full(MixedPrecision mixed) {
   return mixed == MixedPrecision::full_gradients || mixed == MixedPrecision::accumulated;
 }
@@ -89,7 +89,7 @@ enum class BiasKernels {
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
-/// What selective recomputation computes again.
+/// What selective recomputation recomputes.
 enum class SelectiveRecompute {
   attention,  ///< [Kort22, section 5]
   products,   ///< in blocks, all but attention and the first of each two matrix products, as torchtitan does
@@ -102,7 +102,7 @@ struct Assumptions {
   bool linear_kernels = false;      ///< a layer split in p takes 1/p of its time, replicated layers included
   bool contention = true;           ///< φ: flows of one phase share the links they meet on
   bool host_staging = true;         ///< exchanges of the measured software that go through the host are priced so
-  bool overlap = true;              ///< gradient exchange runs beside backward where the software does that
+  bool overlap = true;              ///< gradient communication is overlapped with backward if the software does that
   bool host_launch = true;          ///< the device waits for a host that starts kernels one by one
   bool last_layer_exchange = true;  ///< filter and channel exchange the last layer's output too
   bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
@@ -118,8 +118,8 @@ struct Assumptions {
   CompositeKernels composites = CompositeKernels::fused;
   CompositeKernels sinks = CompositeKernels::fused;  ///< of attention that is fused, but for trained sinks of its softmax
   /// In fp32, and in tf32, convolutions of volumes that lie in channels-last order turn what they read and what they write
-  /// [TensorFlow, tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], beside the copies
-  /// of `memory_format`.
+  /// [TensorFlow, tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], in addition to
+  /// the copies of `memory_format`.
   bool copies_volumes = false;
   /// Batch norms whose weights are in half precision are the framework's own kernels, and move as many items a second as in
   /// fp32 [PyTorch, aten/src/ATen/native/Normalization.cpp: those of cuDNN run where the weights are in fp32].
@@ -132,14 +132,14 @@ struct Assumptions {
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
   UpdateImplementation update = UpdateImplementation::layer;
-  /// Bytes a parameter that passes over gradients and weights move in mixed precision beside the optimizer's own kernel:
-  /// unscaling, the norm, clipping, copies to half precision.
+  /// Bytes a parameter that passes over gradients and weights move in mixed precision in addition to the optimizer's own
+  /// kernel: unscaling, the norm, clipping, copies to half precision.
   double beside_update = 0;
   /// PyTorch before 2.0 with CUDA before 11.7: gradients are filled with zeros after the update and stay (`set_to_none` was
   /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
   /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
   bool older_framework = false;
-  /// Communicators that a framework makes beside those that a plan exchanges with: of groups that are never used, and of
+  /// Communicators that a framework creates in addition to those that a plan uses: of groups that are never used, and of
   /// groups of one rank.
   int idle_communicators = 0;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank joins the gradients of its part in one tensor, and copies
@@ -147,8 +147,9 @@ struct Assumptions {
   bool flat_gradients = false;
   /// A stage of a pipeline keeps what it has sent until its backward [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
-  /// The engine has communicators beside those of the axes: of all ranks, of the ranks of one replica, of neighbouring
-  /// stages, and of the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and p2p.py].
+  /// The engine has communicators in addition to those of the axes: of all ranks, of the ranks of one replica, of
+  /// neighboring stages, and of the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
+  /// p2p.py].
   bool engine_groups = false;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
@@ -162,7 +163,7 @@ struct Assumptions {
   /// Time of the kernels of the slowest device over that of the others, which wait for it; 1: all are equally fast.
   double straggler = 1;
   SecondsPerByte add{};       ///< cost of adding one byte into a partial sum
-  bool learned = true;        ///< what measured runs have taught of the software
+  bool learned = true;        ///< factors of the software that are fitted to measured runs
   bool include_input = true;  ///< reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;

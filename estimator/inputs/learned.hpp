@@ -12,15 +12,15 @@
 
 namespace ddl {
 
-/// What the time of a step depends on beside the plan, and what measured training runs say of it that neither a profile of
-/// kernels nor a sweep of the network does.
+/// What the time of a step depends on in addition to the plan, and what is fitted to measured training runs, since neither a
+/// profile of kernels nor a sweep of the network does.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
   /// Fraction of the work that a split would take off a layer and that every rank does all the same:
   /// T = T(split) + r·(T(whole) − T(split)).
   repeated,
-  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's path beside the link's. Transfers
-  /// between stages take the path of layers.
+  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead over that of the link.
+  /// Transfers between stages take the path of layers.
   gradient_alpha,
   gradient_beta,
   layer_alpha,
@@ -108,7 +108,7 @@ using Learned = CoefficientValues<double>;
 /// By family of plans; a family that no run was about has none.
 using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 
-/// Whether runs of this family, with replicas or without, have taught something.
+/// Whether runs of this family, with replicas or without, have fitted factors.
 [[nodiscard]] inline bool is_known(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   return std::any_of(families.begin(), families.end(), [&](const auto& of) { return (of.first | data) == (family | data); });

@@ -43,7 +43,7 @@ struct Device {
   /// one. Without either, kernels have their rooflines.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
   std::string kernels_file{};  ///< that the sheet names, or `none`; empty where it does not say
-  /// What its host takes to start one kernel, with what the framework does for it; nothing where nobody says.
+  /// Launch overhead of one kernel, including the framework's work; empty if it is not given.
   std::optional<Seconds> launch_overhead{};
   /// How many times as fast its host starts kernels as the host on which the launch overheads of software files were
   /// measured.
@@ -87,7 +87,7 @@ struct NetworkShape {
 struct HostPath {
   Bandwidth bandwidth{};                        ///< of one device-side link (PCIe), one direction
   int devices_per_link = 1;                     ///< devices that share it
-  Seconds latency{};                            ///< start-up of a message between neighbours that is staged through the host
+  Seconds latency{};                            ///< start-up of a message between neighbors that is staged through the host
   std::optional<Bandwidth> memory_bandwidth{};  ///< of the memory of one node's host; nothing where the sheet does not say
 };
 

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// How far a prediction for another count may be off beside the doubt between ring and tree, as a logarithm: 95 % of the
-/// left-out counts of published nccl-tests sweeps lie inside (docs/calibration.md, "How good it is").
+/// How far a prediction for another count may be off in addition to the doubt between ring and tree, as a logarithm: 95 % of
+/// the left-out counts of published nccl-tests sweeps lie inside (docs/calibration.md, "How good it is").
 constexpr double count_doubt = 0.1;
 /// And so much more for each doubling beyond the measured counts.
 constexpr double doubling_doubt = 0.15;
@@ -29,7 +29,7 @@ constexpr double reach_95 = 1.96;
 struct Count {
   double ranks = 2;
   double nodes = 1;
-  /// What a tree has a level for each doubling of, and neighbours are ordered by.
+  /// What a tree has a level for each doubling of, and neighbors are ordered by.
   [[nodiscard]] double places() const { return nodes > 1 ? nodes : ranks; }
 };
 

@@ -35,7 +35,7 @@ struct MeasuredCurve {
   /// grows as between the last two.
   [[nodiscard]] Seconds at(Bytes message) const;
   /// By how much a time may be shorter and longer than at() says between two sizes, as logarithms: halfway, the larger
-  /// distance of the two sizes' own times from the line through their neighbours, but not below both
+  /// distance of the two sizes' own times from the line through their neighbors, but not below both
   /// times. 0 at a measured size, below the smallest and above the largest. docs/formulas.md, "Measured exchanges".
   struct SizeDoubt {
     double shorter = 0, longer = 0;
@@ -115,7 +115,7 @@ class MeasuredExchanges {
   [[nodiscard]] Neighbours neighbours(Collective operation, double ranks, double nodes,
                                       const MeasuredCurve* left_out = nullptr) const;
   [[nodiscard]] Neighbours neighbours_or_like(Collective operation, double ranks, double nodes) const;
-  /// What neighbours say of a count between theirs; what the one says where they are the same.
+  /// What neighbors predict for a count between theirs, or a single one if they are the same.
   [[nodiscard]] Seconds between(const Neighbours& near, Bytes message, double ranks, double nodes) const;
   /// What one curve says of another count: as a tree, and the shorter way for more nodes, the longer one for fewer.
   [[nodiscard]] Seconds as_tree(const MeasuredCurve& curve, Bytes message, double places) const;

@@ -22,7 +22,7 @@ enum class ErrorSource {
   layer_exchange,     ///< of layers and between stages
   halo,
   launches,  ///< the host's time to start a kernel
-  waiting,   ///< for other ranks, and what software takes beside its kernels
+  waiting,   ///< for other ranks, and what software takes outside its kernels
   input,     ///< reading samples
   /// Filter, channel and spatial splits: no framework has them, and each software that does has its own way.
   rare_splits
@@ -44,7 +44,7 @@ enum class PriceBasis {
 inline constexpr EnumNames<PriceBasis> price_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
 /// How much of a time depends on one source: ln(T(f)/T) / ln f for a factor f on all times of the source, for a slower and
-/// for a faster source. What runs beside something else has less of the one than of the other.
+/// for a faster source. Of two overlapped parts, the hidden one counts less.
 struct Sensitivity {
   ErrorSource source{};
   PriceBasis basis = PriceBasis::sheet;

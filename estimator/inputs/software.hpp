@@ -24,17 +24,17 @@ struct Software {
   /// Whether weights that ZeRO-1 and -2 gather after the update arrive while the next forward runs, as with Megatron-LM's
   /// `--overlap-param-gather`; nothing: they do not.
   std::optional<bool> overlaps_weight_gathers;
-  /// The Allgathers and Reduce-scatters of a tensor split with sequence parallelism run in pieces, one for each rank, beside
-  /// pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece runs alone.
-  /// Nothing: they do not.
+  /// The Allgathers and Reduce-scatters of a tensor split with sequence parallelism run in chunks, one for each rank,
+  /// overlapped with pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece
+  /// runs alone. Nothing: they do not.
   std::optional<bool> overlaps_tensor_exchanges;
-  /// The All-to-alls of experts run beside the computing of another micro-batch, as with Megatron-LM's
+  /// The all-to-alls of experts are overlapped with the compute of another micro-batch, as with Megatron-LM's
   /// `--overlap-moe-expert-parallel-comm` (hides_expert_exchanges). Nothing: they do not.
   std::optional<bool> overlaps_expert_exchanges;
   /// A token is sent once to each node, and once to each rank of a node, where several of its experts are, as DeepEP sends
   /// it. Nothing: a copy for each expert.
   std::optional<bool> routes_tokens_once;
-  /// Stages of a pipeline have equal numbers of the model's blocks where these can be dealt so, as Megatron-LM deals them;
+  /// Stages of a pipeline have equal numbers of the model's blocks if possible, as Megatron-LM distributes them;
   /// else they are cut where an iteration is shortest. Nothing: they are cut so everywhere.
   std::optional<bool> equal_stages;
   /// Fixed Allreduce algorithm of the gradient exchange, and in plans with a filter, channel or spatial degree; nothing:
@@ -73,9 +73,9 @@ struct Software {
   /// Copies of the gradient of a tile that backward makes to join it with its halos.
   std::optional<double> tile_copies;
   /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run
-  /// and measured runs have not taught more (Coefficient::straggler_factor).
+  /// and no factor is fitted to measured runs (Coefficient::straggler_factor).
   std::optional<double> rank_waiting;
-  /// How many times as long kernels take while an exchange runs beside them, where nobody has measured it on the machine
+  /// Slowdown of kernels that are overlapped with communication, if it is not measured on the machine
   /// (OverlapSlowdown).
   std::optional<double> overlap_slowdown;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.

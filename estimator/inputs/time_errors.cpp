@@ -33,7 +33,7 @@ double together(double sum, double squares, double correlation) {
 }
 
 /// Of a run that coefficients were not fitted to: what it differs by from a fit to others. Few runs fit better than they
-/// predict, so that some with the scatter that a fit takes for granted count beside them.
+/// predict, so that some with the scatter that a fit assumes count in addition to them.
 double own_variance(const LearnedRuns& learned, double scatter) {
   constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the scatter, 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);

@@ -29,15 +29,15 @@ std::string_view to_string(KernelBasis origin) {
     case KernelBasis::profile:
       return "kernels measured on this device";
     case KernelBasis::measured_total:
-      return "measured total, divided among the layers by work";
+      return "measured total, distributed to the layers by work";
     case KernelBasis::device_scale:
       return "roofline, scaled by other models measured on this device";
     case KernelBasis::fitted:
       return "fitted to published kernels of this device";
     case KernelBasis::transferred:
-      return "fitted to kernels of other devices, on this data sheet";
+      return "fitted to kernels of other devices, on this datasheet";
     case KernelBasis::roofline:
-      return "roofline of the data sheet";
+      return "roofline of the datasheet";
     case KernelBasis::given:
       return "given";
   }

@@ -52,10 +52,11 @@ MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& 
     : roofline_(roofline) {
   for (const MeasuredKernel& each : measured.kernels) {
     if (each.problem.precision == precision)
-      add(print_problem(each.problem), asked(each.problem), each.time, each.workspace);
+      add(print_problem(each.problem), query_of(each.problem), each.time, each.workspace);
   }
   for (const MeasuredUpdate& each : measured.updates) {
-    if (each.problem.precision == precision) add(print_problem(each.problem), asked(each.problem), each.time, std::nullopt);
+    if (each.problem.precision == precision)
+      add(print_problem(each.problem), query_of(each.problem), each.time, std::nullopt);
   }
   // Of repeated measurements, the most precise one is used; groups are made of the rest.
   for (auto* groups : {&families_, &passes_, &operations_}) {
@@ -66,10 +67,10 @@ MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& 
   }
 }
 
-void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTime& time,
+void MeasuredPrices::add(const std::string& line, KernelQuery query, const MeasuredTime& time,
                          const std::optional<Bytes>& workspace) {
   const double seconds = time.median.value();
-  if (!(seconds >= 0) || !std::isfinite(seconds) || asked.point.roofline <= 0) return;
+  if (!(seconds >= 0) || !std::isfinite(seconds) || query.point.roofline <= 0) return;
   const auto [known, is_new] = lines_.try_emplace(line, Known{static_cast<std::uint32_t>(points_.size()), time});
   if (!is_new) {
     // Not every source of kernel times records scratch memory.
@@ -77,24 +78,24 @@ void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTim
     if (!seen) seen = workspace;
     if (spread(time) >= spread(known->second.time)) return;
   }
-  asked.point.workspace = is_new || workspace ? workspace : points_[known->second.point].workspace;
-  asked.point.seconds = seconds;
-  asked.point.ratio = seconds > 0 ? std::log(seconds / asked.point.roofline) : 0.0;
+  query.point.workspace = is_new || workspace ? workspace : points_[known->second.point].workspace;
+  query.point.seconds = seconds;
+  query.point.ratio = seconds > 0 ? std::log(seconds / query.point.roofline) : 0.0;
   const bool idle = seconds <= 0;
   if (!is_new) {
     // Each line has one point.
     const std::uint32_t place = known->second.point;
     known->second.time = time;
-    points_[place] = asked.point;
-    for (Group* group : {&families_[asked.family], &passes_[asked.pass], &operations_[asked.operation], &all_}) {
+    points_[place] = query.point;
+    for (Group* group : {&families_[query.family], &passes_[query.pass], &operations_[query.operation], &all_}) {
       std::erase(group->points, place);
       join(*group, place, idle);
     }
     return;
   }
   const auto place = static_cast<std::uint32_t>(points_.size());
-  points_.push_back(asked.point);
-  for (Group* group : {&families_[asked.family], &passes_[asked.pass], &operations_[asked.operation], &all_}) {
+  points_.push_back(query.point);
+  for (Group* group : {&families_[query.family], &passes_[query.pass], &operations_[query.operation], &all_}) {
     join(*group, place, idle);
   }
 }
@@ -113,7 +114,7 @@ void MeasuredPrices::join(Group& group, std::uint32_t point, bool idle) {
   group.points.push_back(point);
 }
 
-MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
+MeasuredPrices::KernelQuery MeasuredPrices::query_of(const Problem& problem) const {
   const TensorShape& input = problem.inputs.front();
   const TensorShape& output = problem.output;
   // A tile's input includes halo rows, its output does not.
@@ -129,8 +130,8 @@ MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
   const double channels = size_of(static_cast<double>(input.channels)) + size_of(static_cast<double>(output.channels));
   const Work work = problem.operation->work(problem.pass, problem.inputs, output);
 
-  Asked asked;
-  asked.point.place = {size_of(samples),
+  KernelQuery query;
+  query.point.place = {size_of(samples),
                        size_of(static_cast<double>(output.channels)),
                        size_of(static_cast<double>(input.channels)),
                        size_of(static_cast<double>(extent[0])),
@@ -139,37 +140,37 @@ MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
                        size_of(other_channels),
                        size_of(other_positions),
                        weights > 0 ? std::log2(weights) - channels : 0.0};
-  asked.point.operations = size_of(work.flops * samples);
-  asked.point.bytes = size_of(roofline_.bytes(work, samples));
-  asked.point.roofline = roofline_.time(work, samples).value();
-  asked.operation = problem.operation->type();
-  asked.pass = key_of({asked.operation, to_string(problem.pass)});
-  asked.family = key_of({asked.pass, problem.operation->lasting_attributes(), std::to_string(problem.inputs.size()),
+  query.point.operations = size_of(work.flops * samples);
+  query.point.bytes = size_of(roofline_.bytes(work, samples));
+  query.point.roofline = roofline_.time(work, samples).value();
+  query.operation = problem.operation->type();
+  query.pass = key_of({query.operation, to_string(problem.pass)});
+  query.family = key_of({query.pass, problem.operation->lasting_attributes(), std::to_string(problem.inputs.size()),
                          std::to_string(input.rank), std::to_string(output.rank)});
-  return asked;
+  return query;
 }
 
-MeasuredPrices::Asked MeasuredPrices::asked(const UpdateProblem& problem) const {
+MeasuredPrices::KernelQuery MeasuredPrices::query_of(const UpdateProblem& problem) const {
   const double bytes = static_cast<double>(problem.parameters) *
                        update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation);
-  Asked asked;
-  asked.point.place[0] = size_of(static_cast<double>(problem.parameters));
-  asked.point.bytes = size_of(bytes);
-  asked.point.roofline = roofline_.traffic_time(bytes).value();
-  asked.operation = asked.pass = "update";
-  asked.family = key_of({"update", to_string(problem.optimizer)});
+  KernelQuery query;
+  query.point.place[0] = size_of(static_cast<double>(problem.parameters));
+  query.point.bytes = size_of(bytes);
+  query.point.roofline = roofline_.traffic_time(bytes).value();
+  query.operation = query.pass = "update";
+  query.family = key_of({"update", to_string(problem.optimizer)});
   if (is_of_list(problem.implementation)) {
-    asked.point.place[1] = size_of(static_cast<double>(problem.tensors));
+    query.point.place[1] = size_of(static_cast<double>(problem.tensors));
     // List updates are estimated from list updates; without any, from the device's efficiency for single layers.
-    asked.pass = key_of({asked.pass, to_string(problem.implementation)});
-    asked.family = key_of({asked.family, to_string(problem.implementation)});
+    query.pass = key_of({query.pass, to_string(problem.implementation)});
+    query.family = key_of({query.family, to_string(problem.implementation)});
   }
-  return asked;
+  return query;
 }
 
-KernelPrice MeasuredPrices::price(const Problem& problem) const { return price(print_problem(problem), asked(problem)); }
+KernelPrice MeasuredPrices::price(const Problem& problem) const { return price(print_problem(problem), query_of(problem)); }
 KernelPrice MeasuredPrices::price(const UpdateProblem& problem) const {
-  return price(print_problem(problem), asked(problem));
+  return price(print_problem(problem), query_of(problem));
 }
 
 const MeasuredTime* MeasuredPrices::measured(const std::string& line) const {
@@ -177,7 +178,7 @@ const MeasuredTime* MeasuredPrices::measured(const std::string& line) const {
   return known == lines_.end() ? nullptr : &known->second.time;
 }
 
-KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) const {
+KernelPrice MeasuredPrices::price(const std::string& line, const KernelQuery& query) const {
   const auto known = lines_.find(line);
   if (known != lines_.end()) {
     const Point& point = points_[known->second.point];
@@ -186,22 +187,22 @@ KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) c
     return price;
   }
   bool is_family = false;
-  const Group& group = nearest_group(asked, is_family);
+  const Group& group = nearest_group(query, is_family);
   // A problem that takes no time in any measured size is a no-op.
   if (group.points.empty()) return {Seconds{}, Provenance::curve, {}};
-  const KernelWorkspace scratch = is_family ? workspace(group, asked.point) : KernelWorkspace{};
+  const KernelWorkspace scratch = is_family ? workspace(group, query.point) : KernelWorkspace{};
   double seconds = 0;
-  if (is_family && between(group, asked.point, seconds)) return {Seconds(seconds), Provenance::interpolated, scratch};
-  return {Seconds(asked.point.roofline * std::exp(curve(group, asked.point, is_family))), Provenance::curve, scratch};
+  if (is_family && between(group, query.point, seconds)) return {Seconds(seconds), Provenance::interpolated, scratch};
+  return {Seconds(query.point.roofline * std::exp(curve(group, query.point, is_family))), Provenance::curve, scratch};
 }
 
-KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& asked) const {
+KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& query) const {
   const Point* nearest = nullptr;
   double shortest = 0;
   for (const std::uint32_t index : family.points) {
     const Point& point = points_[index];
     if (!point.workspace) continue;
-    const Place step = difference(point.place, asked.place);
+    const Place step = difference(point.place, query.place);
     const double distance = dot(step, step);
     if (nearest != nullptr && distance >= shortest) continue;
     nearest = &point;
@@ -209,30 +210,30 @@ KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& aske
   }
   if (nearest == nullptr) return {};
   const Bytes there = *nearest->workspace;
-  const Bytes grown = there * std::exp2(asked.bytes - nearest->bytes);
+  const Bytes grown = there * std::exp2(query.bytes - nearest->bytes);
   return {min(there, grown), max(there, grown), Provenance::interpolated};
 }
 
-const MeasuredPrices::Group& MeasuredPrices::nearest_group(const Asked& asked, bool& is_family) const {
-  const auto family = families_.find(asked.family);
+const MeasuredPrices::Group& MeasuredPrices::nearest_group(const KernelQuery& query, bool& is_family) const {
+  const auto family = families_.find(query.family);
   is_family = family != families_.end();
   if (is_family) return family->second;
-  for (const auto& [groups, name] : {std::pair(&passes_, &asked.pass), std::pair(&operations_, &asked.operation)}) {
+  for (const auto& [groups, name] : {std::pair(&passes_, &query.pass), std::pair(&operations_, &query.operation)}) {
     const auto group = groups->find(*name);
     if (group != groups->end() && !group->second.points.empty()) return group->second;
   }
   return all_;
 }
 
-bool MeasuredPrices::between(const Group& family, const Point& asked, double& seconds) const {
+bool MeasuredPrices::between(const Group& family, const Point& query, double& seconds) const {
   // Outside of the measured range in one size, there is no point on the other side.
   for (std::size_t i = 0; i < sizes; ++i) {
-    if (asked.place[i] > family.high[i] + aside || asked.place[i] < family.low[i] - aside) return false;
+    if (query.place[i] > family.high[i] + aside || query.place[i] < family.low[i] - aside) return false;
   }
   std::vector<std::pair<double, std::uint32_t>> order;
   order.reserve(family.points.size());
   for (const std::uint32_t index : family.points) {
-    const Place step = difference(points_[index].place, asked.place);
+    const Place step = difference(points_[index].place, query.place);
     order.emplace_back(dot(step, step), index);
   }
   const std::size_t count = std::min(neighbours, order.size());
@@ -249,7 +250,7 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
   near.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Point& point = points_[order[i].second];
-    Near own{std::sqrt(order[i].first), &point, difference(point.place, asked.place)};
+    Near own{std::sqrt(order[i].first), &point, difference(point.place, query.place)};
     for (std::size_t size = 0; size < sizes; ++size) {
       if (own.step[size] > aside) own.larger |= 1U << size;
       if (own.step[size] < -aside) own.smaller |= 1U << size;
@@ -259,7 +260,7 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
 
   // The same sizes with different padding.
   if (!near.empty() && near.front().distance < aside) {
-    seconds = asked.roofline * std::exp(near.front().point->ratio);
+    seconds = query.roofline * std::exp(near.front().point->ratio);
     return true;
   }
   double shortest = std::numeric_limits<double>::infinity();
@@ -282,29 +283,29 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
       // If the problem's roofline is between those of the two, a kink of the roofline must not move its time outside of
       // theirs.
       const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
-      seconds = asked.roofline * std::exp(ratio);
-      const bool is_inside = asked.roofline >= std::min(a.point->roofline, b.point->roofline) &&
-                             asked.roofline <= std::max(a.point->roofline, b.point->roofline);
+      seconds = query.roofline * std::exp(ratio);
+      const bool is_inside = query.roofline >= std::min(a.point->roofline, b.point->roofline) &&
+                             query.roofline <= std::max(a.point->roofline, b.point->roofline);
       if (is_inside) {
         const auto [least, most] = std::minmax(a.point->ratio, b.point->ratio);
         seconds =
-            std::clamp(std::clamp(seconds, low, high), asked.roofline * std::exp(least), asked.roofline * std::exp(most));
+            std::clamp(std::clamp(seconds, low, high), query.roofline * std::exp(least), query.roofline * std::exp(most));
       }
     }
   }
   return std::isfinite(shortest);
 }
 
-double MeasuredPrices::curve(const Group& group, const Point& asked, bool is_family) const {
+double MeasuredPrices::curve(const Group& group, const Point& query, bool is_family) const {
   std::vector<double> distances;
   distances.reserve(group.points.size());
   for (const std::uint32_t index : group.points) {
     const Point& point = points_[index];
     if (is_family) {
-      const Place step = difference(point.place, asked.place);
+      const Place step = difference(point.place, query.place);
       distances.push_back(dot(step, step));
     } else {
-      const std::array<double, 2> step{point.operations - asked.operations, point.bytes - asked.bytes};
+      const std::array<double, 2> step{point.operations - query.operations, point.bytes - query.bytes};
       distances.push_back(dot(step, step));
     }
   }
@@ -324,7 +325,7 @@ double MeasuredPrices::curve(const Group& group, const Point& asked, bool is_fam
 
 double MeasuredPrices::least_ratio(const Problem& problem) const {
   bool is_family = false;
-  return nearest_group(asked(problem), is_family).least;
+  return nearest_group(query_of(problem), is_family).least;
 }
 
 Seconds MeasuredPrices::roofline(const Problem& problem) const {

@@ -71,7 +71,7 @@ class MeasuredPrices {
     std::optional<Bytes> workspace{};
   };
   /// The features of a problem for lookup, before it has a time.
-  struct Asked {
+  struct KernelQuery {
     Point point;
     std::string family, pass, operation;  ///< each contains the one before
   };
@@ -88,16 +88,16 @@ class MeasuredPrices {
     bool has_idle = false;
   };
 
-  [[nodiscard]] Asked asked(const Problem& problem) const;
-  [[nodiscard]] Asked asked(const UpdateProblem& problem) const;
-  void add(const std::string& line, Asked asked, const MeasuredTime& time, const std::optional<Bytes>& workspace);
+  [[nodiscard]] KernelQuery query_of(const Problem& problem) const;
+  [[nodiscard]] KernelQuery query_of(const UpdateProblem& problem) const;
+  void add(const std::string& line, KernelQuery query, const MeasuredTime& time, const std::optional<Bytes>& workspace);
   void join(Group& group, std::uint32_t point, bool idle);
-  [[nodiscard]] KernelPrice price(const std::string& line, const Asked& asked) const;
-  [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& asked) const;
+  [[nodiscard]] KernelPrice price(const std::string& line, const KernelQuery& query) const;
+  [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& query) const;
   /// Interpolates between two of the family; returns false if there are no such two.
-  [[nodiscard]] bool between(const Group& family, const Point& asked, double& seconds) const;
-  [[nodiscard]] const Group& nearest_group(const Asked& asked, bool& is_family) const;
-  [[nodiscard]] double curve(const Group& group, const Point& asked, bool is_family) const;
+  [[nodiscard]] bool between(const Group& family, const Point& query, double& seconds) const;
+  [[nodiscard]] const Group& nearest_group(const KernelQuery& query, bool& is_family) const;
+  [[nodiscard]] double curve(const Group& group, const Point& query, bool is_family) const;
 
   Roofline roofline_;
   std::vector<Point> points_;

@@ -414,7 +414,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
         add_gradients(context, exchange, costs);
         continue;
       }
-      asked_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
+      pending_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
     }
   }
   place(plan.placement);
@@ -464,18 +464,18 @@ bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
          exchanges_.group(exchange.axes).outermost == 0;
 }
 
-Bytes LayerCostTable::sent(const Asked& asked) const {
-  if (asked.exchange.copies <= 1 || !job_.coefficients.software.routes_tokens_once.value_or(false)) return asked.message;
-  const Group& group = exchanges_.group(asked.exchange.axes);
-  return asked.message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), asked.exchange.copies);
+Bytes LayerCostTable::sent(const PendingExchange& pending) const {
+  if (pending.exchange.copies <= 1 || !job_.coefficients.software.routes_tokens_once.value_or(false)) return pending.message;
+  const Group& group = exchanges_.group(pending.exchange.axes);
+  return pending.message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), pending.exchange.copies);
 }
 
-Seconds LayerCostTable::time_of(const Asked& asked) const {
-  const Exchange& exchange = asked.exchange;
+Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
+  const Exchange& exchange = pending.exchange;
   const Seconds time =
-      exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
+      exchanges_.price(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
       (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job_.assumptions.expert_imbalance : 1.0));
-  const LayerCosts& costs = costs_[asked.kind];
+  const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed while the gradient of the weights is computed.
   const Seconds beside = exchange.phase == Phase::forward ? costs.forward
@@ -503,12 +503,12 @@ LayerPrices LayerCostTable::prices(int layer, bool with_problems) const {
       job_.prices_whole_layers() ? job_.kernels.source() : job_.kernels.update_price(prices.shard.trained()).source;
   if (with_problems && !job_.prices_whole_layers()) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
-  for (const Asked& asked : asked_) {
-    if (asked.kind != own) continue;
-    const Exchange& exchange = asked.exchange;
-    const auto way = exchanges_.cheapest(exchange.operation, sent(asked), exchange.axes, exchange.purpose);
-    prices.exchanges.push_back({exchange, sent(asked), exchanges_.group(exchange.axes).ranks,
-                                exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.bottleneck});
+  for (const PendingExchange& pending : pending_) {
+    if (pending.kind != own) continue;
+    const Exchange& exchange = pending.exchange;
+    const auto way = exchanges_.cheapest(exchange.operation, sent(pending), exchange.axes, exchange.purpose);
+    prices.exchanges.push_back({exchange, sent(pending), exchanges_.group(exchange.axes).ranks,
+                                exchanges_.route(exchange.purpose), way.algorithm, time_of(pending), way.bottleneck});
   }
   return prices;
 }
@@ -524,10 +524,10 @@ void LayerCostTable::place(const Placement& placement) {
     slopes.exchange_forward = slopes.exchange_backward = slopes.halo_forward = slopes.halo_backward = Seconds{};
     slopes.experts_forward = slopes.experts_backward = Seconds{};
   }
-  for (const Asked& asked : asked_) {
-    const Exchange& exchange = asked.exchange;
-    LayerCosts& costs = costs_[asked.kind];
-    const Seconds time = time_of(asked);
+  for (const PendingExchange& pending : pending_) {
+    const Exchange& exchange = pending.exchange;
+    LayerCosts& costs = costs_[pending.kind];
+    const Seconds time = time_of(pending);
     const bool halo = exchange.purpose == Purpose::halo;
     (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
         time > Seconds{} ? static_cast<double>(exchange.messages + exchange.kernels) : 0.0;
@@ -538,7 +538,7 @@ void LayerCostTable::place(const Placement& placement) {
     if (of_experts) (forward ? costs.experts_forward : costs.experts_backward) += time;
     if (!with_slopes_ || time == Seconds{}) continue;
     LayerCosts::Slopes& slopes = costs.slopes;
-    const Seconds startups = exchanges_.startup(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
+    const Seconds startups = exchanges_.startup(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
                              static_cast<double>(exchange.messages);
     (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
              : (halo ? slopes.halo_backward : slopes.exchange_backward)) += startups;

@@ -179,7 +179,7 @@ class LayerCostTable {
 
  private:
   /// An exchange of one kind of layer whose time is needed.
-  struct Asked {
+  struct PendingExchange {
     std::size_t kind = 0;
     Exchange exchange;
     Bytes message{};
@@ -190,9 +190,9 @@ class LayerCostTable {
   /// Returns whether the software divides an exchange into pieces that overlap with pieces of a matrix product.
   [[nodiscard]] bool is_in_pieces(const Exchange& exchange) const;
   /// Returns the bytes of an exchange that the software actually sends.
-  [[nodiscard]] Bytes sent(const Asked& asked) const;
+  [[nodiscard]] Bytes sent(const PendingExchange& pending) const;
   /// Returns the exposed time of an exchange, which is not hidden by overlapping kernels.
-  [[nodiscard]] Seconds time_of(const Asked& asked) const;
+  [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   [[nodiscard]] double largest(int first, int last, double LayerCosts::*count) const;
   const Job& job_;
@@ -200,7 +200,7 @@ class LayerCostTable {
   const LayerKinds& kinds_;
   bool with_slopes_ = false;
   Learned learned_;
-  std::vector<Asked> asked_;
+  std::vector<PendingExchange> pending_;
   std::vector<Family> gradient_axes_;  ///< of each group
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;    ///< by kind

@@ -24,7 +24,7 @@ class Degrees {
  private:
   void fill(Mesh& mesh, std::size_t slot, std::int64_t left);
 
-  /// Whether the model has nothing that an axis divides, which nobody has asked for.
+  /// Whether the model has nothing that an axis divides, and the axis was not requested.
   [[nodiscard]] bool is_never_used(std::size_t slot) const;
 
   const SearchOptions& options_;

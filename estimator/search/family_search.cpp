@@ -59,7 +59,7 @@ void FamilySearch::begin(Verdict allowed) {
   allowed_ = allowed;
   best_.reset();
   nearest_ = nearest_shape_;
-  outdone_ = has_risk_ = false;
+  pruned_by_leader_ = has_risk_ = false;
   counts_ = {};
 }
 
@@ -79,7 +79,7 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
 
 void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
   allowed_ = Verdict::at_risk;
-  if (best_ || outdone_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
+  if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
   save_most(nearest_->plan);
   if (const std::optional<Plan> plan = smallest(meshes)) save_most(*plan);
 }
@@ -92,7 +92,7 @@ void FamilySearch::report(bool finished, SearchResult& result) const {
   result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
   if (best_) {
     result.best.push_back(estimator_.estimate(best_->plan));
-  } else if (outdone_) {
+  } else if (pruned_by_leader_) {
     result.behind.push_back(family_);
   } else if (nearest_ && finished) {
     result.rejected.push_back(*nearest_);
@@ -118,7 +118,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (best_ && is_behind(best_rank_)) return true;
   const std::optional<Rank>& last = commons_.leaders.last();
   if (!last || may_be_preferred_ || !is_behind(*last)) return false;
-  outdone_ = true;
+  pruned_by_leader_ = true;
   return true;
 }
 
@@ -215,7 +215,7 @@ void FamilySearch::try_variants(Plan plan) {
   const std::vector<Placement> placements = space_.placements(plan);
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them, where the
-  // whole is larger than the device, and where exchanges run beside the kernels of another part.
+  // whole is larger than the device, and if communication is overlapped with the kernels of another part.
   const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 && !estimator_.may_page(plan) &&
                                  estimator_.job().kernels.measured() == nullptr &&
                                  !estimator_.job().kernels.has_formulas() &&
@@ -426,7 +426,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
   const auto is_needless = [&](const ChoiceValues& values) {
     return std::any_of(settled.begin(), settled.end(), [&](const ChoiceValues& known) {
-      // What is computed again is not moved to the host and back.
+      // Recomputed activations are not offloaded.
       const bool moves = known[static_cast<std::size_t>(PlanChoice::offload_activations)] > 0;
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         const PlanChoiceRow& row = plan_choices()[i];
@@ -439,7 +439,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   };
   std::vector<ChoiceValues> too_large;
   const auto is_too_large = [&](const ChoiceValues& values) {
-    // A number of blocks that was asked for is computed again by each virtual stage: more of these keep less.
+    // A requested number of blocks is recomputed by each virtual stage: more of these keep less.
     if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
     return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {

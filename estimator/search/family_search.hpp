@@ -55,7 +55,7 @@ class FamilySearch {
   /// Prices those of `count` plans of these degrees that may be the best.
   void try_mesh(const Mesh& mesh, std::int64_t count);
   /// Whether nothing was found but plans at risk, which were not allowed.
-  [[nodiscard]] bool asks_for_risk() const { return !best_ && !outdone_ && allowed_ == Verdict::fits && has_risk_; }
+  [[nodiscard]] bool asks_for_risk() const { return !best_ && !pruned_by_leader_ && allowed_ == Verdict::fits && has_risk_; }
   /// Looks for what comes nearest to fitting where nothing fits. `meshes`: all that were admitted.
   void end(const std::vector<const Mesh*>& meshes);
 
@@ -147,7 +147,7 @@ class FamilySearch {
   std::optional<Estimate> nearest_;
   Verdict allowed_ = Verdict::at_risk;  ///< the worst that a plan may have at the moment
   bool has_risk_ = false;               ///< some plan was left out that is at risk
-  bool outdone_ = false;                ///< by plans of other families
+  bool pruned_by_leader_ = false;       ///< by plans of other families
   std::int64_t misfits_ = 0;            ///< plans without enough memory
   bool memory_first_ = false;           ///< the latest plan did not fit: of the next one the memory is worked out first
   Least least_;

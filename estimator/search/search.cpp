@@ -98,7 +98,7 @@ class Search {
     for (const auto& [family, meshes] : degrees_.by_family()) {
       OfFamily& own = families_.emplace_back(OfFamily{FamilySearch(commons_, family), {}, {}, {}});
       for (const Mesh& mesh : meshes) {
-        // Of degrees with many divisors there are millions: whoever waits sees how far it is.
+        // Of degrees with many divisors there are millions: the progress is reported.
         constexpr std::int64_t often = 1024;
         if (done++ % often == 0 && stops(done, all)) return;
         if (!own.search.admits(mesh)) continue;
@@ -182,7 +182,7 @@ class Search {
     return !stopped_ || (has_all_shapes_ && own.left.empty() && !own.search.asks_for_risk());
   }
 
-  /// Whether whoever asked has seen enough.
+  /// Whether the caller has stopped the search.
   bool stops(std::int64_t done, std::int64_t all) {
     stopped_ = stopped_ || (options_.go_on && !options_.go_on(done, all));
     return stopped_;

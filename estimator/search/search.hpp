@@ -47,7 +47,7 @@ struct SearchOptions {
   const TimeErrors* errors = nullptr;
   /// Whether choices that use the memory of the host are open. If not, they are opened where no plan fits without them.
   bool offloads = false;
-  /// The search calls it from time to time with the number of plans that it has dealt with, and the number of all plans. The
+  /// The search calls it from time to time with the number of plans that are done, and the number of all plans. The
   /// search ends if it returns false.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
 };

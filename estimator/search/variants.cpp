@@ -21,7 +21,7 @@ bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
 }
 
-/// Whether a search chooses blocks to compute again: whoever says how blocks are computed again has chosen himself.
+/// Whether a search chooses the recomputed blocks: an explicit --recompute disables this.
 bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::recompute_blocks)];
   if (options.chosen[PlanChoice::recompute] || options.chosen[PlanChoice::recompute_blocks]) return false;
@@ -104,7 +104,7 @@ VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
           has_shard_groups(plan),
           mesh[Axis::tensor] > 1 && may_split_tokens(facts_, plan),
           mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
-          may_deal_experts(plan)};
+          supports_etp1(plan)};
 }
 
 const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
@@ -140,7 +140,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
 }
 
 bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
-  // What is computed again is not moved to the host and back, so that more of it may take less time.
+  // Recomputed activations are not offloaded, so that more recomputation may take less time.
   return chooses_blocks_ && values[static_cast<std::size_t>(PlanChoice::recompute)] == 0 &&
          values[static_cast<std::size_t>(PlanChoice::offload_activations)] == 0;
 }
@@ -179,8 +179,8 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
     const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
     return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
   }
-  // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it. How many blocks are
-  // computed again follows from the memory of a plan (may_recompute_blocks).
+  // What stays gathered is ZeRO-2 in all but the time of its gathers: it must be requested. How many blocks are
+  // recomputed follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
   // Both keep gathers inside a node.
   if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
@@ -228,9 +228,9 @@ std::vector<int> VariantSpace::admitted(const PlanChoiceRow& row, std::vector<in
   return left.empty() ? values : left;
 }
 
-bool VariantSpace::may_deal_experts(Plan plan) const {
+bool VariantSpace::supports_etp1(Plan plan) const {
   plan.sequence_parallel = true;
-  return plan.mesh[Axis::tensor] > 1 && ddl::may_deal_experts(facts_, plan);
+  return plan.mesh[Axis::tensor] > 1 && ddl::supports_etp1(facts_, plan);
 }
 
 bool VariantSpace::has_shard_groups(const Plan& plan) const {

@@ -23,7 +23,7 @@ void set_choices(Plan& plan, const ChoiceValues& values);
 /// Choices of plans that divide layers in the same way, the simplest first.
 using LikeChoices = std::vector<ChoiceValues>;
 
-/// The micro-batches, placements and other choices that plans of a search may have, beside their degrees.
+/// The micro-batches, placements and other choices that plans of a search may have, in addition to their degrees.
 class VariantSpace {
  public:
   VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node);
@@ -39,7 +39,7 @@ class VariantSpace {
   /// How many blocks is no choice of these: the fewest that help are the best of each plan.
   [[nodiscard]] bool may_recompute_blocks(const ChoiceValues& values) const;
 
-  /// How many there are, without making them. Some blocks computed again count once, however many they are.
+  /// How many there are, without making them. Partial recomputation counts once, whatever the number of blocks.
   [[nodiscard]] std::int64_t count(const Plan& plan) const;
 
   /// The values of a choice that a plan of such a mesh may have, the simplest first. One that was asked for is among them,
@@ -57,7 +57,7 @@ class VariantSpace {
   /// Those that the software can run; all where it can run none, which was asked for in other words then.
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Whether a tensor split may leave experts whole, given sequence parallelism.
-  [[nodiscard]] bool may_deal_experts(Plan plan) const;
+  [[nodiscard]] bool supports_etp1(Plan plan) const;
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
   /// Whether the values of open choices of a plan are possible together, which `values` repeats.
@@ -68,7 +68,7 @@ class VariantSpace {
                    ChoiceValues values, LikeChoices& choices) const;
   /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
   /// micro-batches, whether these are enough and even, whether there are shard groups, and whether tokens can be split,
-  /// heads exchanged and whole experts dealt.
+  /// heads exchanged and unsplit experts distributed.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
   /// The samples of a rank's share of the batch, at most.
@@ -77,7 +77,7 @@ class VariantSpace {
   const ModelFacts& facts_;
   int devices_per_node_;
   bool several_nodes_;
-  bool chooses_blocks_;  ///< to compute again
+  bool chooses_blocks_;  ///< to recompute
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
   /// By a rank's share of the batch, and what choices depend on: one more than there are for a placement.

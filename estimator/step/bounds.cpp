@@ -236,7 +236,7 @@ double Estimator::exchange_starts(const Plan& plan) const {
   if (!alone.whole_experts && plan.mesh[Axis::tensor] > 1 && job_.facts.experts > 0) {
     Plan dealt = plan;
     dealt.whole_experts = dealt.sequence_parallel = true;
-    if (may_deal_experts(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
+    if (supports_etp1(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
   }
   const LayerKinds& kinds = kinds_of(replicated_layers_of(plan));
   ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
@@ -277,7 +277,7 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
 
 Seconds Estimator::cut_time(const Plan& plan) const {
   const Software& software = job_.coefficients.software;
-  // Exchanges of experts that run beside another micro-batch make stages shorter than their loads.
+  // All-to-alls of experts that are overlapped with another micro-batch make stages shorter than their loads.
   const bool hides = software.overlaps_expert_exchanges.value_or(false);
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline || hides) return {};
   const std::vector<int>& firsts = stages(plan);
@@ -599,7 +599,7 @@ bool Estimator::keeps_more_than(const Plan& plan, Bytes limit) const {
   constexpr double rounding = 1 - 1e-9;
   if (parameters_lower_bound(plan) * rounding > limit) return true;
   if (job_.assumptions.memory_reuse || plan.offload_activations) return false;
-  // After its last forward the first stage has all that its micro-batches keep, beside its parameters.
+  // After its last forward the first stage has all that its micro-batches keep, in addition to its parameters.
   const std::vector<int>& firsts = stages(plan);
   const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);

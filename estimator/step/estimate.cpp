@@ -136,7 +136,7 @@ Estimator::Split& Estimator::split(const Plan& plan) const {
   } else {
     split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(replicated_layers_of(plan)));
     split.plan = key;
-    split.fullest.clear();
+    split.peak_stage.clear();
     split.peaks.clear();
     split.passes.clear();
     split.residents.clear();
@@ -289,7 +289,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
 }
 
 Bytes Estimator::managed_demand(const Plan& plan) const {
-  // Without what computes again or moves to the host: that never saves time, which the bounds of a search rely on.
+  // Without recomputation and offloading: that never saves time, which the bounds of a search rely on.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
@@ -338,7 +338,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
   step.slowest_of = std::max(1.0, ranks / job_.machine.devices_per_node());
-  // What measured runs have taught of this family holds it.
+  // The factors fitted to measured runs of this family include it.
   if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
   step.straggling = job_.assumptions.straggler - 1;
@@ -438,7 +438,7 @@ Timing<double> Estimator::complete(const Plan& plan, const LayerCostTable& costs
   return timing;
 }
 
-Estimator::Taught Estimator::taught(const Plan& plan) const {
+Estimator::StepTemplate Estimator::step_template(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   const LayerCostTable costs(job_, plan, kinds_of(replicated_layers_of(plan)), true);
   return {step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts)};
@@ -504,16 +504,16 @@ MemoryBreakdown Estimator::memory_of(const Plan& plan, int stage) const {
   return stage_memory(job_, plan, table(plan), stage, first, last, peaks);
 }
 
-Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
+Estimator::PeakStage& Estimator::peak_stage(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  std::vector<Fullest>& all = split(plan).fullest;
-  for (Fullest& known : all) {
+  std::vector<PeakStage>& all = split(plan).peak_stage;
+  for (PeakStage& known : all) {
     if (known.choices == MemoryChoices(plan) && known.schedule == plan.schedule &&
         known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
       return known;
     }
   }
-  Fullest& result = all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, MemoryChoices(plan), {}, 0});
+  PeakStage& result = all.emplace_back(PeakStage{firsts, plan.schedule, plan.virtual_stages, MemoryChoices(plan), {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const MemoryBreakdown memory = memory_of(plan, stage);
     if (stage == 0 || memory.total() > result.memory.total()) {
@@ -524,7 +524,7 @@ Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   return result;
 }
 
-const MemoryBreakdown& Estimator::memory(const Plan& plan) const { return fullest(plan).memory; }
+const MemoryBreakdown& Estimator::memory(const Plan& plan) const { return peak_stage(plan).memory; }
 
 void Estimator::price(Estimate& result) const {
   const Plan& plan = result.plan;
@@ -539,9 +539,9 @@ void Estimator::price(Estimate& result) const {
   result.hidden_exchange = Seconds(timing.hidden_exchange);
   result.hidden_input = Seconds(timing.hidden_input);
   result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.critical.gradient_exchange)].exchange.algorithm;
-  const Fullest& fullest = this->fullest(plan);
-  result.memory = fullest.memory;
-  result.critical.memory = fullest.stage;
+  const PeakStage& peak_stage = this->peak_stage(plan);
+  result.memory = peak_stage.memory;
+  result.critical.memory = peak_stage.stage;
 
   const Breakdown& time = result.time;
   const double ranks = static_cast<double>(plan.mesh.devices());
@@ -556,7 +556,7 @@ void Estimator::price(Estimate& result) const {
   // The same for all plans of one batch: in parts of any other size a device is no faster.
   const Seconds alone = whole_time(batch, 1).all + single_device_launch(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
-  // What is computed again is nobody else's work.
+  // Recomputed work is not redundant.
   const LayerCosts& total = costs.total();
   const std::vector<int>& firsts = this->stages(plan);
   Seconds computed_again = plan.recompute == Recompute::selective ? total.selected_forward : Seconds{};
@@ -613,7 +613,7 @@ std::optional<StepTimeline> Estimator::step_timeline(const Plan& plan) const {
 void Estimator::add_reserved(Estimate& estimate) const {
   // The model of the allocator does not know what lies in the memory of the host.
   if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0 || estimate.plan.offload_activations) return;
-  Fullest& known = fullest(estimate.plan);
+  PeakStage& known = peak_stage(estimate.plan);
   if (!known.has_reserved) {
     TimelineOptions options;
     options.details = false;

@@ -34,12 +34,12 @@ struct Estimate {
   Limits limits;
   Seconds epoch{};
   double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together
-  Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
+  Seconds hidden_exchange{};  ///< gradient communication that is overlapped with backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
-  /// Of the FLOPs of forward of all blocks, those that full recomputation computes again.
+  /// Of the FLOPs of forward of all blocks, those that full recomputation recomputes.
   double recomputed_share = 1;
   CriticalStages critical;
   double imbalance = 0;  ///< longest stage over mean stage, minus one
@@ -63,11 +63,11 @@ class Estimator {
 
   /// The step of a possible plan as tasks, whose times know the coefficients that they depend on. A fit to measured runs
   /// uses their exact derivatives.
-  struct Taught {
+  struct StepTemplate {
     Step step;
     Updates updates;
   };
-  [[nodiscard]] Taught taught(const Plan& plan) const;
+  [[nodiscard]] StepTemplate step_template(const Plan& plan) const;
   /// Returns time, memory and limits of a plan. A plan that breaks a limit of its shape is not priced.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
   /// Returns the estimate taken apart, layer by layer and phase by phase. A plan with more devices than the machine has is
@@ -103,7 +103,7 @@ class Estimator {
   /// among those that fit if any fits. They depend only on degrees, micro-batches and placement of the plan. The reference
   /// is valid until the next call with another plan.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
-  /// Returns the largest number of blocks to compute again (Plan::recompute_blocks) that leaves some block of some stage as
+  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) that leaves some block of some stage as
   /// it is; 0 if there is none.
   [[nodiscard]] int most_blocks_again(const Plan& plan) const;
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
@@ -161,7 +161,7 @@ class Estimator {
   [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
   [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
   /// Memory of the fullest stage, and which that is.
-  struct Fullest {
+  struct PeakStage {
     std::vector<int> firsts;
     Schedule schedule{};
     int virtual_stages = 1;
@@ -170,7 +170,7 @@ class Estimator {
     int stage = 0;
     bool has_reserved = false;
   };
-  [[nodiscard]] Fullest& fullest(const Plan& plan) const;
+  [[nodiscard]] PeakStage& peak_stage(const Plan& plan) const;
   [[nodiscard]] const StagePlaces& places(int stages, const ReplicatedLayers& replicated, double tiles) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   /// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
@@ -192,7 +192,7 @@ class Estimator {
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
     /// What an iteration ends with, by what is sharded and offloaded, and whether ranks hold two parts of the layers.
     std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
-    std::vector<Fullest> fullest;  ///< however it is placed
+    std::vector<PeakStage> peak_stage;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
     /// What these are made of.
@@ -202,15 +202,15 @@ class Estimator {
   [[nodiscard]] Split& split(const Plan& plan) const;
   /// The prices of layers under one split and placement with their slopes, and of each kind of layer in detail: what the
   /// sensitivities of plans have in common that differ in their other choices.
-  struct Sloped {
-    Sloped(const Job& job, const Plan& a_split, const Plan& a_plan, const LayerKinds& kinds)
+  struct SlopeTable {
+    SlopeTable(const Job& job, const Plan& a_split, const Plan& a_plan, const LayerKinds& kinds)
         : split(a_split), costs(job, a_plan, kinds, true) {}
     Plan split;
     std::optional<Placement> placement{};  ///< of which the prices are
     LayerCostTable costs;
     std::vector<LayerPrices> prices{};  ///< by kind
   };
-  [[nodiscard]] const Sloped& sloped(const Plan& plan) const;
+  [[nodiscard]] const SlopeTable& slope_table(const Plan& plan) const;
   /// Returns pointers to estimates, of which those that share the prices of their layers follow one another.
   [[nodiscard]] static std::vector<Estimate*> by_split(std::vector<Estimate>& estimates);
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
@@ -253,11 +253,11 @@ class Estimator {
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// The kernels alone, which the host starts: what remains of that bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
-  /// The part of the exchanges of a tensor split that no kernels run beside, at least.
+  /// The part of the communication of a tensor split that cannot be overlapped, at least.
   [[nodiscard]] double shown_tensor_exchanges(const Plan& plan) const;
   /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
-  /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbours, and items that are
+  /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are
   /// gathered where the split ends.
   struct SpatialTraffic {
     double messages = 0, halo_items = 0, gathered_items = 0;
@@ -294,7 +294,7 @@ class Estimator {
     SpatialTraffic traffic;
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
     std::array<SecondsPerByte, axis_count> layer{};
-    double kernels = 1, beta = 1;  ///< factors below one that measured runs teach
+    double kernels = 1, beta = 1;  ///< factors below one that are fitted to measured runs
   };
   [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
   mutable std::optional<BoundParts> bound_parts_;
@@ -304,7 +304,7 @@ class Estimator {
   /// The latest eight: a search goes back and forth between the ways in which plans of a mesh divide layers.
   mutable std::array<Split, 8> splits_;
   mutable std::uint64_t splits_asked_ = 0;
-  mutable std::unique_ptr<Sloped> sloped_;  ///< the latest
+  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the latest
   mutable std::map<std::pair<int, bool>, std::vector<int>> stretches_;
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The part by which All-to-alls are shorter in a forward and a backward that run beside each other. Kernels and exchanges
+/// The part by which All-to-alls are shorter in an overlapped forward and backward. Kernels and exchanges
 /// run at 1/s_c and 1/s_x of their speed until one of them is done.
 double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
   const Seconds exchanges = costs.experts_forward + costs.experts_backward;

@@ -8,7 +8,7 @@
 #include "estimator/plan/plan.hpp"
 #include "estimator/step/step.hpp"
 
-// All-to-alls of experts that run beside the computing of another micro-batch.
+// All-to-alls of experts that are overlapped with the compute of another micro-batch.
 
 namespace ddl {
 
@@ -19,11 +19,11 @@ namespace ddl {
 /// Returns the part of the All-to-alls of experts by which a micro-batch is shorter, in the mean of all micro-batches of one
 /// stage, which has these costs.
 [[nodiscard]] double hidden_share(const Job& job, const Plan& plan, const LayerCosts& costs, int stage);
-/// Returns the same, at most, whichever stage has which layers and however many stretches of them.
+/// Returns the same, at most, whichever stage has which layers and however many virtual stages.
 [[nodiscard]] double most_hidden_share(const Job& job, const Plan& plan, const LayerCosts& costs);
 
 /// Adds the tasks by which passes are shorter. No other stage waits less: a micro-batch that fills the pipeline or leaves it
-/// runs beside no other. The share stays what it is at the coefficients that the step is priced with.
+/// is overlapped with no other. The share is that at the coefficients of the step.
 void add_hidden_exchanges(const LayerCosts& costs, double share, int stage, const Learned* origin, std::vector<Task>& tasks);
 
 }  // namespace ddl

@@ -43,8 +43,8 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
   }
   Term reading(read);
   if (job.assumptions.input_mode == InputMode::leader && group > 1) {
-    // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; whoever splits layers needs
-    // all of its tile, which is broadcast.
+    // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; a rank that splits layers
+    // needs all of its tile, which is broadcast.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * samples / plan.mesh.product(batch_axes));
     const auto add = [&](Collective operation, Bytes message, Family axes) {

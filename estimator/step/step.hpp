@@ -33,7 +33,8 @@ inline constexpr std::size_t part_count = 10;
 struct Breakdown {
   Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
   Seconds weight_update{};
-  Seconds gradient_exchange{};  ///< the part that backward does not hide, and the slowdown of kernels that run beside it
+  Seconds gradient_exchange{};  ///< the part that backward does not hide, and the slowdown of kernels that are overlapped
+                                ///< with it
   Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
   Seconds halo{};               ///< spatial exchanges
   Seconds pipeline{};           ///< activations and gradients between stages
@@ -94,7 +95,7 @@ struct Step {
   bool input_beside = false;  ///< samples are read while devices compute
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
-  /// micro-batches leave each of v stretches.
+  /// micro-batches leave each of v virtual stages.
   [[nodiscard]] double hops() const { return 2.0 * (stages + stretches * micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
@@ -113,7 +114,7 @@ struct Updates {
   };
   std::vector<Stage> stages;
   std::optional<OverlapSlowdown> beside;  ///< gradients are exchanged while devices compute
-  /// Weights gathered after the update arrive beside the next iteration's first forward.
+  /// Weights gathered after the update are overlapped with the next step's first forward.
   std::optional<OverlapSlowdown> gathers_beside;
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
@@ -123,7 +124,7 @@ struct Updates {
 struct Counts {
   Part part = Part::forward;
   double runs = 0;
-  double bubble_runs = 0;  ///< as waiting in the pipeline, beside that
+  double bubble_runs = 0;  ///< as waiting in the pipeline, in addition to that
 };
 /// Returns how a task counts. The first micro-batch passes all stages; the others follow at the pace of the longest stage.
 /// The schedule says for which part of the tasks of other stages the longest one waits (BubbleShares). With slots, there are
@@ -294,7 +295,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     T shown = exchange.total();
     if (updates.beside) {
-      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
+      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered during
       // all of the computing.
       const bool gathers = exchange.gathers > 0;
       const T beside = gathers ? T(stage.kernels() * step.micro_batches) : T((stage.backward_kernels) * exchange.rounds);
@@ -315,7 +316,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 
 [[nodiscard]] Breakdown breakdown_of(const Timing<double>& timing);
 
-/// A step of which nobody says which stage has which task: what bounds every step with the same tasks from below.
+/// Relaxation of a step without stage assignment; its run time is a lower bound of every step with the same tasks.
 struct RelaxedStep {
   Seconds busy{};     ///< all stages together with one micro-batch, at least
   Seconds longest{};  ///< one of the stages with one micro-batch, at least

@@ -89,17 +89,18 @@ void scale_path(Varied& step, const PathCoefficients& path, double by) {
 
 }  // namespace
 
-const Estimator::Sloped& Estimator::sloped(const Plan& plan) const {
+const Estimator::SlopeTable& Estimator::slope_table(const Plan& plan) const {
   const Plan split = split_of(plan);
-  if (!sloped_ || sloped_->split != split)
-    sloped_ = std::make_unique<Sloped>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
-  Sloped& sloped = *sloped_;
-  if (sloped.placement == plan.placement) return sloped;
-  sloped.costs.place(plan.placement);
-  sloped.placement = plan.placement;
-  sloped.prices.clear();
-  for (const int layer : sloped.costs.kinds().representative) sloped.prices.push_back(sloped.costs.prices(layer, false));
-  return sloped;
+  if (!slope_table_ || slope_table_->split != split)
+    slope_table_ = std::make_unique<SlopeTable>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
+  SlopeTable& slope_table = *slope_table_;
+  if (slope_table.placement == plan.placement) return slope_table;
+  slope_table.costs.place(plan.placement);
+  slope_table.placement = plan.placement;
+  slope_table.prices.clear();
+  for (const int layer : slope_table.costs.kinds().representative)
+    slope_table.prices.push_back(slope_table.costs.prices(layer, false));
+  return slope_table;
 }
 
 TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
@@ -110,8 +111,8 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
                                              : ModelClass::convolutional;
   const std::vector<int>& firsts = stages(plan);
   if (firsts.empty()) return result;
-  const Sloped& sloped = this->sloped(plan);
-  const LayerCostTable& costs = sloped.costs;
+  const SlopeTable& slope_table = this->slope_table(plan);
+  const LayerCostTable& costs = slope_table.costs;
   Varied usual{step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts), {}};
   usual.step.rank_waiting = staged(plan).step.rank_waiting;
   usual.x = usual.step.origin;
@@ -142,7 +143,7 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
     const int layer = kinds.representative[kind];
-    const LayerPrices& prices = sloped.prices[kind];
+    const LayerPrices& prices = slope_table.prices[kind];
     const Operation& operation = *facts.model->layers[static_cast<std::size_t>(layer)].operation;
     for (const PricedKernel& each : prices.kernels) {
       const double count = each.phase == Phase::forward ? forwards[kind] : kinds.count[kind];

@@ -90,7 +90,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
 
   const std::vector<StagePasses> stages = passes_of(step, timing, plan);
-  // The part of a stage's time that one of its stretches takes: of two ways, each micro-batch goes one.
+  // The part of a stage's time that one of its virtual stages takes: of two directions, each micro-batch goes one.
   const double part = 1 / (step.stages == 1 ? 1 : step.stretches);
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;

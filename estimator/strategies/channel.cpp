@@ -51,7 +51,7 @@ void channel_shard(const ShardContext& context, LayerShard& shard) {
 }  // namespace
 
 const Strategy channel_strategy{Axis::channel,
-                                "every rank reads its share of each layer's input channels, partial outputs are summed",
+                                "each rank has a shard of every layer's input channels; partial outputs are summed",
                                 channel_limits, channel_shard};
 
 }  // namespace ddl

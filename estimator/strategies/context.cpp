@@ -74,8 +74,7 @@ bool may_exchange_heads(const ModelFacts& facts, const Plan& plan) {
   return facts.attention_heads > 0 && facts.attention_heads % parts == 0;
 }
 
-const Strategy context_strategy{Axis::context,
-                                "every rank has a part of the tokens, and attention passes keys and values on",
+const Strategy context_strategy{Axis::context, "each rank has a shard of the tokens; attention exchanges keys and values",
                                 context_limits, context_shard};
 
 }  // namespace ddl

@@ -39,7 +39,7 @@ void data_shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy data_strategy{Axis::data, "every rank trains the whole model on its share of the batch", data_limits,
+const Strategy data_strategy{Axis::data, "each rank trains the whole model on a shard of the batch", data_limits,
                              data_shard};
 
 }  // namespace ddl

@@ -6,7 +6,7 @@ namespace ddl {
 namespace {
 
 void expert_limits(const LimitContext& context, Limits& limits) {
-  if (context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1 && !may_deal_experts(context.facts, context.plan)) {
+  if (context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1 && !supports_etp1(context.facts, context.plan)) {
     const double ranks = context.plan.sequence_parallel ? static_cast<double>(expert_parts(context.plan)) : 0.0;
     limits.add({Limit::Kind::whole_experts, ranks, static_cast<double>(context.facts.experts), -1});
   }
@@ -61,12 +61,12 @@ std::int64_t expert_parts(const Plan& plan) {
   return static_cast<std::int64_t>(plan.mesh[Axis::expert]) * (plan.whole_experts ? plan.mesh[Axis::tensor] : 1);
 }
 
-bool may_deal_experts(const ModelFacts& facts, const Plan& plan) {
+bool supports_etp1(const ModelFacts& facts, const Plan& plan) {
   const std::int64_t parts = static_cast<std::int64_t>(plan.mesh[Axis::expert]) * plan.mesh[Axis::tensor];
   return facts.experts > 0 && facts.experts % parts == 0 && plan.sequence_parallel && may_split_tokens(facts, plan);
 }
 
-const Strategy expert_strategy{Axis::expert, "every rank has samples of its own and a part of the experts", expert_limits,
+const Strategy expert_strategy{Axis::expert, "each rank has its own samples and a shard of the experts", expert_limits,
                                expert_shard};
 
 }  // namespace ddl

@@ -11,6 +11,6 @@ extern const Strategy expert_strategy;
 [[nodiscard]] std::int64_t expert_parts(const Plan& plan);
 /// Returns whether expert-tensor-parallel size 1 is possible: each rank of the tensor split has a part of the tokens, and
 /// the degrees divide the experts.
-[[nodiscard]] bool may_deal_experts(const ModelFacts& facts, const Plan& plan);
+[[nodiscard]] bool supports_etp1(const ModelFacts& facts, const Plan& plan);
 
 }  // namespace ddl

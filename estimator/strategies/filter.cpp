@@ -51,7 +51,7 @@ bool splits_filters(const ModelFacts& facts, int layer, int degree) {
   return degree > 1 && facts.divisible[static_cast<std::size_t>(layer)].matrix && filter_units(facts, layer) >= degree;
 }
 
-const Strategy filter_strategy{Axis::filter, "every rank computes its share of each layer's filters, outputs are gathered",
+const Strategy filter_strategy{Axis::filter, "each rank has a shard of every layer's filters; outputs are gathered",
                                filter_limits, filter_shard};
 
 }  // namespace ddl

@@ -83,7 +83,8 @@ double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, cons
   return items;
 }
 
-const Strategy pipeline_strategy{Axis::pipeline, "the layers are dealt to stages that work on micro-batches in a pipeline",
+const Strategy pipeline_strategy{Axis::pipeline,
+                                 "the layers are distributed to stages, which process micro-batches in a pipeline",
                                  layer_limits, layer_shard};
 
 }  // namespace ddl

@@ -271,7 +271,7 @@ ReplicatedLayers replicated_layers(const ModelFacts& facts, const Plan& plan, co
 }
 
 const Strategy spatial_strategy{Axis::spatial,
-                                "every rank holds a tile of each sample and exchanges halos with its neighbours",
+                                "each rank has a tile of every sample, and exchanges halos with its neighbors",
                                 spatial_limits, spatial_shard};
 
 }  // namespace ddl

@@ -213,7 +213,7 @@ bool may_split_tokens(const ModelFacts& facts, const Plan& plan) {
   return facts.token_units > 0 && facts.token_units % parts == 0;
 }
 
-const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers",
+const Strategy tensor_strategy{Axis::tensor, "alternating filter and channel splits, with one allreduce per pair of layers",
                                tensor_limits, tensor_shard};
 
 }  // namespace ddl

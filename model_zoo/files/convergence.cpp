@@ -60,11 +60,10 @@ Convergence read_convergence(const YamlNode& root) {
   const YamlNode points = root.at("points");
   for (const YamlNode& node : points.items()) {
     const ConvergencePoint point = read_point(node, epoch, convergence.tokens);
-    if (!convergence.points.empty() && point.batch <= convergence.points.back().batch)
-      node.fail("the batches do not ascend");
+    if (!convergence.points.empty() && point.batch <= convergence.points.back().batch) node.fail("the batches must ascend");
     convergence.points.push_back(point);
   }
-  if (convergence.points.size() < 2) points.fail("fewer than two points show no trade");
+  if (convergence.points.size() < 2) points.fail("at least two points are needed");
   return convergence;
 }
 

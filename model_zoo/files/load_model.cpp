@@ -83,7 +83,7 @@ Variant variant_of(const std::string& name) {
       static_cast<void>(value.text());
     }
   } catch (const Error&) {
-    throw Error(fmt::format("{} does not say what to change", quote(variant.changes)),
+    throw Error(fmt::format("{} has no parameter after '@'", quote(variant.changes)),
                 "as in bert-large@tokens=128 or gpt2@tokens=512@layers=24");
   }
   return variant;
@@ -121,14 +121,14 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
   if (const auto rank = find(adapter_key)) parts.adapter_rank = rank->integer(1, most_adapter_rank);
   if (const auto adapted = find(adapted_key)) {
-    if (!parts.adapter_rank) adapted->fail("lora_layers has no lora", "say the rank of the adapters: @lora=16");
+    if (!parts.adapter_rank) adapted->fail("lora_layers needs lora", "give the rank of the adapters: @lora=16");
     parts.adapted = names_in(*adapted);
   }
   if (const auto trained = find(trained_key)) parts.trained = names_in(*trained);
   const auto frozen = find(frozen_key);
   if (frozen && !parts.is_all()) {
-    frozen->fail("frozen says what is not trained, beside a key that says what is",
-                 "leave it out: with lora or trained, all else stays as it is");
+    frozen->fail("frozen cannot be combined with a key that selects trained layers",
+                 "leave it out: with lora or trained, all other layers are frozen");
   }
   if (!parts.is_all() || (frozen && frozen->text() == nothing_frozen)) return parts;
   if (const auto names = frozen ? frozen : root.find(frozen_key)) parts.frozen = names_in(*names);
@@ -169,14 +169,14 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
   const bool has_tokens = file.input && file.input->find(sequence_parameter);
   throw Error(fmt::format("{} has no sequence length to choose", file.model->text()),
               has_tokens ? "give its file 'parameters: {tokens: ...}' and 'input: {tokens: $tokens}'"
-                         : "only models of sequences have one, such as gpt2 or llama3-8b");
+                         : "only sequence models have one, such as gpt2 or llama3-8b");
 }
 
 Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
   ModelFile file = ModelFile::read(root);
   if (!file.model) {
     file.family->fail("this file is a family, not a model",
-                      "a model of it has 'model: name', 'family: ...' and its 'parameters:'");
+                      "a model of a family has 'model: name', 'family: ...' and 'parameters:'");
   }
   if (needs_sequence && !file.family) require_sequence(file, nullptr);
   if (values && !file.family) change_parameters(file, *values);
@@ -257,11 +257,10 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
     if (is_hub_id && name.front() != '/' && name.front() != '.' && !std::filesystem::exists(name, unknown)) {
       const std::string model = name.substr(name.find('/') + 1);
       const std::string known = suggest(model, model_names());
-      throw Error(
-          fmt::format("unknown model {}", quote(name)),
-          fmt::format("{}or download its config.json and type: ddl-oracle models import config.json -o net.yaml",
-                      known.starts_with("did you mean") ? known + " "
-                                                        : std::string("'models list' names those that are bundled, ")));
+      throw Error(fmt::format("unknown model {}", quote(name)),
+                  fmt::format("{}or download its config.json and run: ddl-oracle models import config.json -o net.yaml",
+                              known.starts_with("did you mean") ? known + " "
+                                                                : std::string("see 'models list' for bundled ones, ")));
     }
     return YamlNode::load(name);
   }
@@ -298,7 +297,7 @@ std::string canonical_model_name(std::string_view name) {
 Model load_model(const std::string& asked, std::optional<std::int64_t> sequence) {
   const Variant own = variant_of(asked);
   if (sequence && own.values && own.values->find(sequence_parameter)) {
-    throw Error(fmt::format("{} says its sequence length already, and {} is asked for", quote(asked), *sequence),
+    throw Error(fmt::format("{} already sets its sequence length, but {} is requested", quote(asked), *sequence),
                 "leave one of the two out");
   }
   const auto [name, changes, values] =

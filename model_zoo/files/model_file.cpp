@@ -36,7 +36,8 @@ void check_name(const YamlNode& node, std::string_view what) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
   if (name.size() > max_model_name_length) node.fail(fmt::format("a name of more than {} letters", max_model_name_length));
-  if (!plain) node.fail(fmt::format("{} is no name for a {}", quote(name), what), "a name has letters, digits, '_' and '-'");
+  if (!plain)
+    node.fail(fmt::format("{} is not a valid name of a {}", quote(name), what), "a name has letters, digits, '_' and '-'");
 }
 
 /// A parameter's name is used in expressions, in which '-' means subtraction.
@@ -44,10 +45,11 @@ void check_parameter_name(const YamlNode& node) {
   check_name(node, "parameter");
   const std::string name = node.text();
   if (name.find('-') != std::string::npos || (name.front() >= '0' && name.front() <= '9')) {
-    node.fail(fmt::format("{} is no name for a parameter", quote(name)), "a parameter's name has letters, digits and '_'");
+    node.fail(fmt::format("{} is not a valid name of a parameter", quote(name)),
+              "a parameter's name has letters, digits and '_'");
   }
   if (name == channels_parameter) {
-    node.fail("the parameter 'channels' always means the channels of the tensor that a layer reads", "choose another name");
+    node.fail("the parameter 'channels' is reserved for the channels of a layer's input", "choose another name");
   }
 }
 
@@ -84,8 +86,7 @@ class ItemReader {
 
   std::vector<ModelItem> read_list(const YamlNode& node) const {
     if (!node.is_sequence()) {
-      node.fail(fmt::format("expected a list of layers, found {}", node.kind()),
-                "write one '- operation: ...' on a line for each");
+      node.fail(fmt::format("expected a list of layers, found {}", node.kind()), "write one '- operation: ...' per line");
     }
     std::vector<ModelItem> items;
     const std::vector<YamlNode> nodes = node.items();
@@ -97,7 +98,7 @@ class ItemReader {
   std::vector<ModelItem> read_filled_list(const YamlNode& node) const {
     std::vector<ModelItem> items = read_list(node);
     if (items.empty())
-      node.fail("this list of layers is empty", "write one operation a line: - convolution: {filters: 64, kernel: 3}");
+      node.fail("this list of layers is empty", "write one operation per line: - convolution: {filters: 64, kernel: 3}");
     return items;
   }
 
@@ -113,8 +114,8 @@ class ItemReader {
     for (const auto& [key, value] : entries) {
       if (contains(common_keys, key.text())) continue;
       if (item) {
-        key.fail(fmt::format("a layer is one thing: {} or {}", quote(item->place.text()), quote(key.text())),
-                 "start each layer with a '-' of its own");
+        key.fail(fmt::format("a layer has a single operation: {} or {}", quote(item->place.text()), quote(key.text())),
+                 "start each layer with its own '-'");
       }
       item = read_kind(key, value);
     }
@@ -131,7 +132,7 @@ class ItemReader {
     }
     if (const auto from = node.find("from")) {
       item.from = from->is_sequence() ? from->items() : std::vector<YamlNode>{*from};
-      if (item.from.empty()) from->fail("'from' names no layer");
+      if (item.from.empty()) from->fail("'from' does not name a layer");
       for (const YamlNode& layer : item.from) static_cast<void>(layer.text());
       if (item.kind != ModelItem::Kind::operation && item.from.size() > 1) {
         item.from[1].fail(fmt::format("{} reads one tensor", item.place.text()));
@@ -189,7 +190,7 @@ class ItemReader {
       const std::string letter = key.text();
       if (letter == "of") continue;
       if (letter.size() != 1) {
-        key.fail(fmt::format("{} is no letter of a pattern", quote(letter)),
+        key.fail(fmt::format("{} is not a letter of a pattern", quote(letter)),
                  "'of' is the pattern, and each other key is one letter: 'M: [...]'");
       }
       item.letters_listed += letter;
@@ -328,7 +329,7 @@ ModelFile ModelFile::read(const YamlNode& root) {
   file.source = text_of("source");
   if (const auto batch = root.find("batch")) file.batch = batch->integer(1, most_usual_batch);
   if (const auto frozen = root.find("frozen"); frozen && !file.model)
-    frozen->fail("a family does not say what is frozen", "each model of it may");
+    frozen->fail("a family cannot set what is frozen", "set it in each model");
   if (const auto aliases = root.find("aliases")) {
     for (const YamlNode& alias : aliases->items()) file.aliases.push_back(alias.text());
   }

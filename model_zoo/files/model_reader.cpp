@@ -137,7 +137,7 @@ class Expander {
     for (const char letter : evaluate_at(*item.text, *context.parameters, std::nullopt).text) {
       const std::size_t list = item.letters_listed.find(letter);
       if (list == std::string::npos) {
-        item.text->fail(fmt::format("the pattern has the letter {}, which stands for no layers", quote({&letter, 1})),
+        item.text->fail(fmt::format("the pattern has the letter {}, which is not defined", quote({&letter, 1})),
                         fmt::format("its letters are {}", fmt::join(item.letters_listed, " ")));
       }
       input = expand_list(item.lists[list], input, context);
@@ -281,20 +281,20 @@ class Expander {
     const auto refuse = [&](const std::string& why) {
       place.fail(fmt::format("layer '{}' cannot share the weights of {}: {}", layer.name, quote(name), why),
                  table.owner == "embedding"
-                     ? "'tied' names an embedding whose vocabulary and features these features and channels are"
-                     : fmt::format("'tied' names a layer of {} with a table of the same size", table.owner));
+                     ? "'tied' must name an embedding with matching vocabulary and features"
+                     : fmt::format("'tied' must name a layer of {} with a table of the same size", table.owner));
     };
     if (source == model_input) refuse("the model's input has none");
     const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
     const bool is_of_kind = owner.operation->type() == layer.operation->type() && owner.operation->experts() == 1;
     if (owner.operation->type() != table.owner && !is_of_kind) {
-      refuse(fmt::format("it is no {} but {}", table.owner, owner.operation->type()));
+      refuse(fmt::format("it is not {} but {}", table.owner, owner.operation->type()));
     }
     const SharedTable owned = owner.operation->shared_table(owner.input_shapes, owner.output_shape);
     if (owned.rows != table.rows || owned.columns != table.columns) {
       refuse(fmt::format("they are {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
     }
-    if (owner.tied_to >= 0) refuse("they are those of another layer already");
+    if (owner.tied_to >= 0) refuse("they are already shared with another layer");
     layer.tied_to = source;
   }
 
@@ -356,7 +356,7 @@ class Expander {
     const std::string where =
         found->second >= 0 ? fmt::format(", the other at line {}", lines_[static_cast<std::size_t>(found->second)]) : "";
     place.fail(fmt::format("two layers are named '{}'{}", name, where),
-               "leave the name out, or give the 'repeat' or 'block' around them a name of its own");
+               "leave the name out, or name the enclosing 'repeat' or 'block'");
   }
 
   Scope open(const Context& context, const std::string& step, const YamlNode* place) {
@@ -382,7 +382,7 @@ class Expander {
       const auto found = names_.find(candidates.back());
       if (found == names_.end()) continue;
       if (found->second == unfinished) {
-        place.fail(fmt::format("{} is what this layer is part of: this would be a cycle", quote(name)),
+        place.fail(fmt::format("{} contains this layer: this would be a cycle", quote(name)),
                    "a layer can only read layers before it");
       }
       take_steps(place, 0, letters);
@@ -487,7 +487,7 @@ void expand(const ModelFile& file, const ModelFile& definition, Model& model) {
   } catch (const UnknownLayer& unknown) {
     explain(unknown, definition, header, parameters);
   }
-  if (model.layers.empty()) definition.root.at("layers").fail("the model has no layers: every one is left out");
+  if (model.layers.empty()) definition.root.at("layers").fail("the model has no layers: all are excluded");
 }
 
 }  // namespace

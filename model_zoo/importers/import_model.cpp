@@ -54,7 +54,7 @@ void check_name(const std::string& name) {
       std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-' || c == '_' || c == '.'; });
   if (fits && lower_case(name) != "null") return;
   throw Error(
-      fmt::format("no model can be called {}", quote(name)),
+      fmt::format("{} is not a valid model name", quote(name)),
       fmt::format("at most {} of the letters A-Z a-z 0-9 - _ . with a letter or digit first", max_model_name_length));
 }
 
@@ -69,7 +69,7 @@ Import import_model(const std::string& path, const ImportOptions& options) {
     endings += fmt::format("{}{}", endings.empty() ? "" : ", ", importer.ending);
   }
   const bool is_ours = name.ends_with(".yaml") || name.ends_with(".yml");
-  throw Error(fmt::format("{} is no file that can be imported", quote(path)),
+  throw Error(fmt::format("{} is not a file that can be imported", quote(path)),
               is_ours ? "a model file needs no import: give its path to --model"
                       : fmt::format("known endings: {}; other frameworks export ONNX", endings));
 }

@@ -19,13 +19,13 @@ bool is_packed(const Model& model) { return model.name.find(packed_mark) != std:
 
 void pack_sequences(Model& model, std::int64_t tokens) {
   if (is_packed(model)) {
-    throw Error(fmt::format("{} says the length of its documents already, and {} is asked for", model.name, tokens),
+    throw Error(fmt::format("{} already sets the length of its documents, but {} is requested", model.name, tokens),
                 "leave one of the two out");
   }
   if (tokens > model.sequence_length && model.sequence_length > 0) {
     throw Error(fmt::format("documents of {} tokens do not fit into the sequences of {}, which have {}", tokens, model.name,
                             model.sequence_length),
-                "shorter documents, or longer sequences (--seq)");
+                "use shorter documents, or longer sequences (--seq)");
   }
   bool has_attention = false;
   // Layers that share an operation continue to share one.
@@ -41,9 +41,8 @@ void pack_sequences(Model& model, std::int64_t tokens) {
     model.name += fmt::format("{}{}", packed_mark, tokens);
     return;
   }
-  throw Error(
-      fmt::format("{} has no attention between the tokens of a sequence, so that no documents can be packed", model.name),
-      "only language models have packed sequences, such as gpt2 or llama3-8b");
+  throw Error(fmt::format("{} has no attention between the tokens of a sequence, so documents cannot be packed", model.name),
+              "only language models have packed sequences, such as gpt2 or llama3-8b");
 }
 
 }  // namespace ddl

@@ -80,7 +80,7 @@ class Line {
         throw source_.error(word->offset, fmt::format("{} has no value", quote(word->key)), "write key=value");
       }
       const auto same = [&](const Word& other) { return other.key == word->key; };
-      if (std::any_of(words_.begin(), words_.end(), same)) fail(*word, fmt::format("{} is there twice", quote(word->key)));
+      if (std::any_of(words_.begin(), words_.end(), same)) fail(*word, fmt::format("{} is given twice", quote(word->key)));
       words_.push_back(*word);
     }
   }
@@ -200,7 +200,7 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
 
   const Word* in = line.find("in");
   if (in == nullptr) {
-    line.fail(line.operation(), fmt::format("{} needs 'in'", kind->key), "the shape it reads, such as in=64x56x56");
+    line.fail(line.operation(), fmt::format("{} needs 'in'", kind->key), "write the input shape, such as in=64x56x56");
   }
   for (std::string_view rest = in->value;;) {
     const std::size_t comma = rest.find(',');
@@ -242,7 +242,7 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     problem.operation = kind->read(Attributes(place, value, kind->main_attribute, none, problem.inputs, {}));
     problem.output = checked(problem.operation->infer(problem.inputs));
     if (const auto to = cast_format(*problem.operation); to && is_mixed(*to) == is_mixed(problem.precision)) {
-      throw Error(fmt::format("a cast from {} to {} is none between two and four bytes", to_string(problem.precision),
+      throw Error(fmt::format("a cast from {} to {} is not between two and four bytes", to_string(problem.precision),
                               to_string(*to)),
                   "such as: cast to=bf16 in=200704 samples=32 precision=fp32");
     }
@@ -306,7 +306,7 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
   }
   if (const Word* const word = line.find("tensors")) {
     if (!is_of_list(problem.implementation)) {
-      line.fail(*word, "'tensors' applies only to lists", "add how it is run, such as implementation=foreach");
+      line.fail(*word, "'tensors' applies only to lists", "add the implementation, such as implementation=foreach");
     }
     const std::optional<std::int64_t> tensors = parse_count(word->value);
     if (!tensors || *tensors > problem.parameters) {
@@ -326,7 +326,7 @@ FreshMemoryProblem parse_fresh_memory_problem(const std::string& text, const std
   const Line line(text, origin);
   for (const Word& word : line.words()) {
     if (word.key == "bytes") continue;
-    line.fail(word, fmt::format("unknown attribute {} of fresh_memory", quote(word.key)), "it has bytes alone");
+    line.fail(word, fmt::format("unknown attribute {} of fresh_memory", quote(word.key)), "it only has 'bytes'");
   }
   const Word* const bytes = line.find("bytes");
   if (bytes == nullptr) {

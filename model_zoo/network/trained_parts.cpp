@@ -51,7 +51,7 @@ class Names {
       }
     }
     const std::string& name = names_[static_cast<std::size_t>(missing - found_.begin())];
-    throw Error(fmt::format("{} has no layer with parameters that is named {}, which {} asks for", model.name, name, key_),
+    throw Error(fmt::format("{} has no layer with parameters named {}, which {} requests", model.name, name, key_),
                 suggest(name, known));
   }
 
@@ -78,7 +78,7 @@ void train_only(Model& model, const TrainedParts& parts) {
                                                     steps_of(layer.name).back()) != parts.adapted.end();
     if (is_asked && !adapter && ends_in_name) {
       throw Error(fmt::format("layer '{}' ({}) has no adapters", layer.name, layer.operation->type()),
-                  "adapters stand beside layers of fully_connected");
+                  "adapters are supported for fully_connected layers");
     }
     const auto next = static_cast<int>(classes.size());
     const auto [place, is_new] =
@@ -98,7 +98,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   model.shape_classes = static_cast<int>(classes.size());
   if (model.trained_parameters() == 0) {
     throw Error(fmt::format("nothing of {} would be trained", model.name),
-                parts.adapter_rank ? "it has no layers of fully_connected in blocks: name others by lora_layers" : "");
+                parts.adapter_rank ? "it has no fully_connected layers in blocks: give others by lora_layers" : "");
   }
 }
 

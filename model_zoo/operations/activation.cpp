@@ -104,10 +104,10 @@ std::shared_ptr<const Operation> read_activation(const Attributes& attributes) {
   const ActivationKind& kind = activation_kinds[attributes.choice("kind", activation_names)];
   const bool in_place = attributes.find_boolean("in_place").value_or(false);
   if (in_place && kind.from == From::input) {
-    attributes.fail("in_place", fmt::format("{} cannot work in place: its gradient needs the input", kind.name));
+    attributes.fail("in_place", fmt::format("{} cannot be in-place: its gradient needs the input", kind.name));
   }
   const bool composed = attributes.find_boolean("composed").value_or(false);
-  if (composed && kind.name != "gelu") attributes.fail("composed", "only gelu is a formula of several operators");
+  if (composed && kind.name != "gelu") attributes.fail("composed", "only gelu can be unfused");
   return std::make_shared<Activation>(kind, in_place, attributes.input().sequence, composed);
 }
 

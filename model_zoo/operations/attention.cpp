@@ -89,7 +89,7 @@ class Attention final : public Operation {
     if (s_.apart && inputs.size() == 2 && inputs[1].extent[0] != output.extent[0]) {
       throw Error(
           fmt::format("{} tokens of keys and values are not those of {} queries", inputs[1].extent[0], output.extent[0]),
-          "attention with 'value_size' is that of a sequence to itself");
+          "'value_size' is supported in self-attention only");
     }
     if (inputs.size() == 2 && inputs[1].channels != keys_and_values) {
       throw Error(fmt::format("{} channels are not 2 × {} key and value heads of {}, the size of the {} query heads",
@@ -348,7 +348,7 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.kv_heads = attributes.find_integer("kv_heads").value_or(settings.heads);
   if (settings.heads % settings.kv_heads != 0) {
     attributes.fail("kv_heads",
-                    fmt::format("{} heads do not divide among {} key and value heads", settings.heads, settings.kv_heads));
+                    fmt::format("{} heads are not divisible by {} key-value heads", settings.heads, settings.kv_heads));
   }
   const std::int64_t channels = attributes.input().channels;
   if (attributes.input_count() == 2) {
@@ -370,7 +370,7 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.value_size = attributes.find_integer("value_size").value_or(settings.head_size);
   settings.apart = attributes.has("value_size");
   if (settings.apart && attributes.input_count() != 2) {
-    attributes.fail("value_size", "values of another size than queries and keys are in a tensor of their own",
+    attributes.fail("value_size", "values of another size than queries and keys need a separate tensor",
                     "'from: [queries, keys_and_values]'");
   }
   settings.sinks = attributes.find_boolean("sinks").value_or(false);
@@ -386,16 +386,16 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.tied = attributes.find_text("tied").value_or("");
   settings.contexts = attributes.find_integer("contexts").value_or(1);
   if (settings.causal && attributes.input_count() == 2 && !settings.apart) {
-    attributes.fail("causal", "attention to another sequence cannot be causal: its tokens have no order with this one's");
+    attributes.fail("causal", "cross-attention cannot be causal");
   }
   if (settings.window > 0 && !settings.causal) {
-    attributes.fail("window", "a window looks back from each token: it needs 'causal: yes'");
+    attributes.fail("window", "a window needs 'causal: yes'");
   }
   if (settings.fused && settings.buckets > 0) {
-    attributes.fail("buckets", "fused attention has no biases that are trained", "leave 'fused' out");
+    attributes.fail("buckets", "fused attention does not support trained biases", "leave 'fused' out");
   }
   if (!settings.tied.empty() && settings.buckets == 0) {
-    attributes.fail("tied", "attention shares biases of distances, and this one has none", "say how many: 'buckets: 32'");
+    attributes.fail("tied", "this attention has no relative position biases to share", "give their number: 'buckets: 32'");
   }
   return std::make_shared<Attention>(settings);
 }

@@ -52,7 +52,7 @@ std::int64_t AttributeValues::integer(std::string_view key, std::int64_t otherwi
   const AttributeValue* const value = find(key);
   if (value == nullptr) return otherwise;
   if (const auto* const whole = std::get_if<std::int64_t>(value)) return *whole;
-  fail_type(key, *value, "no whole number");
+  fail_type(key, *value, "not a whole number");
 }
 
 double AttributeValues::number(std::string_view key, double otherwise) const {
@@ -60,7 +60,7 @@ double AttributeValues::number(std::string_view key, double otherwise) const {
   if (value == nullptr) return otherwise;
   if (const auto* const number = std::get_if<double>(value)) return *number;
   if (const auto* const whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  fail_type(key, *value, "no number");
+  fail_type(key, *value, "not a number");
 }
 
 bool AttributeValues::flag(std::string_view key, bool otherwise) const {
@@ -79,7 +79,7 @@ std::array<std::int64_t, 3> AttributeValues::sizes(std::string_view key, std::in
   } else if (const auto* const all = std::get_if<std::int64_t>(value)) {
     sizes.fill(*all);
   } else {
-    fail_type(key, *value, "no size");
+    fail_type(key, *value, "not a size");
   }
   return sizes;
 }

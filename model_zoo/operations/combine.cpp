@@ -14,15 +14,14 @@ class Combine final : public Operation {
   AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
-      throw Error(fmt::format("combine takes what experts made and the router's weights, not {} inputs", inputs.size()),
-                  "name them: 'from: [experts, router]'");
+      throw Error(fmt::format("combine takes the output of experts and the router's weights, not {} inputs", inputs.size()),
+                  "give them: 'from: [experts, router]'");
     }
     TensorShape output = inputs.front();
     if (!output.sequence || !inputs[1].sequence)
       throw Error("combine needs a sequence from the experts and from the router");
     if (output.extent[0] % inputs[1].extent[0] != 0) {
-      throw Error(fmt::format("{} tokens are not so many for each of the {} that the router read", output.extent[0],
-                              inputs[1].extent[0]));
+      throw Error(fmt::format("{} tokens do not match top-k × {} routed tokens", output.extent[0], inputs[1].extent[0]));
     }
     output.extent[0] = inputs[1].extent[0];
     return checked(output);

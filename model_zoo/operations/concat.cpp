@@ -20,7 +20,7 @@ class Concat final : public Operation {
     TensorShape output = inputs.front();
     for (const TensorShape& other : inputs.subspan(1)) {
       if (other.extent != output.extent || other.rank != output.rank || other.sequence != output.sequence) {
-        throw Error(fmt::format("concat needs inputs of the same positions, not {} and {}", to_string(inputs.front()),
+        throw Error(fmt::format("concat needs inputs with the same positions, not {} and {}", to_string(inputs.front()),
                                 to_string(other)));
       }
       output.channels += other.channels;

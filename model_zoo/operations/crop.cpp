@@ -18,7 +18,7 @@ class Crop final : public Operation {
     TensorShape output = only_input(inputs, type());
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {
       if (size_.size[d] > output.extent[d]) {
-        throw Error(fmt::format("{} cannot be cut out of {}", print_extents(size_.size, size_.rank), to_string(output)));
+        throw Error(fmt::format("{} cannot be cropped from {}", print_extents(size_.size, size_.rank), to_string(output)));
       }
     }
     output.extent = size_.size;
@@ -54,7 +54,7 @@ class Crop final : public Operation {
 std::shared_ptr<const Operation> read_crop(const Attributes& attributes) {
   const TensorShape& input = attributes.input();
   if (input.rank == 0 || input.sequence) {
-    attributes.fail("", fmt::format("the input {} has no middle to cut out", to_string(input)),
+    attributes.fail("", fmt::format("the input {} has no positions to crop", to_string(input)),
                     "crop is for images and volumes");
   }
   const auto size = attributes.find_extents("size", input.rank, 1);

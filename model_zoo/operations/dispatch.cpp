@@ -22,8 +22,8 @@ class Dispatch final : public Operation {
     TensorShape output = inputs.front();
     if (!output.sequence) throw Error(fmt::format("dispatch needs a sequence, not {}", to_string(output)));
     if (!inputs[1].sequence || inputs[1].extent[0] != output.extent[0]) {
-      throw Error(fmt::format("{} is no choice for {}", to_string(inputs[1]), to_string(output)),
-                  "the router reads the same tokens");
+      throw Error(fmt::format("{} does not match the tokens {}", to_string(inputs[1]), to_string(output)),
+                  "the router must read the same tokens");
     }
     if (active_ > inputs[1].channels) {
       throw Error(fmt::format("of {} experts {} cannot be active", inputs[1].channels, active_));

@@ -22,8 +22,8 @@ class Embedding final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence || output.channels != 1) {
-      throw Error(fmt::format("embedding looks up tokens, and {} are none", to_string(output)),
-                  "its input is the model's, with 'input: {tokens: N}'");
+      throw Error(fmt::format("embedding needs tokens, not {}", to_string(output)),
+                  "its input must be the model's, with 'input: {tokens: N}'");
     }
     static_cast<void>(item_count("the table", {vocabulary_, features_}));
     output.channels = features_;

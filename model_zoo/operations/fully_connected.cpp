@@ -186,7 +186,7 @@ class FullyConnected final : public Operation {
 std::shared_ptr<const Operation> read_fully_connected(const Attributes& attributes) {
   const std::int64_t experts = attributes.find_integer("experts").value_or(1);
   if (experts > 1 && !attributes.input().sequence) {
-    attributes.fail("experts", fmt::format("experts share the tokens of a sequence, not {}", to_string(attributes.input())));
+    attributes.fail("experts", fmt::format("experts need the tokens of a sequence, not {}", to_string(attributes.input())));
   }
   if (experts > 1 && attributes.has("tied")) attributes.fail("tied", "experts cannot share the weights of an embedding");
   return std::make_shared<FullyConnected>(

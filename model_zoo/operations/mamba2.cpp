@@ -55,7 +55,7 @@ class Mamba2 final : public Operation {
               "{} channels are not a gate and values of {} heads of {}, two vectors of {} for each of {} groups, and "
               "{} steps: {}",
               output.channels, s_.heads, s_.head_size, s_.state, s_.groups, s_.heads, read),
-          "mamba2 reads what a fully_connected layer of so many features makes");
+          "mamba2 must read a fully_connected layer with this number of features");
     }
     output.channels = values;
     static_cast<void>(item_count("the states", {output.extent[0], s_.heads, s_.head_size, s_.state}));

@@ -19,7 +19,7 @@ class Pick final : public Operation {
     if (!output.sequence) throw Error(fmt::format("pick takes tokens of a sequence, not {}", to_string(output)));
     if (tokens_ > output.extent[0]) {
       throw Error(fmt::format("pick cannot take {} tokens of {}", tokens_, to_string(output)),
-                  "as many as there are, or fewer");
+                  "use at most as many as there are");
     }
     output.extent[0] = tokens_;
     return checked(output);

@@ -123,8 +123,7 @@ std::shared_ptr<const Operation> read_pool(const Attributes& attributes) {
   const bool global = attributes.find_boolean("global").value_or(false);
   if (global || attributes.has("adaptive")) {
     for (const std::string_view key : {"kernel", "stride", "padding", "ceil"}) {
-      if (attributes.has(key))
-        attributes.fail(key, fmt::format("'{}' has no meaning where the output's size is given", key));
+      if (attributes.has(key)) attributes.fail(key, fmt::format("'{}' has no effect if the output size is given", key));
     }
     if (global && attributes.has("adaptive")) attributes.fail("adaptive", "'adaptive' and 'global' exclude each other");
     if (input.rank == 0) attributes.fail("", fmt::format("the input {} has no positions to pool", to_string(input)));

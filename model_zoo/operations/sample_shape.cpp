@@ -44,7 +44,7 @@ TensorShape read_sample_shape(const YamlNode& node, const Parameters& parameters
   try {
     return checked(shape);
   } catch (const Error&) {
-    node.fail(fmt::format("a sample of {} cannot be", to_string(shape)));
+    node.fail(fmt::format("a sample of {} is not possible", to_string(shape)));
   }
 }
 

@@ -57,7 +57,7 @@ std::shared_ptr<const Operation> read_scale(const Attributes& attributes) {
   const bool sequence = attributes.input().sequence;
   if (!attributes.has("factor")) attributes.fail_missing("factor");
   if (attributes.find_text("factor") == "trained") return std::make_shared<Scale>(std::nullopt, bias, sequence);
-  if (bias) attributes.fail("bias", "only a trained factor has a trained shift beside it");
+  if (bias) attributes.fail("bias", "a trained shift needs a trained factor");
   return std::make_shared<Scale>(attributes.find_number("factor", -1e9, 1e9), bias, sequence);
 }
 

@@ -39,8 +39,8 @@ void require_equal_inputs(std::span<const TensorShape> inputs, std::string_view 
   for (const TensorShape& other : inputs.subspan(1)) {
     if (other == inputs.front()) continue;
     throw Error(
-        fmt::format("{} needs inputs of one shape, not {} and {}", type, to_string(inputs.front()), to_string(other)),
-        "bring them to one shape, for example by a 1x1 convolution on one branch");
+        fmt::format("{} needs inputs of the same shape, not {} and {}", type, to_string(inputs.front()), to_string(other)),
+        "make the shapes equal, for example by a 1x1 convolution on one branch");
   }
 }
 

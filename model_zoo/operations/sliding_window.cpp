@@ -59,10 +59,9 @@ TensorShape SlidingWindow::slide(const TensorShape& input) const {
     }
     const std::int64_t padded = input.extent[d] + 2 * padding[d];
     if (padded < reach(d)) {
-      throw Error(
-          fmt::format("the kernel {} does not fit the input {}: it reaches over {} positions, the padded input has {}",
-                      print_extents(kernel, rank), to_string(input), reach(d), padded),
-          "a smaller kernel, or padding");
+      throw Error(fmt::format("the kernel {} does not fit the input {}: it spans {} positions, but the padded input has {}",
+                              print_extents(kernel, rank), to_string(input), reach(d), padded),
+                  "use a smaller kernel, or padding");
     }
     output.extent[d] = (padded - reach(d) + (ceil ? stride[d] - 1 : 0)) / stride[d] + 1;
     // A window that starts after the input would only contain padding.

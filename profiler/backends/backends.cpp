@@ -23,7 +23,7 @@ constexpr std::array<BackendKind, 3> kinds{{
     {"cuda", "NVIDIA GPUs, by cuDNN, cuBLASLt and kernels of its own", "the CUDA toolkit, cuDNN and a driver of the GPU",
      false},
     {"onednn", "the processor, by oneDNN", "libdnnl-dev and ocl-icd-opencl-dev", true},
-    {"simulated", "a device of known figures that does not exist, for trials", "", true},
+    {"simulated", "a simulated device with given values, for demos", "", true},
 }};
 
 int count_simulated() { return 1; }
@@ -51,12 +51,12 @@ const BackendKind& backend_kind(std::string_view name) {
   if (found != kinds.end()) return *found;
   std::vector<std::string_view> names;
   for (const BackendKind& kind : kinds) names.push_back(kind.name);
-  throw Error(fmt::format("no back end is called {}", quote(name)), suggest(name, names));
+  throw Error(fmt::format("unknown back end {}", quote(name)), suggest(name, names));
 }
 
 std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options) {
   const BackendKind& kind = backend_kind(name);
-  if (options.threads < 1) throw Error(fmt::format("{} threads run nothing", options.threads));
+  if (options.threads < 1) throw Error(fmt::format("--threads must be at least 1, not {}", options.threads));
   const BackendModule& module = module_of(kind);
   const int devices = kind.one_device ? 1 : module.devices();
   if (options.device < 0 || options.device >= devices) {
@@ -81,7 +81,7 @@ BackendStatus backend_status(std::string_view name) {
     status.hint = error.hint();
   } catch (const std::exception& error) {
     status.problem = fmt::format("{} does not start: {}", kind.name, error.what());
-    status.hint = "look at how its libraries are installed";
+    status.hint = "check the installation of its libraries";
   }
   return status;
 }
@@ -96,8 +96,8 @@ std::string default_backend() {
       problems += fmt::format("\n  {}: {}", kind.name, error.what());
     }
   }
-  throw Error(fmt::format("nothing can be measured here:{}", problems),
-              "'ddl-oracle backends' says what each needs; --backend simulated tries the program out");
+  throw Error(fmt::format("no measurement back end is available:{}", problems),
+              "'ddl-oracle backends' shows what each needs; --backend simulated is for demos");
 }
 
 }  // namespace ddl

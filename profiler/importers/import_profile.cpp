@@ -39,7 +39,8 @@ ProfileImport import_profile(const std::string& path, const Model& model, const 
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
   if (lower.ends_with(".gz")) {
-    throw Error(fmt::format("{}: a packed file is not read", path), fmt::format("unpack it first: gunzip -k {}", path));
+    throw Error(fmt::format("{}: compressed files are not supported", path),
+                fmt::format("decompress it first: gunzip -k {}", path));
   }
   const auto is_of = [&](const Importer& importer) { return lower.ends_with(importer.ending); };
   std::size_t most = 0;

@@ -82,7 +82,7 @@ class LayerTable {
       }
       if (!layer.backward.seconds.empty() &&
           !(layer.backward_data.seconds.empty() && layer.backward_weight.seconds.empty())) {
-        table_.fail(row, layer_, "this layer has a time of backward, and others of its parts",
+        table_.fail(row, layer_, "this layer has a time of backward and also of its parts",
                     "leave the column 'backward' empty, or those of its parts");
       }
     }
@@ -111,7 +111,7 @@ class LayerTable {
       column->index = i;
       columns_.push_back(std::move(*column));
     }
-    if (columns_.empty()) throw table_.column_error(layer_, "no column of times", std::string(layout));
+    if (columns_.empty()) throw table_.column_error(layer_, "no column has times", std::string(layout));
   }
 
   [[nodiscard]] std::size_t layer_of(std::size_t row) const {
@@ -136,7 +136,7 @@ class LayerTable {
     const bool has_unit = cell.find_first_not_of("0123456789.eE+- ") != std::string::npos;
     if (!has_unit && column.unit.empty()) {
       table_.fail(row, column.index, fmt::format("{} has no unit", quote(cell)),
-                  "such as 1.2 ms, or in the head: forward ms");
+                  "write 1.2 ms, or in the header: forward ms");
     }
     UnitProblem problem;
     const auto time = parse_quantity<Seconds>(has_unit ? cell : cell + " " + column.unit, problem);
@@ -165,8 +165,8 @@ ProfileImport import_layer_table(std::string text, const std::string& origin, co
   }
   const LayerTable table(std::move(text), origin, model);
   const std::vector<ImportedLayer> times = table.read();
-  if (!options.samples) throw Error("a table of layer times does not say of how many samples", "add --batch N");
-  if (options.device.empty()) throw Error("a table of layer times does not say of which device", "add --device NAME");
+  if (!options.samples) throw Error("a table of layer times does not state the number of samples", "add --batch N");
+  if (options.device.empty()) throw Error("a table of layer times does not state the device", "add --device NAME");
   check_samples(model, *options.samples);
   ProfileImport result;
   result.samples = *options.samples;

@@ -600,17 +600,16 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
   const std::int64_t found = samples_of(model, steps);
   if (found == 0) {
     throw Error(fmt::format("{}: no operator of the trace has the shapes of a layer of {}", origin, model.name),
-                "is it a trace of that model, with images or sequences of that size?");
+                "check that the trace is of that model, with images or sequences of that size");
   }
   result.samples = options.samples.value_or(found);
   check_samples(model, result.samples);
   if (result.samples != found) {
-    result.warnings.push_back(
-        fmt::format("most operators of the trace are those of {} samples, not of {}", found, result.samples));
+    result.warnings.push_back(fmt::format("most operators of the trace have {} samples, not {}", found, result.samples));
   }
   result.precision = options.precision.value_or(precision_of(trace));
   const std::string device = options.device.empty() && steps.of_device() ? trace.device : options.device;
-  if (device.empty()) throw Error("the trace does not say on which device it ran", "add --device NAME");
+  if (device.empty()) throw Error("the trace does not state its device", "add --device NAME");
   result.profile.head = {.model = model.name, .backend = "pytorch", .device = device};
   if (steps.left_out() > 0) {
     result.warnings.push_back(fmt::format("only the first {} of {} steps are read", steps.steps().size(),

@@ -30,14 +30,14 @@ class StepTimes {
   }
   [[nodiscard]] std::string text(std::string_view key) const {
     const Json& value = at(key);
-    if (!value.is_string() || value.get_ref<const std::string&>().empty()) fail(key, fmt::format("'{}' is no text", key));
+    if (!value.is_string() || value.get_ref<const std::string&>().empty()) fail(key, fmt::format("'{}' is not text", key));
     return value.get<std::string>();
   }
   [[nodiscard]] std::int64_t count(std::string_view key, std::int64_t least = 1) const {
     const Json& value = at(key);
     constexpr std::int64_t most = std::int64_t{1} << 53U;
     const bool is_whole = value.is_number_integer() && value.get<double>() < static_cast<double>(most);
-    if (!is_whole || value.get<std::int64_t>() < least) fail(key, fmt::format("'{}' is no count", key));
+    if (!is_whole || value.get<std::int64_t>() < least) fail(key, fmt::format("'{}' is not a count", key));
     return value.get<std::int64_t>();
   }
   [[nodiscard]] bool flag(std::string_view key) const {
@@ -61,7 +61,7 @@ class StepTimes {
     }
     std::vector<double> seconds;
     for (const Json& each : *samples) {
-      if (!each.is_number() || !(each.get<double>() > 0)) fail(path, fmt::format("{} is no time", each.dump()));
+      if (!each.is_number() || !(each.get<double>() > 0)) fail(path, fmt::format("{} is not a time", each.dump()));
       seconds.push_back(each.get<double>());
     }
     return seconds;
@@ -92,7 +92,7 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
   }
   if (file.count("parameters", 0) != model.parameters()) {
     file.fail("parameters", fmt::format("{} has {} parameters", model.name, model.parameters()),
-              "the model that was run is another of the same name");
+              "the measured model is a different one of the same name");
   }
   const auto known = [&](std::string_view key, auto parsed, const auto& asked) {
     if (!parsed) file.fail(key, fmt::format("unknown {} {}", key, quote(file.text(key))));
@@ -112,7 +112,7 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
   step.graph = file.flag_or_no("graph");
   if (file.flag_or_no("sparse_tables")) {
     file.fail("sparse_tables",
-              "these steps updated only the rows that they read, and models here have gradients of all rows",
+              "these steps updated only the rows that they read, but models here have gradients of all rows",
               "leave --sparse-tables out");
   }
 

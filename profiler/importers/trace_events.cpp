@@ -260,7 +260,7 @@ bool Reader::number(double value, std::optional<std::int64_t> integer) {
       break;
     case In::shapes:
       if (list_depth_ == 0 || (list_depth_ == 1 && list_of_lists_)) fail("'Input Dims' of this event mix sizes and lists");
-      if (!integer || value < 0 || value > longest_extent) fail("a size among 'Input Dims' of this event is no size");
+      if (!integer || value < 0 || value > longest_extent) fail("a size among 'Input Dims' of this event is not a size");
       if (numbers_.size() == max_dimensions) {
         fail(fmt::format("a tensor among 'Input Dims' of this event has more than {} dimensions", max_dimensions));
       }
@@ -294,7 +294,7 @@ bool Reader::string(std::string& value) {
       else if (key_ == "tid")
         thread_.swap(value);
       else if (key_ == "ts" || key_ == "dur")
-        fail(fmt::format("'{}' of this event is no number", key_));
+        fail(fmt::format("'{}' of this event is not a number", key_));
       break;
     case In::arguments:
       if (const auto integer = whole(value)) set(*integer);
@@ -317,8 +317,8 @@ void Reader::keep() {
   const std::optional<TraceEvent::Kind> kind = kind_of(category_);
   if (phase_ != "X" || !kind) return;
   if (!start_ || !duration_) fail("an event without 'ts' and 'dur'");
-  if (!std::isfinite(*start_) || std::abs(*start_) > latest_start) fail("'ts' of this event is no time");
-  if (!(*duration_ >= 0) || *duration_ > longest_event) fail("'dur' of this event is no duration");
+  if (!std::isfinite(*start_) || std::abs(*start_) > latest_start) fail("'ts' of this event is not a time");
+  if (!(*duration_ >= 0) || *duration_ > longest_event) fail("'dur' of this event is not a duration");
   constexpr double microsecond = 1e-6;
   event_.kind = *kind;
   event_.name = names_.number(name_);

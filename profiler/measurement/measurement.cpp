@@ -197,7 +197,7 @@ Measurement measure(KernelBackend& backend, const std::string& line, const Sampl
     const FreshMemoryProblem problem = parse_fresh_memory_problem(line, "the problem");
     measurement.problem = print_problem(problem);
     if (!backend.maps_pages()) {
-      measurement.reason = "the memory of this device is not mapped page by page";
+      measurement.reason = "this device does not map memory by page";
       return measurement;
     }
     measurement.algorithm = "first touch";

@@ -31,7 +31,7 @@ constexpr std::array<Launcher, 4> launchers{{
 }};
 
 [[noreturn]] void fail(const std::string& message) {
-  throw Error(message, "a launcher such as torchrun, mpirun or srun sets it; unset it where the program runs alone");
+  throw Error(message, "a launcher such as torchrun, mpirun or srun sets it; unset it if the program runs alone");
 }
 
 int number_of(const char* name, const char* text, int least, int end) {
@@ -103,14 +103,14 @@ int device_of(const LaunchedRank& rank, int devices, bool one_device) {
   if (rank.ranks == 1 || one_device) return 0;
   if (rank.own_device && devices == 1) return 0;
   if (!rank.local) {
-    throw Error(
-        fmt::format("{} does not say which rank of its node rank {} is", rank.launcher, rank.rank),
-        "start it by torchrun, Open MPI's mpirun, mpiexec of MPICH or srun; or set LOCAL_RANK beside RANK and WORLD_SIZE");
+    throw Error(fmt::format("{} does not give the local rank of rank {}", rank.launcher, rank.rank),
+                "start it by torchrun, Open MPI's mpirun, mpiexec of MPICH or srun; or set LOCAL_RANK in addition to RANK "
+                "and WORLD_SIZE");
   }
   if (*rank.local >= devices) {
-    throw Error(fmt::format("rank {} is number {} on its node, which has {} device{}", rank.rank, *rank.local, devices,
+    throw Error(fmt::format("rank {} has local rank {}, but its node has {} device{}", rank.rank, *rank.local, devices,
                             devices == 1 ? "" : "s"),
-                "start as many processes on a node as it has devices: two on one would measure each other");
+                "start one process per device of a node: two on one device would disturb each other");
   }
   return *rank.local;
 }

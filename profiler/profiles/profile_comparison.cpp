@@ -115,7 +115,8 @@ ProfileComparison compare_profiles(const Profile& first, const Profile& second) 
   }
   comparison.only_second = of_second.size() - comparison.kernels.size();
   if (comparison.kernels.empty())
-    throw Error("the two profiles have no problem in common", "both must be of one model, number of samples and precision");
+    throw Error("the two profiles have no problem in common",
+                "both must have the same model, number of samples and precision");
   sort_by_difference(comparison.kernels);
   comparison.operations = operations_of(comparison.kernels);
   return comparison;

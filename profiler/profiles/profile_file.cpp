@@ -83,7 +83,7 @@ class RowReader {
   [[nodiscard]] int count(std::string_view name) const {
     constexpr double most = 1e9;
     const double value = number(name);
-    if (value != std::floor(value) || value > most) fail(name, fmt::format("{} is no count", quote(text(name))));
+    if (value != std::floor(value) || value > most) fail(name, fmt::format("{} is not a count", quote(text(name))));
     return static_cast<int>(value);
   }
   [[nodiscard]] bool flag(std::string_view name) const {
@@ -101,7 +101,7 @@ class RowReader {
       const auto [stop, problem] = std::from_chars(value.data() + at, value.data() + end, number);
       const std::string_view word = std::string_view(value).substr(at, end - at);
       if (problem != std::errc() || stop != value.data() + end || !(number >= 0)) {
-        fail(name, fmt::format("{} is no time", quote(word)), "seconds, with blanks between them");
+        fail(name, fmt::format("{} is not a time", quote(word)), "seconds, with blanks between them");
       }
       found.push_back(checked_time(name, word, number));
       at = end + 1;
@@ -114,7 +114,7 @@ class RowReader {
 
  private:
   [[nodiscard]] double checked_time(std::string_view name, std::string_view word, double seconds) const {
-    if (seconds > longest_time) fail(name, fmt::format("{} is no time", quote(word)), "seconds, up to 1e15");
+    if (seconds > longest_time) fail(name, fmt::format("{} is not a time", quote(word)), "seconds, up to 1e15");
     return seconds < shortest_time ? 0.0 : seconds;
   }
 
@@ -160,10 +160,10 @@ ProfileRow read_row(const RowReader& cells, bool of_shard) {
   if (cells.has("power_w")) row.state.power_w = cells.amount("power_w");
   if (cells.has("slowed_by")) row.state.slowed_by = cells.text("slowed_by");
   if (cells.has("host_bound")) measured.host_bound = cells.flag("host_bound");
-  if (samples.low > samples.median) cells.fail("low_s", "the interval does not hold the median");
-  if (samples.high < samples.median) cells.fail("high_s", "the interval does not hold the median");
+  if (samples.low > samples.median) cells.fail("low_s", "the interval does not contain the median");
+  if (samples.high < samples.median) cells.fail("high_s", "the interval does not contain the median");
   if (!samples.seconds.empty() && static_cast<int>(samples.seconds.size()) != samples.count) {
-    cells.fail("samples", fmt::format("{} samples, and {} times of them", samples.count, samples.seconds.size()));
+    cells.fail("samples", fmt::format("{} samples, but {} times of them", samples.count, samples.seconds.size()));
   }
   return row;
 }
@@ -268,7 +268,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   const std::size_t cut = text.starts_with(separator) ? 0 : text.find("\n---\n");
   if (cut == std::string::npos) {
     throw SourceText(given, origin)
-        .error(given.size(), "a profile has a line '---' between its head and its rows",
+        .error(given.size(), "a profile needs a line '---' between its header and its rows",
                "profiles are written by: ddl-oracle profile MODEL");
   }
   Profile profile;
@@ -290,7 +290,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
                   .command = say("command"),
                   .source = say("source")};
   if (const std::optional<YamlNode> caches = root.find("caches")) {
-    if (!parse_cache_state(profile.head.caches)) caches->fail("caches are warm, cold or step");
+    if (!parse_cache_state(profile.head.caches)) caches->fail("write warm, cold or step");
   }
   if (const std::optional<YamlNode> details = root.find("details")) {
     for (const auto& [key, value] : details->entries()) profile.head.details.emplace_back(key.text(), value.text());
@@ -298,7 +298,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   if (const std::optional<YamlNode> shard = root.find("shard")) profile.head.shard = read_shard(*shard);
   move_layout(profile.head);
   if (!profile.head.layout.empty() && !parse_image_layout(profile.head.layout)) {
-    root.find("layout").value_or(root).fail(fmt::format("{} is no layout of images", quote(profile.head.layout)),
+    root.find("layout").value_or(root).fail(fmt::format("{} is not a layout of images", quote(profile.head.layout)),
                                             "channels-last or channels-first");
   }
   // Blank lines are skipped, but counted for the positions of errors.

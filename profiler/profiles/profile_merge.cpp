@@ -44,9 +44,8 @@ Part load_part(const std::string& path) {
   part.profile = parse_profile(part.text, path);
   if (!part.profile.head.shard) {
     throw part.error(
-        "format", "this profile is no shard of one",
-        "'profile MODEL --shard 0/4' measures shards; whole profiles are used together as they are: --profile A "
-        "--profile B");
+        "format", "this profile is not a shard",
+        "'profile MODEL --shard 0/4' measures shards; whole profiles can be used together: --profile A --profile B");
   }
   return part;
 }
@@ -56,8 +55,9 @@ void require_same_question(const Part& part, const Part& first) {
   const auto same = [&](std::string_view key, std::string_view what, const std::string& value, const std::string& expected) {
     if (value == expected) return;
     const auto shown = [](const std::string& text) { return text.empty() ? std::string("none") : quote(text); };
-    throw part.error(key, fmt::format("the {} is {}, but that of {} is {}", what, shown(value), first.path, shown(expected)),
-                     "the shards of one profile are measured on devices of one kind, with the same libraries and options");
+    throw part.error(
+        key, fmt::format("the {} is {}, but that of {} is {}", what, shown(value), first.path, shown(expected)),
+        "the shards of a profile must be measured on the same kind of device, with the same libraries and options");
   };
   same("backend", "back end", part.head().backend, first.head().backend);
   same("device", "device", part.head().device, first.head().device);
@@ -72,10 +72,9 @@ void require_same_question(const Part& part, const Part& first) {
     if (!is_passing(key)) same(key, key, value, expected[key]);
   }
   if (part.shard().plan != first.shard().plan || part.shard().count != first.shard().count) {
-    throw part.error(
-        "shard", fmt::format("{} and {} are shards of different plans", part.path, first.path),
-        fmt::format("the same options, but for --shard, make shards of one plan: {} was measured by '{}', {} by '{}'",
-                    part.path, part.head().command, first.path, first.head().command));
+    throw part.error("shard", fmt::format("{} and {} are shards of different plans", part.path, first.path),
+                     fmt::format("use the same options except --shard: {} was measured by '{}', {} by '{}'", part.path,
+                                 part.head().command, first.path, first.head().command));
   }
 }
 
@@ -128,7 +127,7 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
     const auto same = std::find_if(parts.begin(), parts.end(),
                                    [&](const Part& other) { return other.shard().index == part.shard().index; });
     if (same != parts.end()) {
-      throw part.error("shard", fmt::format("{} was given before, in {}", part.name(), same->path), "give each shard once");
+      throw part.error("shard", fmt::format("{} was already given in {}", part.name(), same->path), "give each shard once");
     }
     parts.push_back(std::move(part));
   }
@@ -141,7 +140,7 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
       const auto [found, is_new] = rows.emplace(row.place, &row);
       if (!is_new) {
         throw part.error("shard",
-                         fmt::format("two rows have the place {} of the plan: {} and {}", row.place,
+                         fmt::format("two rows have the index {} of the plan: {} and {}", row.place,
                                      quote(found->second->measurement.problem), quote(row.measurement.problem)),
                          "measure this shard again, with --overwrite");
       }
@@ -150,7 +149,7 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
     const std::int64_t missing = part.shard().problems - std::min(there, part.shard().problems);
     if (missing > 0 && !partial) {
       throw part.error("shard", fmt::format("{} has {} of its {} problems", part.name(), there, part.shard().problems),
-                       "its command with --resume measures the rest; --partial merges what is there");
+                       "measure the rest by its command with --resume, or merge the available rows with --partial");
     }
     merged.missing_problems += missing;
   }
@@ -167,8 +166,8 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
     const bool one = merged.missing_shards.size() == 1;
     throw Error(fmt::format("{} {} of {} {} missing", one ? "shard" : "shards", list_of(merged.missing_shards), count,
                             one ? "is" : "are"),
-                fmt::format("measure it as {} was, with --shard {}/{}; --partial merges what is there", parts.front().path,
-                            merged.missing_shards.front(), count));
+                fmt::format("measure it like {}, with --shard {}/{}, or merge the available shards with --partial",
+                            parts.front().path, merged.missing_shards.front(), count));
   }
   merged.profile.head = merged_head(parts);
   for (const auto& [place, row] : rows) {

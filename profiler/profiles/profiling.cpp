@@ -38,9 +38,9 @@ auto at_problem(const std::string& line, const Work& work) {
   try {
     return work();
   } catch (const DeviceLost& lost) {
-    throw DeviceLost(
-        fmt::format("{}, at: {}", lost.what(), line),
-        fmt::format("rows before it are kept: --resume goes on, with --leave-out '{}' without it; {}", line, lost.hint()));
+    throw DeviceLost(fmt::format("{}, at: {}", lost.what(), line),
+                     fmt::format("earlier rows are kept: continue with --resume, or skip it with --leave-out '{}'; {}", line,
+                                 lost.hint()));
   }
 }
 

@@ -73,12 +73,12 @@ Shard parse_shard(const std::string& option, const std::string& text) {
   const std::optional<int> count = number_of(std::string_view(text).substr(std::min(slash + 1, text.size())));
   if (!index || !count || *index < 0 || *count < 1 || *count > most_shards) {
     throw Error(
-        fmt::format("{}: {} is no shard", option, quote(text)),
-        "INDEX/COUNT, counted from 0 as ranks are: 0/16 to 15/16; where a launcher's variables say it, are they set?");
+        fmt::format("{}: {} is not a shard", option, quote(text)),
+        "write INDEX/COUNT, numbered from 0 like ranks: 0/16 to 15/16; check that the variables of the launcher are set");
   }
   if (*index >= *count) {
-    throw Error(fmt::format("{}: there is no shard {} of {}, because shards are counted from 0, as ranks are", option,
-                            *index, *count),
+    throw Error(fmt::format("{}: there is no shard {} of {}, because shards are numbered from 0, like ranks", option, *index,
+                            *count),
                 fmt::format("0/{} to {}/{}", *count, *count - 1, *count));
   }
   return {*index, *count};

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sets the memory of training steps on a CUDA device beside predictions: peaks of models at two batches in fp32 and with autocast, and the
+"""Sets the memory of training steps on a CUDA device against predictions: peaks of models at two batches in fp32 and with autocast, and the
 largest batch that fits for two.
 
     python3 step_memory.py                                  # with ddl-oracle on the PATH and a GPU
     python3 step_memory.py --program build/ddl-oracle --models resnet50,gpt2 --largest resnet50 --machine my-gpu.yaml
     python3 step_memory.py --check                          # without a GPU: builds every model, and computes nothing
 
-Steps are those of step_time.py beside it, which builds the models from what `models show --format json` says of them. Measured are
+Steps are those of step_time.py in the same folder, which builds the models from what `models show --format json` says of them. Measured are
 torch.cuda.max_memory_allocated and max_memory_reserved of the last two of three steps; every measurement is a process of its own. Between
 the first step and the others the allocator gives back what it keeps, so that the scratch memory of the algorithms that cuDNN tries in the
 first step is no part of the peak. The largest batch is bisected, from 1 up. Writes a table in CSV: what cannot be measured is a row with

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times training steps of a model of this project in eager PyTorch, to set predictions beside, and the operators of a step, to predict from.
+"""Times training steps of a model of this project in eager PyTorch, to compare with predictions, and the operators of a step.
 
     ddl-oracle models show resnet50 --format json | python3 step_time.py - --batch 4 --threads 1
     python3 step_time.py gpt2.json --device cuda --precision bf16 --optimizer adam --batch 8 --phases
     python3 step_time.py vgg16.json --batch 2 --json >steps.json    # for `ddl-oracle profile import`, as is
     python3 step_time.py vgg16.json --batch 2 --layers trace.json   # the same
 
-It is not installed with the program and needs nothing but PyTorch (1.13 or newer; on Debian, python3-torch) and the files step_*.py beside
+It is not installed with the program and needs nothing but PyTorch (1.13 or newer; on Debian, python3-torch) and the files step_*.py next to
 it. The model is what `models show --format json` says of it: every layer becomes a module as its reference implementation writes it in
 eager mode. Data and labels are random and stay on the device. Before anything is timed, the number of parameters and the shape that every
 layer makes are compared with the file.
@@ -37,7 +37,7 @@ try:
     from step_network import Network, Refusal, check_parameters, check_shape
     from step_operators import profiled
 except ImportError as error:
-    sys.exit(f"error: {error}\nhint: step_modules.py, step_network.py and step_operators.py belong beside step_time.py")
+    sys.exit(f"error: {error}\nhint: step_modules.py, step_network.py and step_operators.py belong in the folder of step_time.py")
 
 memory_ran_out = 3
 

@@ -231,7 +231,7 @@ TEST_CASE("candidates are ranked by the device's time, not by the host's") {
   CHECK(kernel->algorithm().starts_with("cublaslt"));
 }
 
-TEST_CASE("an error that stays ends the process and is no reason of a row") {
+TEST_CASE("an error that stays ends the process and is not a reason of a row") {
   // Long kernels, so that the device is warm after a few, and small ones, because they are computed.
   const Clocks clocks({.kernel_time = 0.3});
   emulation::properties().multiprocessors = 0;

@@ -36,7 +36,7 @@ class FourProcesses final : public Processes {
   }
   void look() override {
     ++looks;
-    if (ends_at > 0 && looks >= ends_at) throw EndedElsewhere("rank 3 of 4 on nodeB ended without a word", "look at it");
+    if (ends_at > 0 && looks >= ends_at) throw EndedElsewhere("rank 3 of 4 on nodeB ended without a message", "look at it");
   }
   void abort_all() noexcept override {}
 
@@ -135,7 +135,7 @@ TEST_CASE("a rank that is known to have ended is the reason, not what NCCL makes
   SECTION("while the exchange waits for it") {
     emulated::script().stall_at = 3;
     processes.ends_at = processes.looks + 3;
-    CHECK_THROWS_WITH(nccl->time(step_of(SweepOperation::allreduce, 64), 9), "rank 3 of 4 on nodeB ended without a word");
+    CHECK_THROWS_WITH(nccl->time(step_of(SweepOperation::allreduce, 64), 9), "rank 3 of 4 on nodeB ended without a message");
   }
   SECTION("where NCCL notices it first") {
     emulated::script().error_at = 3;

@@ -31,17 +31,17 @@ void check_prices(const Profile& profile) {
   const FoundProfile found{"any.profile", profile};
   const MeasuredKernels kernels = measured_kernels(std::span(&found, 1), model, Precision::fp32);
   for (const StepOverhead& overhead : {kernels.forward, kernels.backward, kernels.update}) {
-    require(std::isfinite(overhead.factor) && std::isfinite(overhead.per_kernel.value()), "an overhead is no number");
+    require(std::isfinite(overhead.factor) && std::isfinite(overhead.per_kernel.value()), "an overhead is not a number");
   }
   const MeasuredPrices prices(kernels, {device, Precision::fp32}, Precision::fp32);
   if (prices.empty()) return;
   for (const KernelPrice& price : {prices.price(convolution), prices.price(relu), prices.price(update)}) {
-    require(std::isfinite(price.time.value()) && price.time.value() >= 0, "a price is no time");
+    require(std::isfinite(price.time.value()) && price.time.value() >= 0, "a price is not a time");
   }
-  require(std::isfinite(prices.least_ratio(convolution)), "a least ratio is no number");
+  require(std::isfinite(prices.least_ratio(convolution)), "a least ratio is not a number");
   for (const SumCheck& sum_check : sum_checks(profile, model))
-    require(std::isfinite(sum_check.error()), "a sum_check is no number");
-  require(std::isfinite(steadiness_of(profile).slowest), "a speed is no number");
+    require(std::isfinite(sum_check.error()), "a sum_check is not a number");
+  require(std::isfinite(steadiness_of(profile).slowest), "a speed is not a number");
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again = result_of([&] { return parse_profile(written, "again"); });
   require(again && print_profile(*again) == written, "a profile is not read as it was written");
   for (const ProfileRow& row : at_full_speed(*profile).rows) {
-    require(std::isfinite(row.measurement.samples.median.value()), "a time at full speed is no number");
+    require(std::isfinite(row.measurement.samples.median.value()), "a time at full speed is not a number");
   }
   check_prices(*profile);
   const FileOfText file(text_of(data, size), ".profile");

@@ -53,7 +53,7 @@ inline void look_at_reports(const std::vector<std::string>& words, const std::ve
   const bool says_it_itself = has_figure_not_finite(prose);
   for (const std::string& format : formats) {
     const std::string text = format_named(format).write(*report, Style(false));
-    require(says_it_itself || !has_figure_not_finite(text), "a report has a figure that is no number");
+    require(says_it_itself || !has_figure_not_finite(text), "a report has a figure that is not a number");
     for (const char c : text)
       require(c == '\n' || c == '\t' || (c != 0x7F && !(c >= 0 && c < 0x20)), "a report has a control character");
   }

@@ -44,7 +44,7 @@ grep -q '3 ranks on 1 node"' sweep.json || fail "$(grep sweep sweep.json)"
 # A process with a different plan ends all, with the reason.
 mpirun -n 1 "$program" calibrate live --mpi --measure latency : -n 1 "$program" calibrate live --mpi --measure bw >other.out 2>other.err
 [ $? -ne 0 ] || fail "ranks that disagree"
-grep -q 'rank 1 was asked for another sweep than rank 0' other.err || fail "$(cat other.err)"
+grep -q 'rank 1 has other options than rank 0' other.err || fail "$(cat other.err)"
 
 # The first rank cannot write: the others do not wait for it.
 mpirun -n 2 "$program" calibrate live --mpi --measure latency --largest '1 KiB' --limit 0.001 --osu no/such/folder >write.out 2>write.err
@@ -64,7 +64,7 @@ grep -q "simulated-nowhere" kernels.err || fail "$(cat kernels.err)"
 mpirun -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
   -n 1 env CUDA_VISIBLE_DEVICES= "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend cuda \
   >kernels.out 2>kernels.err || fail "$(cat kernels.err)"
-grep -q 'no kernels ran beside an exchange: rank 1: ' kernels.err || fail "$(cat kernels.err)"
+grep -q 'no kernels were overlapped with a collective: rank 1: ' kernels.err || fail "$(cat kernels.err)"
 
 # A rank that is killed or interrupted in the middle ends all of them, with its number, long before the end of the sweep.
 for signal in KILL INT TERM; do
@@ -114,7 +114,7 @@ hangs() { # RANK SIGNAL SAYS [OPTION OF THE LAUNCHER]
     [ ! -e "/proc/$(cat pid.$rank)/exe" ] || fail "rank $rank is left after rank $1 got SIG$2"
   done
 }
-hangs 1 STOP 'has given no sign of life for 3 s'
-hangs 0 STOP 'has given no sign of life for 3 s'
-hangs 2 KILL 'ended without a word' --enable-recovery
+hangs 1 STOP 'has sent no heartbeat for 3 s'
+hangs 0 STOP 'has sent no heartbeat for 3 s'
+hangs 2 KILL 'ended without a message' --enable-recovery
 echo "as expected"

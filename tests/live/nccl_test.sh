@@ -52,9 +52,9 @@ all_say() { # TEXT RANKS...: exit 2, by these words
 # One process, without a network.
 "$program" calibrate live --nccl --measure allreduce $quick >one.out 2>one.err || fail "one rank: $(cat one.err)"
 grep -q 'NCCL .*emulated GPU, buffers in place), 1 rank on 1 node' one.out || fail "$(cat one.out)"
-grep -q 'warning: one rank alone copies within its GPU' one.err || fail "$(cat one.err)"
+grep -q 'warning: a single rank copies within its GPU' one.err || fail "$(cat one.err)"
 "$program" calibrate live --nccl --measure allreduce $quick --machine abci -o one.yaml >one.out 2>one.err
-[ $? -eq 2 ] && grep -q "no α and no β of a network: nothing can be written into 'one.yaml'" one.err || fail "$(cat one.err)"
+[ $? -eq 2 ] && grep -q "which does not measure α and β of a network: cannot write into 'one.yaml'" one.err || fail "$(cat one.err)"
 MV2_COMM_WORLD_SIZE=4 "$program" calibrate live --nccl >one.out 2>one.err
 [ $? -eq 2 ] && grep -q 'each would measure the same GPU alone' one.err || fail "$(cat one.err)"
 RANK=0 "$program" calibrate live --nccl >one.out 2>one.err
@@ -73,7 +73,7 @@ next_port
 rank 0 2 $quick --measure allreduce
 rank 1 2 $quick --measure bcast
 wait
-all_say 'rank 1 of 2 on .*: rank 1 was asked for another sweep than rank 0' 0 1
+all_say 'rank 1 of 2 on .*: rank 1 has other options than rank 0' 0 1
 next_port
 rank 0 2 $quick
 rank 1 3 $quick
@@ -82,7 +82,7 @@ all_say 'rank 1 on .* is one of 3, rank 0 on .* one of 2' 0 1
 next_port
 rank 0 2 $quick --patience 0.2
 wait
-all_say "rank 1 of 2 has not come to localhost:$port within 0.2 s" 0
+all_say "rank 1 of 2 has not connected to localhost:$port within 0.2 s" 0
 
 # An exchange that does not end, and a rank that has no GPU.
 next_port
@@ -109,7 +109,7 @@ for signal in KILL INT TERM; do
   sleep 2
   kill -$signal $dying
   wait
-  all_say 'rank 1 of 3 on .* ended without a word' 0 2
+  all_say 'rank 1 of 3 on .* ended without a message' 0 2
 done
 
 # With the variables of torchrun's agent, which itself listens at the port that it names; and with those of srun.
@@ -147,7 +147,7 @@ if command -v mpirun >/dev/null && [ -e "bin/$folder/transport-mpi.so" ]; then
   done
   rm "bin/$folder/transport-mpi.so"
   mpirun -n 2 "$program" calibrate live --nccl --measure allreduce $quick >mpirun.out 2>mpirun.err && fail "mpirun without a place"
-  grep -q 'Open MPI started 2 processes, and nothing says where they find each other' mpirun.err || fail "$(cat mpirun.err)"
+  grep -q 'Open MPI started 2 processes, but there is no rendezvous' mpirun.err || fail "$(cat mpirun.err)"
 else
   echo "not tested: mpirun, which is not here"
 fi

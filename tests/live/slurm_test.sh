@@ -104,7 +104,7 @@ salloc -N 2 --ntasks-per-node=2 timeout 120 mpirun -n 4 "$program" calibrate liv
 cat sweep.out
 grep -q '4 ranks on 2 nodes' sweep.out || fail "the ranks are not on two nodes"
 grep -q 'point-to-point  between-nodes' sweep.out || fail "nothing was timed between the nodes"
-cat sweep.out sweep.err | grep -q 'groups at once' || fail "no groups were timed at once"
+cat sweep.out sweep.err | grep -q 'concurrent groups' || fail "no groups were timed at once"
 grep -q '^# ddl-oracle: ranks=4 nodes=2' sweep.txt || fail "no table of all ranks"
 "$program" calibrate sweep.txt >read.out 2>read.err || { cat read.err; fail "reading it back"; }
 
@@ -112,5 +112,5 @@ grep -q '^# ddl-oracle: ranks=4 nodes=2' sweep.txt || fail "no table of all rank
 salloc -N 2 --ntasks-per-node=1 timeout 120 mpirun -n 1 "$program" calibrate live --mpi --measure latency : \
   -n 1 "$program" calibrate live --mpi --measure bw >abort.out 2>abort.err
 [ $? -ne 0 ] || fail "a rank that fails does not fail the whole"
-grep -q 'error: rank 1 of 2 on .*: rank 1 was asked for another sweep than rank 0' abort.err || { cat abort.err; fail "no reason"; }
+grep -q 'error: rank 1 of 2 on .*: rank 1 has other options than rank 0' abort.err || { cat abort.err; fail "no reason"; }
 echo "both as expected"

@@ -117,8 +117,8 @@ case "\$*" in
       # As long as one of two problems is among those to be measured.
       for each in 'attention heads=2 in=3' 'norm kind=batch in=4'; do
         case "\$*" in *"--leave-out \$each"*) continue ;; esac
-        echo "error: running a kernel: the GPU cannot be used any more: cudaErrorIllegalAddress, at: \$each" >&2
-        echo "hint: rows before it are kept: --resume goes on, with --leave-out '\$each' without it" >&2
+        echo "error: running a kernel: the GPU is unusable: cudaErrorIllegalAddress, at: \$each" >&2
+        echo "hint: earlier rows are kept: continue with --resume, or skip it with --leave-out '\$each'" >&2
         exit 2
       done
     fi

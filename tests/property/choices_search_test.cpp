@@ -288,7 +288,7 @@ TEST_CASE("a search finds the best of all numbers of blocks to compute again") {
   CHECK(in_some >= 10);
 }
 
-TEST_CASE("more blocks computed again never need more memory, and never take less time") {
+TEST_CASE("more recomputed blocks never need more memory, and never take less time") {
   const OwnedJob owned(deep(12), small_cluster(1e9), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
   const Estimator estimator(owned.job);
   SearchOptions options;
@@ -398,7 +398,7 @@ TEST_CASE("prices that rest on measurements are those of a rank's experts, whate
   CHECK(time_after({8, 4}, 2) == time_after({}, 2));
 }
 
-TEST_CASE("a search finds the best of all plans where All-to-alls of experts run beside another micro-batch") {
+TEST_CASE("a search finds the best of all plans if all-to-alls of experts are overlapped with another micro-batch") {
   Coefficients coefficients;
   coefficients.software.overlaps_expert_exchanges = true;
   // Stages are equal except for a small head, so that the bound equals the time.

@@ -45,7 +45,7 @@ TEST_CASE("the parts of every breakdown are no less than zero and add up to the 
   REQUIRE(priced > 500);
 }
 
-TEST_CASE("hardware computes what the model needs, and more only where a plan computes again") {
+TEST_CASE("hardware computes what the model needs, and more only if a plan recomputes") {
   int again = 0;
   for_random_plans(11, 200, [&](const OwnedJob& owned, const Plan& plan) {
     const SampleFlops flops = sample_flops(owned.facts);
@@ -329,7 +329,7 @@ parameters: {layers: 2, hidden: 256, heads: 8, feed_forward: 512, vocabulary: 10
   REQUIRE(priced > 60);
 }
 
-TEST_CASE("the more blocks are computed again, the more time and the less memory, up to all of them") {
+TEST_CASE("the more blocks are recomputed, the more time and the less memory, up to all of them") {
   for_random_plans(6, 60, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;

@@ -280,7 +280,7 @@ TEST_CASE("a price is as far from a measurement as what is known of the model an
   CHECK(source_of("resnet50", "dgx-a100", 4) == Provenance::roofline);
 }
 
-TEST_CASE("a plan that cannot be has limits and no layers; one of too many devices or too much memory is priced") {
+TEST_CASE("an impossible plan has limits and no layers; one of too many devices or too much memory is predicted") {
   const Study study(spec_of("resnet50", settings().front()));
   const Estimator estimator(study.job());
   Plan plan;

@@ -393,7 +393,7 @@ Machine networked(std::size_t turn) {
   return machine;
 }
 
-TEST_CASE("a search on a network that is no tree, or with a measured φ, finds the best plans as well") {
+TEST_CASE("a search on a network that is not a tree, or with a measured φ, finds the best plans as well") {
   const std::size_t every = tests_are_long() ? 7 : 13;
   std::size_t turn = 0;
   for (const Setting& setting : settings(2)) {
@@ -440,7 +440,7 @@ LearnedFamilies anything_learned(std::uint64_t seed) {
 }
 
 TEST_CASE(
-    "a search with what runs have taught, and with kernels that exchanges slow down, finds the best plans as well, and "
+    "a search with factors fitted to runs, and with kernels that exchanges slow down, finds the best plans as well, and "
     "parts still add up") {
   const std::size_t every = tests_are_long() ? 7 : 13;
   std::size_t turn = 0;
@@ -518,7 +518,7 @@ TEST_CASE("a search with measured exchanges finds the best plans as well") {
   }
 }
 
-TEST_CASE("one device, and the closed forms, take no notice of what runs have taught") {
+TEST_CASE("one device, and the closed forms, ignore factors fitted to runs") {
   for (const Model& model : some_models()) {
     const OwnedJob plain(model, three_levels(), Assumptions{}, 1e4);
     Coefficients coefficients;

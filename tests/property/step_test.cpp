@@ -46,15 +46,15 @@ Job with_given_algorithms(const Job& job, const Plan& plan, const Learned& learn
 }
 
 template <class T>
-T predicted(const Estimator::Taught& taught, const CoefficientValues<T>& x) {
-  Timing<T> timing = run(taught.step, x);
-  finish(taught.step, taught.updates, x, timing);
+T predicted(const Estimator::StepTemplate& step_template, const CoefficientValues<T>& x) {
+  Timing<T> timing = run(step_template.step, x);
+  finish(step_template.step, step_template.updates, x, timing);
   return timing.iteration();
 }
 
 }  // namespace
 
-TEST_CASE("a step takes at any coefficients what a plan takes that was priced with them") {
+TEST_CASE("a step takes at any coefficients what a plan takes that was predicted with them") {
   Random random(71);
   int compared = 0;
   for_random_plans(72, 300, [&](const OwnedJob& owned, const Plan& plan) {
@@ -66,11 +66,11 @@ TEST_CASE("a step takes at any coefficients what a plan takes that was priced wi
     const Job other = with_given_algorithms(owned.job, plan, after, later);
     const Estimator estimator(priced), otherwise(other);
     if (estimator.stages(plan).empty() || estimator.stages(plan) != otherwise.stages(plan)) return;
-    const Estimator::Taught taught = estimator.taught(plan);
+    const Estimator::StepTemplate step_template = estimator.step_template(plan);
     INFO(owned.model.name << ": " << text_of(plan));
-    REQUIRE(predicted(taught, taught.step.origin) == Approx(estimator.iteration(plan).value()).epsilon(1e-12));
+    REQUIRE(predicted(step_template, step_template.step.origin) == Approx(estimator.iteration(plan).value()).epsilon(1e-12));
     after[Coefficient::launch_overhead] = later.value();
-    REQUIRE(predicted(taught, after) == Approx(otherwise.iteration(plan).value()).epsilon(1e-9));
+    REQUIRE(predicted(step_template, after) == Approx(otherwise.iteration(plan).value()).epsilon(1e-9));
     ++compared;
   });
   REQUIRE(compared > 100);
@@ -107,7 +107,7 @@ TEST_CASE("derivatives of a step are those of its time") {
     const Job job = with_given_algorithms(owned.job, plan, Learned{}, Seconds(20e-6));
     const Estimator estimator(job);
     if (estimator.stages(plan).empty()) return;
-    const Estimator::Taught taught = estimator.taught(plan);
+    const Estimator::StepTemplate step_template = estimator.step_template(plan);
     Learned at = some_coefficients(random, 1);
     at[Coefficient::launch_overhead] = 25e-6;
     CoefficientValues<Number> x;
@@ -115,8 +115,8 @@ TEST_CASE("derivatives of a step are those of its time") {
       x[row.coefficient] = Number(at[row.coefficient], static_cast<int>(coefficient_table.size()),
                                   static_cast<int>(index_of(row.coefficient)));
     }
-    const Number time = predicted(taught, x);
-    REQUIRE(time.value() == predicted(taught, at));
+    const Number time = predicted(step_template, x);
+    REQUIRE(time.value() == predicted(step_template, at));
     for (const CoefficientRow& row : coefficient_table) {
       // Where another stage becomes the longest, or something begins to be hidden, the time has a kink: over a short
       // distance it is linear.
@@ -124,11 +124,12 @@ TEST_CASE("derivatives of a step are those of its time") {
       const double way = 1e-7 * scale;
       Learned more = at;
       more[row.coefficient] += way;
-      const double slope = (predicted(taught, more) - time.value()) / way;
+      const double slope = (predicted(step_template, more) - time.value()) / way;
       INFO(owned.model.name << ": " << text_of(plan) << ", " << row.name);
       REQUIRE(slope * scale == Approx(time.derivatives()[static_cast<Eigen::Index>(index_of(row.coefficient))] * scale)
                                    .margin(1e-6 * time.value()));
-      if (!taught.step.depends_on(row.coefficient) && !taught.updates.depends_on(row.coefficient)) REQUIRE(slope == 0);
+      if (!step_template.step.depends_on(row.coefficient) && !step_template.updates.depends_on(row.coefficient))
+        REQUIRE(slope == 0);
     }
     ++compared;
   });
@@ -139,7 +140,7 @@ TEST_CASE("the parts of an iteration are the tasks as often as they count") {
   for_random_plans(75, 100, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator estimator(owned.job);
     if (estimator.stages(plan).empty()) return;
-    const Step step = estimator.taught(plan).step;
+    const Step step = estimator.step_template(plan).step;
     const Timing<double> timing = run(step, step.origin);
     std::array<double, part_count> parts{};
     for (const Task& task : step.tasks) {

@@ -83,7 +83,7 @@ class Serving(unittest.TestCase):
     def test_the_length_of_sequences_is_no_error_of_an_image_model(self):
         status, _, text = self.server.ask("/answer?" + QUESTION + "&seq=4096")
         self.assertEqual(status, 200)
-        self.assertIn("resnet50 has no sequences: their length is left out", text)
+        self.assertIn("resnet50 has no sequences: the sequence length is ignored", text)
 
     def test_what_cannot_be_answered_says_why(self):
         for query, words in (
@@ -91,11 +91,11 @@ class Serving(unittest.TestCase):
             ("gpus=1e9", "not a whole number"),
             ("model=resnet51&gpus=8", "did you mean"),
             ("modle=resnet50", "did you mean"),
-            ("gpus=8&gpus=9", "stands in the question twice"),
+            ("gpus=8&gpus=9", "is given twice"),
             ("gpus=" + "9" * 300, "has 300 letters"),
             ("model=--help&gpus=8", "unknown model"),
             ("gpus=%00%ff", "not a whole number"),
-            ("model=%3Cscript%3Ealert(1)%3C/script%3E", "no bundled name"),
+            ("model=%3Cscript%3Ealert(1)%3C/script%3E", "is not a bundled name"),
         ):
             with self.subTest(query):
                 status, _, text = self.server.ask("/answer?" + query)
@@ -292,7 +292,7 @@ class Slow(unittest.TestCase):
             status, _, text = server.ask("/answer?model=gpt3-175b&machine=gb200-nvl72&gpus=8640&batch=8640")
             self.assertLess(time.monotonic() - begin, 20)
             self.assertEqual(status, 200)
-            self.assertIn("the search was ended after 0.3 s", text)
+            self.assertIn("the search was stopped after 0.3 s", text)
 
 
 class Ending(unittest.TestCase):
@@ -320,7 +320,7 @@ class Ending(unittest.TestCase):
             self.assertIn("Address already in use", ran.stderr.decode())
             self.assertIn(f"hint: take another port (--port {server.port + 1}) or a free one (--port 0)", ran.stderr.decode())
         for arguments, words in (
-            (["--host", "256.1.1.1"], "error: --host '256.1.1.1' is no address"),
+            (["--host", "256.1.1.1"], "error: --host '256.1.1.1' is not an address"),
             (["--host", "192.0.2.1", "--port", "0"], "cannot listen on 192.0.2.1"),
             (["--port", "65536"], "which is not a whole number from 0 to 65535"),
             (["--model", "/nonexistent.yaml"], "cannot read"),

@@ -54,7 +54,7 @@ BenchmarkText::BenchmarkText(std::string text, std::string origin) : source_(std
     std::string_view line = all.substr(at, ended ? end - at : std::string_view::npos);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (lines_.size() == most_lines) {
-      throw error(at, fmt::format("more than {} lines", most_lines), "cut NCCL's own log (NCCL_DEBUG) out of it");
+      throw error(at, fmt::format("more than {} lines", most_lines), "remove NCCL's own log (NCCL_DEBUG)");
     }
     const std::size_t label = label_length(line);
     lines_.push_back({line.substr(label), at + label, lines_.size() + 1, ended});
@@ -68,15 +68,15 @@ double BenchmarkText::number(const BenchmarkWord& word, std::string_view what) c
   const char* const end = word.text.data() + word.text.size();
   const auto [stop, problem] = std::from_chars(word.text.data(), end, value);
   if (problem != std::errc{} || stop != end || !(value >= 0 && value <= benchmark_number_limit)) {
-    throw error(word.offset, fmt::format("{} is no {}", quote(word.text), what),
-                "the file is damaged, or not as the benchmark printed it");
+    throw error(word.offset, fmt::format("{} is not a valid {}", quote(word.text), what),
+                "the file is damaged, or was edited");
   }
   return value;
 }
 
 void BenchmarkText::refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const {
   if (line.ended || line.text.size() >= before.text.size()) return;
-  throw error(line.offset + line.text.size(), "the file ends inside this row", "it was cut: take the whole output");
+  throw error(line.offset + line.text.size(), "the file ends inside this row", "it was cut: use the whole output");
 }
 
 bool is_digits(std::string_view word) {

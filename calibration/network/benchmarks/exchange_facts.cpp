@@ -35,10 +35,11 @@ template <class T, class Text>
 std::optional<T> chosen(const std::optional<T>& stated, const std::optional<T>& of_file, const std::optional<T>& otherwise,
                         const PlacedError& error, std::vector<std::string>& warnings, Text&& text) {
   if (stated && of_file && *stated != *of_file) {
-    throw error(fmt::format("the file says {}, and the command {}", text(*stated), text(*of_file)), "give one of the two");
+    throw error(fmt::format("the file has {}, but the command has {}", text(*stated), text(*of_file)),
+                "give one of the two");
   }
   if (stated && otherwise && *stated != *otherwise) {
-    warnings.push_back(fmt::format("says {}, which counts here, not {}", text(*stated), text(*otherwise)));
+    warnings.push_back(fmt::format("has {}, which is used instead of {}", text(*stated), text(*otherwise)));
   }
   if (stated) return stated;
   return of_file ? of_file : otherwise;
@@ -147,20 +148,20 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   facts.level = chosen(by_nodes, file.level, otherwise.level, error, warnings, name_of);
   if (!facts.operation && asked.by_name) {
     facts.operation = asked.by_name;
-    warnings.push_back(fmt::format("does not say its operation: {}, as in its name", to_string(*facts.operation)));
+    warnings.push_back(fmt::format("does not state its operation: {} is taken from its name", to_string(*facts.operation)));
   }
   if (!facts.operation) {
-    throw error("nothing says which operation was timed",
-                "say it with --operation, or beside the file's name: FILE,operation=allreduce");
+    throw error("the timed operation is not stated",
+                "give it with --operation, or after the file name: FILE,operation=allreduce");
   }
-  if (facts.ranks == 1) throw error("a single rank exchanges nothing", "give the output of two ranks or more");
+  if (facts.ranks == 1) throw error("a single rank does not communicate", "give the output of two ranks or more");
   if (facts.ranks && facts.nodes && *facts.nodes > *facts.ranks) {
-    throw error(fmt::format("{} nodes are more than the {} ranks", *facts.nodes, *facts.ranks),
+    throw error(fmt::format("{} nodes exceed the {} ranks", *facts.nodes, *facts.ranks),
                 "ranks are processes, or GPUs, of all nodes together");
   }
-  if (!facts.ranks) warnings.emplace_back("nothing says how many ranks took part; give ranks=");
+  if (!facts.ranks) warnings.emplace_back("the number of ranks is not stated; give ranks=");
   if (!facts.level)
-    warnings.emplace_back("nothing says whether the ranks share a node, so its level is null; give nodes= or level=");
+    warnings.emplace_back("it is not stated whether the ranks share a node, so its level is null; give nodes= or level=");
   return facts;
 }
 

@@ -35,15 +35,14 @@ bool is_retyped(const BenchmarkLine& line) {
 
 Error unknown_text(const BenchmarkText& text) {
   const std::string hint =
-      "calibrate reads what nccl-tests (text, or -J), OSU micro-benchmarks and all_reduce_bench.py print, with the lines "
-      "that "
-      "name the columns";
+      "calibrate reads the output of nccl-tests (text, or -J), OSU micro-benchmarks and all_reduce_bench.py, including the "
+      "header lines of columns";
   for (const BenchmarkLine& line : text.lines()) {
-    if (is_markdown_row(line)) return text.error(line.offset, "a Markdown table is no output of a benchmark", hint);
+    if (is_markdown_row(line)) return text.error(line.offset, "a Markdown table is not the output of a benchmark", hint);
     if (is_retyped(line))
       return text.error(line.offset, "this is a table made of a benchmark's output, not the output itself", hint);
   }
-  return text.error(0, "this is no output of a benchmark that calibrate reads", hint);
+  return text.error(0, "this is not the output of a benchmark that calibrate reads", hint);
 }
 
 std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origin, const AskedFacts& asked,
@@ -96,7 +95,7 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
     // A fit evaluates each of them for each of many ranges of sizes.
     if (each.rows.size() > most_series_rows)
       throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
-                  "benchmarks measure some tens of sizes: keep those that matter");
+                  "keep the relevant sizes; benchmarks measure tens of them");
     keep_few_repetitions(each);
     each.tool = name_in(each.tool);
     each.device = name_in(each.device);
@@ -109,7 +108,8 @@ std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedF
   AskedFacts named = asked;
   named.by_name = operation_named_by(path);
   if (path.ends_with(".gz"))
-    throw Error(fmt::format("{}: a packed file is not read", path), fmt::format("unpack it first: gunzip -k {}", path));
+    throw Error(fmt::format("{}: compressed files are not supported", path),
+                fmt::format("decompress it first: gunzip -k {}", path));
   std::string text = read_file(path, max_trace_bytes);
   if (text.size() > max_exchange_file_bytes && !is_trace(text)) {
     throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path),

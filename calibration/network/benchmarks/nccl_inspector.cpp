@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view inspector_hint =
-    "the job was ended while NCCL Inspector wrote this: leave what is cut out, as in head -n -1";
+    "the job ended while NCCL Inspector wrote this: remove the incomplete line, as in head -n -1";
 /// Maximum nesting of one record; the trace of its events has four levels.
 constexpr std::size_t most_record_depth = 16;
 
@@ -171,7 +171,7 @@ class InspectorReader {
  private:
   void add(const InspectorRecord& record, std::size_t at) {
     const auto broken = [&](std::string_view message) {
-      return source_.error(at, message, "give the file as NCCL Inspector wrote it, in JSON");
+      return source_.error(at, message, "use the original JSON file of NCCL Inspector");
     };
     if (record.is_message && !record.is_collective) return void(++messages_);
     if (!record.is_collective) throw broken("this record has neither 'coll_perf' nor 'p2p_perf'");
@@ -180,11 +180,12 @@ class InspectorReader {
     };
     if (!is_count(record.ranks)) throw broken("this record has no whole number 'n_ranks' of at least 1");
     if (record.nodes != -1 && !(is_count(record.nodes) && record.nodes <= record.ranks)) {
-      throw broken("'nnodes' of this record is no whole number from 1 to its ranks");
+      throw broken("'nnodes' of this record is not a whole number from 1 to its ranks");
     }
     for (const double figure : {record.bytes, record.microseconds}) {
       if (!(figure >= 0 && figure <= benchmark_number_limit)) {
-        throw broken("this record lacks 'coll_msg_size_bytes' or 'coll_exec_time_us', or they are no numbers of at least 0");
+        throw broken(
+            "this record lacks 'coll_msg_size_bytes' or 'coll_exec_time_us', or they are not numbers of at least 0");
       }
     }
     const std::optional<Collective> operation = parse_operation(record.operation);
@@ -210,7 +211,7 @@ class InspectorReader {
     if (is_new) return;
     RecordedExchange& known = place->second;
     if (known.series != exchange.series || known.bytes != exchange.bytes) {
-      throw broken("this record is of another operation or size than an earlier one of the same exchange");
+      throw broken("this record has another operation or size than an earlier one of the same collective");
     }
     known.microseconds = std::min(known.microseconds, exchange.microseconds);
     known.ranks.insert(record.rank);
@@ -220,13 +221,13 @@ class InspectorReader {
     const auto warn = [&](std::size_t count, std::string_view what) {
       if (count > 0) warnings_.push_back(fmt::format("{} {}", count, what));
     };
-    warn(messages_, "sends and receives are left out: their times hold waiting for each other");
-    warn(alone_, "exchanges of a single rank are left out");
-    warn(by_host_, "times that the host took are left out: they are not those of the kernels");
-    warn(empty_, "times of no bytes, or of no time, are left out");
+    warn(messages_, "sends and receives are ignored: their times include waiting for each other");
+    warn(alone_, "collectives of a single rank are ignored");
+    warn(by_host_, "host times are ignored: they are not those of the kernels");
+    warn(empty_, "records without bytes or time are ignored");
     for (const std::string& name : others_) {
       warnings_.push_back(
-          fmt::format("exchanges of {} are left out: no plan uses them, or their size is not said", quote(name)));
+          fmt::format("collectives of {} are ignored: no plan uses them, or their size is missing", quote(name)));
     }
     std::map<CommunicatorKey, std::map<double, std::vector<double>>> times;
     std::map<CommunicatorKey, std::size_t> offsets;
@@ -239,12 +240,12 @@ class InspectorReader {
     }
     if (times.empty()) {
       throw source_.error(0, "no record of this file has the time of a collective",
-                          "let all ranks write, with NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING=1, which is the default");
+                          "enable NCCL Inspector on all ranks, with NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING=1 (the default)");
     }
     if (waits) {
       warnings_.emplace_back(
-          "not all ranks wrote into this file, so times hold waiting for the others; join the files of all: cat *.log > "
-          "all");
+          "this file lacks records of some ranks, so times include waiting for them; concatenate the files of all ranks: "
+          "cat *.log > all");
     }
     std::vector<ExchangeSeries> found;
     for (const auto& [key, by_size] : times) {

@@ -30,7 +30,7 @@ std::optional<Collective> operation_of(const std::string& program, const PlacedE
   if (program.empty()) return std::nullopt;
   const auto operation = parse_operation(std::string_view(program).substr(0, program.size() - program_suffix.size()));
   if (!operation) {
-    throw error(fmt::format("{} times an operation that no plan asks for", program),
+    throw error(fmt::format("{} measures an operation that no plan uses", program),
                 "read: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce and sendrecv");
   }
   return operation;
@@ -91,13 +91,13 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
     hosts.insert(each.host);
   }
   if (groups.size() > 1) {
-    throw error(fmt::format("{} groups ran at once, so that these are not the times of one alone", groups.size()),
+    throw error(fmt::format("{} groups ran concurrently, so these are not the times of one group alone", groups.size()),
                 "run it without NCCL_TESTS_SPLIT");
   }
   const int lines = static_cast<int>(numbers.size());
   if (*numbers.begin() != 0 || *numbers.rbegin() != (lines - 1) * run.ranks_per_line) {
     warnings.push_back(
-        fmt::format("lists {} of its ranks, but not all up to {}, so they do not count", lines, *numbers.rbegin()));
+        fmt::format("lists {} of its ranks, but not all up to {}, so they are ignored", lines, *numbers.rbegin()));
     return facts;
   }
   facts.ranks = lines * run.ranks_per_line;
@@ -110,7 +110,7 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
 void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
                  std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
-    warnings.push_back(fmt::format("lists only {} of {} ranks, so the nodes are not known from it", *stated.ranks, of));
+    warnings.push_back(fmt::format("lists only {} of {} ranks, so the number of nodes is unknown", *stated.ranks, of));
     stated.ranks.reset();
     stated.nodes.reset();
   };
@@ -147,10 +147,10 @@ std::optional<OtherSizes> other_sizes(const NcclRun& run, Collective operation, 
 void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks, const PlacedError& error) {
   const std::optional<OtherSizes> other = other_sizes(run, operation, ranks);
   if (!other) return;
-  throw error(fmt::format("these are no times of {}: a rank hands over {} of what the size column counts",
-                          to_string(operation), other->whole ? "all" : "a part"),
-              other->whole ? "allreduce, broadcast, reduce and point-to-point have such sizes"
-                           : "allgather, reduce-scatter and all-to-all have such sizes");
+  throw error(fmt::format("these are not times of {}: a rank sends {} of the size column", to_string(operation),
+                          other->whole ? "all" : "a part"),
+              other->whole ? "such sizes match allreduce, broadcast, reduce and point-to-point"
+                           : "such sizes match allgather, reduce-scatter and all-to-all");
 }
 
 /// Throws Error if the bandwidths contradict a number of ranks.
@@ -158,7 +158,7 @@ void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const Pl
   if (facts.operation != Collective::allreduce || !facts.ranks) return;
   const RankRange range = ranks_by_bandwidth(run.rows);
   if (range.holds(*facts.ranks)) return;
-  throw error(fmt::format("{} ranks do not go with the two bandwidths of these rows", *facts.ranks),
+  throw error(fmt::format("{} ranks do not match the two bandwidths of these rows", *facts.ranks),
               range.only() ? fmt::format("they are those of an allreduce among {}", *range.only())
                            : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
 }
@@ -167,8 +167,8 @@ void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const Pl
 Error unknown_operation(const NcclRun& run, const PlacedError& error) {
   // Only an Allreduce has a bus bandwidth above its algorithm bandwidth.
   const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
-  return error("nothing says which operation was timed",
-               fmt::format("say it with --operation, or beside the file's name: FILE,operation=allreduce{}",
+  return error("the timed operation is not stated",
+               fmt::format("give it with --operation, or after the file name: FILE,operation=allreduce{}",
                            is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
 }
 
@@ -267,8 +267,8 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
       }
     }
   }
-  if (empty > 0) warnings.push_back(fmt::format("{} times of no bytes, or of no time, are left out", empty));
-  if (wrong > 0) warnings.push_back(fmt::format("{} times of wrong results are left out", wrong));
+  if (empty > 0) warnings.push_back(fmt::format("{} rows without bytes or time are ignored", empty));
+  if (wrong > 0) warnings.push_back(fmt::format("{} rows with wrong results are ignored", wrong));
   if (series.rows.empty()) throw error("none of these rows has a time", "run the benchmark with larger messages");
   return series;
 }

@@ -20,18 +20,18 @@ constexpr int newest_version = 2;
 class NcclJsonReader {
  public:
   NcclJsonReader(std::string text, const std::string& origin)
-      : source_(std::move(text), origin, "a run of nccl-tests that broke off leaves no whole JSON: run it again"),
+      : source_(std::move(text), origin, "an aborted run of nccl-tests leaves incomplete JSON: run it again"),
         origin_(origin) {}
 
   std::vector<ExchangeSeries> read(const AskedFacts& asked, std::vector<std::string>& warnings) {
     const Json& root = source_.root();
     if (!root.is_object() || !root.contains("results") || !root.contains("config")) {
-      throw source_.error("", "this JSON is none of nccl-tests: it has no 'config' and 'results'",
-                          "give what nccl-tests writes with -J, what NCCL Inspector writes, or a trace of torch.profiler");
+      throw source_.error("", "this JSON is not from nccl-tests: it has no 'config' and 'results'",
+                          "use the output of nccl-tests -J, of NCCL Inspector, or a trace of torch.profiler");
     }
     if (const auto version = root.find("version");
         version == root.end() || !version->is_number_integer() || *version < 1 || *version > newest_version) {
-      warnings.push_back(fmt::format("is of another version of nccl-tests' JSON than 1 to {}", newest_version));
+      warnings.push_back(fmt::format("has a version of the JSON of nccl-tests other than 1 to {}", newest_version));
     }
     read_head(root);
     const Json& results = root.at("results");
@@ -40,13 +40,13 @@ class NcclJsonReader {
     const PlacedError error = [this](const std::string& message, const std::string& hint) {
       return source_.error_at_key("results", message, hint);
     };
-    if (run_.rows.empty()) throw error("no results", "the run broke off: run it again");
+    if (run_.rows.empty()) throw error("no results", "the run was aborted: run it again");
     return {series_of(run_, origin_, asked, error, warnings)};
   }
 
  private:
   [[nodiscard]] Error broken(std::string_view path, const std::string& message) const {
-    return source_.error(path, message, "give the file as nccl-tests wrote it with -J");
+    return source_.error(path, message, "use the original file of nccl-tests -J");
   }
 
   [[nodiscard]] double number(const Json& object, const char* key, const std::string& where) const {
@@ -97,7 +97,7 @@ class NcclJsonReader {
 
   void read_row(const Json& result, std::size_t index) {
     const std::string where = fmt::format("result {}", index + 1);
-    if (!result.is_object()) throw broken("results", where + " is no object");
+    if (!result.is_object()) throw broken("results", where + " is not an object");
     NcclRow row{.size = number(result, "size", where),
                 .count = number(result, "count", where),
                 .type_bytes = nccl_type_bytes(text_in(result, "type")),
@@ -107,9 +107,9 @@ class NcclJsonReader {
       const auto found = result.find(key);
       if (found == result.end() || found->is_null()) continue;
       const std::string part = fmt::format("{} of {}", key, where);
-      if (!found->is_object()) throw broken("results", part + " is no object");
+      if (!found->is_object()) throw broken("results", part + " is not an object");
       if (found->contains("cpu_time")) {
-        throw source_.error("results", "these are times of the processor, not of the exchange", "run nccl-tests without -C");
+        throw source_.error("results", "these are CPU times, not times of the collective", "run nccl-tests without -C");
       }
       NcclTime time{.microseconds = number(*found, "time", part), .in_place = in_place};
       time.algorithm_bandwidth = number(*found, "alg_bw", part);

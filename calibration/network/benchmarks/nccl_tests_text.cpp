@@ -183,8 +183,7 @@ class NcclTextReader {
       if (name == "type") columns_.type = i;
       if (name == "time") columns_.times.push_back({.time = i});
       if (name == "cputime") {
-        throw text_.error(words[i].offset, "these are times of the processor, not of the exchange",
-                          "run nccl-tests without -C");
+        throw text_.error(words[i].offset, "these are CPU times, not times of the collective", "run nccl-tests without -C");
       }
       // It consists of a date and a time of day.
       if (name == "timestamp") ++columns_.cells;
@@ -195,19 +194,20 @@ class NcclTextReader {
       if (name == "i_cv%") columns_.times.back().variation = i;
     }
     if (columns_.times.empty()) {
-      throw text_.error(line.offset, "this table has no column 'time'", "give nccl-tests' own output");
+      throw text_.error(line.offset, "this table has no column 'time'", "use the original output of nccl-tests");
     }
   }
 
   void add_row(const BenchmarkLine& line, const Words& words) {
     if (!has_units_) {
-      throw text_.error(header_->offset, "below these names stands no line of units, such as '(B) (elements) ... (us)'",
-                        "it is no output of nccl-tests: take it as it was printed");
+      throw text_.error(header_->offset,
+                        "the header line is not followed by a line of units, such as '(B) (elements) ... (us)'",
+                        "it is not the output of nccl-tests: use the original output");
     }
     if (words.size() != columns_.cells) {
       throw text_.error(words.size() < columns_.cells ? line.offset + line.text.size() : words[columns_.cells].offset,
-                        fmt::format("this row has {} cells, and the table {} columns", words.size(), columns_.cells),
-                        "it was cut or mixed with other output: take the whole output of rank 0");
+                        fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.cells),
+                        "it was cut or mixed with other output: use the whole output of rank 0");
     }
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;
@@ -240,12 +240,11 @@ class NcclTextReader {
   void end_table() {
     if (header_ == nullptr) return;
     if (!begun_.empty()) {
-      throw text_.error(begun_.front().offset, "this row is not continued behind NCCL's log",
-                        "it was cut or mixed with other output: take the whole output of rank 0");
+      throw text_.error(begun_.front().offset, "this row does not continue after NCCL's log",
+                        "it was cut or mixed with other output: use the whole output of rank 0");
     }
     if (run_.rows.empty()) {
-      throw text_.error(header_->offset, "no rows follow the names of these columns",
-                        "the run broke off: give a complete output");
+      throw text_.error(header_->offset, "no rows follow this header", "the run was aborted: use a complete output");
     }
     const double last = run_.rows.back().size;
     const double next = sweep_.factor ? last * *sweep_.factor : last + 2 * sweep_.step.value_or(0);
@@ -253,8 +252,8 @@ class NcclTextReader {
     if (last > 0 && next > last && next <= sweep_.largest) {
       throw text_.error(
           last_row_->offset,
-          fmt::format("the table ends with this row, though the run was to reach {:.0f} bytes", sweep_.largest),
-          "it broke off or was cut: take the whole output, or give -e with what it reached");
+          fmt::format("the table ends with this row, although the run should reach {:.0f} bytes", sweep_.largest),
+          "the run was aborted or the output cut: use the whole output, or set -e to the size that it reached");
     }
     const PlacedError error = [this](const std::string& message, const std::string& hint) {
       return text_.error(header_->offset, message, hint);

@@ -118,7 +118,7 @@ class OsuTextReader {
     const auto* const found =
         std::find_if(benchmarks.begin(), benchmarks.end(), [&](const Benchmark& each) { return each.title == title.name; });
     if (found == benchmarks.end()) {
-      throw text_.error(line.offset, fmt::format("no use is made of OSU's '{} Test'", title.name),
+      throw text_.error(line.offset, fmt::format("OSU's '{} Test' is not used", title.name),
                         "read: latency, bw, bibw, allreduce, allgather, reduce_scatter, bcast, alltoall and reduce");
     }
     benchmark_ = found;
@@ -137,8 +137,8 @@ class OsuTextReader {
     };
     const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
     if (benchmark_->of_part && !facts.ranks) {
-      throw text_.error(line.offset, "sizes are of one rank's part here, and nothing says how many ranks took part",
-                        "say it with --ranks, or beside the file's name: FILE,ranks=4");
+      throw text_.error(line.offset, "sizes are per rank here, but the number of ranks is not stated",
+                        "give it with --ranks, or after the file name: FILE,ranks=4");
     }
     current_ = {};
     current_.operation = benchmark_->operation;
@@ -153,7 +153,7 @@ class OsuTextReader {
       current_.window = window.value_or(osu_window);
       if (!window)
         warnings_.push_back(
-            fmt::format("does not print how many messages it keeps in flight; counted with OSU's {:.0f}", osu_window));
+            fmt::format("does not print the number of messages in flight; OSU's default of {:.0f} is used", osu_window));
     }
   }
 
@@ -178,7 +178,7 @@ class OsuTextReader {
       } else if (text.starts_with("window=")) {
         own_window_ = number;
       } else {
-        throw text_.error(words[i].offset, fmt::format("{} is nothing that a sweep says", quote(text)),
+        throw text_.error(words[i].offset, fmt::format("{} is not a property of a sweep", quote(text)),
                           "the file is damaged");
       }
     }
@@ -195,7 +195,7 @@ class OsuTextReader {
       throw text_.error(line.offset,
                         fmt::format("expected a column of {} after the size",
                                     in_bytes_per_second ? "'Bandwidth (MB/s)'" : "'Latency (us)'"),
-                        "take the output as OSU's benchmark printed it");
+                        "use the original output of OSU's benchmark");
     }
   }
 
@@ -209,18 +209,18 @@ class OsuTextReader {
   void add_row(const BenchmarkLine& line, const Words& words) {
     if (columns_.empty()) {
       throw text_.error(line.offset, "a row before the line '# Size ...' that names the columns",
-                        "take the output as OSU's benchmark printed it");
+                        "use the original output of OSU's benchmark");
     }
     if (words.size() != columns_.size()) {
       throw text_.error(words.size() < columns_.size() ? line.offset + line.text.size() : words[columns_.size()].offset,
-                        fmt::format("this row has {} cells, and the table {} columns", words.size(), columns_.size()),
-                        "it was cut or mixed with other output: take the whole output");
+                        fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.size()),
+                        "it was cut or mixed with other output: use the whole output");
     }
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;
     ++rows_;
     const double size = text_.number(words[0], "number of bytes");
-    const double figure = text_.number(words[1], "figure");
+    const double figure = text_.number(words[1], "number");
     if (const auto validation = column("Validation"); validation && words[*validation].text != "Pass") {
       ++rows_wrong_;
       return;
@@ -231,7 +231,8 @@ class OsuTextReader {
       const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
       microseconds = figure > 0 ? bytes / figure : 0;
       if (microseconds > benchmark_number_limit)
-        throw text_.error(words[1].offset, fmt::format("{} is no bandwidth", quote(words[1].text)), "the file is damaged");
+        throw text_.error(words[1].offset, fmt::format("{} is not a bandwidth", quote(words[1].text)),
+                          "the file is damaged");
     }
     if (microseconds <= 0) {
       ++rows_without_time_;
@@ -251,13 +252,13 @@ class OsuTextReader {
   void end_table() {
     if (title_ == nullptr) return;
     const auto broken = [&](std::string_view message) {
-      return text_.error(title_->offset, message, "the run broke off: give a complete output");
+      return text_.error(title_->offset, message, "the run was aborted: use a complete output");
     };
     if (rows_ == 0) throw broken("no rows follow this title");
     if (current_.rows.empty()) throw broken("no row of this table has a time");
     if (rows_without_time_ > 0)
-      warnings_.push_back(fmt::format("{} rows that round to zero are left out", rows_without_time_));
-    if (rows_wrong_ > 0) warnings_.push_back(fmt::format("{} rows that failed their validation are left out", rows_wrong_));
+      warnings_.push_back(fmt::format("{} rows that round to zero are ignored", rows_without_time_));
+    if (rows_wrong_ > 0) warnings_.push_back(fmt::format("{} rows that failed their validation are ignored", rows_wrong_));
     series_.push_back(std::move(current_));
     title_ = nullptr;
   }

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<BenchmarkWord>;
 
-constexpr std::string_view bench_hint = "take the whole output, as all_reduce_bench.py or torch-dist-bench.py printed it";
+constexpr std::string_view bench_hint = "use the whole original output of all_reduce_bench.py or torch-dist-bench.py";
 /// A time is derived from a bandwidth with at most this relative rounding error.
 constexpr double coarsest_rounding = 0.1;
 
@@ -104,7 +104,7 @@ class TorchBenchReader {
     }
     end_table();
     if (series_.empty()) {
-      throw text_.error(0, "no table of this file is of an operation that plans use",
+      throw text_.error(0, "no table of this file has an operation that plans use",
                         "read: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce and batch_isend_irecv");
     }
     return std::move(series_);
@@ -146,19 +146,19 @@ class TorchBenchReader {
       if (!run_.operation) {
         is_skipped_ = true;
         warnings_.push_back(
-            fmt::format("the table of {}, an operation that no plan uses, is left out", quote(heading->operation)));
+            fmt::format("the table of {}, an operation that no plan uses, is ignored", quote(heading->operation)));
       }
       if (heading->payload) payload_ = bytes(*heading->payload);
     }
     if (!column_named(header_, "payload") && !payload_) {
-      throw text_.error(line.offset, "nothing says of which size these bandwidths are", std::string(bench_hint));
+      throw text_.error(line.offset, "the message size of these bandwidths is not stated", std::string(bench_hint));
     }
   }
 
   /// A number before its unit.
   [[nodiscard]] double number_before(const BenchmarkWord& cell, std::string_view unit, std::string_view what) const {
     if (!cell.text.ends_with(unit)) {
-      throw text_.error(cell.offset, fmt::format("{} is no {}", quote(cell.text), what), std::string(bench_hint));
+      throw text_.error(cell.offset, fmt::format("{} is not a valid {}", quote(cell.text), what), std::string(bench_hint));
     }
     return text_.number({cell.text.substr(0, cell.text.size() - unit.size()), cell.offset}, what);
   }
@@ -172,14 +172,15 @@ class TorchBenchReader {
       const double size = factor * number_before(cell, unit, "size, such as 32KiB");
       if (size <= benchmark_number_limit) return size;
     }
-    throw text_.error(cell.offset, fmt::format("{} is no size, such as 32KiB", quote(cell.text)), std::string(bench_hint));
+    throw text_.error(cell.offset, fmt::format("{} is not a size, such as 32KiB", quote(cell.text)),
+                      std::string(bench_hint));
   }
 
   void add_row(const BenchmarkLine& line, const Words& cells) {
     if (cells.size() != header_.size()) {
       throw text_.error(line.offset + line.text.size(),
-                        fmt::format("this row has {} cells, and the table {} columns", cells.size(), header_.size()),
-                        "it was cut or mixed with other output: take the whole output");
+                        fmt::format("this row has {} cells, but the table has {} columns", cells.size(), header_.size()),
+                        "it was cut or mixed with other output: use the whole output");
     }
     const auto size = column_named(header_, "payload");
     NcclRow row{.size = size ? bytes(cells[*size]) : payload_.value_or(0), .line = line.number};
@@ -201,7 +202,8 @@ class TorchBenchReader {
       ++coarse_;
     }
     if (!(time.microseconds <= benchmark_number_limit)) {
-      throw text_.error(algorithm.offset, fmt::format("{} is no bandwidth", quote(algorithm.text)), "the file is damaged");
+      throw text_.error(algorithm.offset, fmt::format("{} is not a bandwidth", quote(algorithm.text)),
+                        "the file is damaged");
     }
     row.times.push_back(time);
     run_.rows.push_back(std::move(row));
@@ -213,12 +215,12 @@ class TorchBenchReader {
     const PlacedError error = [&](const std::string& message, const std::string& hint) {
       return text_.error(header.offset, message, hint);
     };
-    if (run_.rows.empty()) throw error("no rows follow the names of these columns", "the run broke off: run it again");
+    if (run_.rows.empty()) throw error("no rows follow this header", "the run was aborted: run it again");
     const std::size_t coarse = std::exchange(coarse_, 0);
     if (is_skipped_) return;
     if (coarse > 0) {
       warnings_.push_back(
-          fmt::format("{} bandwidths of fewer digits than {:.0f} % are left out", coarse, 100 * coarsest_rounding));
+          fmt::format("{} bandwidths with a rounding error above {:.0f} % are ignored", coarse, 100 * coarsest_rounding));
       std::erase_if(run_.rows, [](const NcclRow& row) { return row.times.front().microseconds <= 0; });
       if (run_.rows.empty()) throw error("none of these bandwidths has two digits", "measure larger messages");
     }

@@ -146,7 +146,7 @@ class TraceExchangeReader final : public nlohmann::json_sax<Json> {
   bool number(double value);
   void keep();
   [[nodiscard]] Error broken(const std::string& message) const {
-    return source_.error(event_.offset, message, "give the trace as PyTorch wrote it");
+    return source_.error(event_.offset, message, "use the original trace of PyTorch");
   }
   [[nodiscard]] std::vector<ExchangeSeries> series();
   [[nodiscard]] AskedFacts asked_of(const GroupKey& key) const;
@@ -244,12 +244,12 @@ void TraceExchangeReader::keep() {
     throw broken("a kernel without a duration 'dur'");
   const double ranks = event_.group;
   if (!(ranks >= 1 && ranks <= most_exchange_ranks && ranks == std::floor(ranks))) {
-    throw broken("this exchange has no whole number 'Group size' of at least 1");
+    throw broken("this collective has no whole number 'Group size' of at least 1");
   }
   // For operations with parts, one of the two contains all of them.
   const double elements = std::max(event_.in, event_.out);
   if (!(event_.in >= 0 && event_.out >= 0 && elements <= benchmark_number_limit)) {
-    throw broken("this exchange has no sizes 'In msg nelems' and 'Out msg nelems' of at least 0");
+    throw broken("this collective has no sizes 'In msg nelems' and 'Out msg nelems' of at least 0");
   }
   const auto* const type = std::find_if(tensor_types.begin(), tensor_types.end(),
                                         [&](const TensorType& each) { return each.name == event_.type; });
@@ -290,22 +290,22 @@ std::vector<ExchangeSeries> TraceExchangeReader::series() {
   const auto warn = [&](std::size_t count, std::string_view what) {
     if (count > 0) warnings_.push_back(fmt::format("{} {}", count, what));
   };
-  warn(uneven_, "all-to-alls of parts of different sizes are left out");
-  warn(empty_, "times of no bytes, of no time, or of a single rank are left out");
+  warn(uneven_, "all-to-alls with unequal split sizes are ignored");
+  warn(empty_, "collectives without bytes or time, or of a single rank, are ignored");
   for (const std::string& name : others_) {
-    warnings_.push_back(fmt::format("exchanges of {} are left out: no plan uses them", quote(name)));
+    warnings_.push_back(fmt::format("collectives of {} are ignored: no plan uses them", quote(name)));
   }
   for (const std::string& name : types_) {
-    warnings_.push_back(fmt::format("exchanges of the type {} are left out: its size is not known", quote(name)));
+    warnings_.push_back(fmt::format("collectives of the type {} are ignored: its size is unknown", quote(name)));
   }
   if (times_.empty()) {
     throw source_.error(0,
                         on_host_ > 0 && others_.empty()
-                            ? "this trace says which collectives were asked for, and not how long they took on the device"
-                            : "no kernel of this trace is a collective whose operation and size are said",
+                            ? "this trace has the calls of collectives, but not their time on the device"
+                            : "this trace has no kernel of a collective with operation and size",
                         std::string(kineto_hint));
   }
-  warnings_.emplace_back("times of a trace hold waiting for other ranks, and the computation beside them");
+  warnings_.emplace_back("times of a trace include waiting for other ranks and overlapped computation");
   // Groups with the same number of nodes form one series.
   struct Settled {
     ExchangeFacts facts{};

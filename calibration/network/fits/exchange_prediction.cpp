@@ -67,7 +67,7 @@ std::string beyond(const MeasuredExchanges::Prediction& prediction) {
   const MeasuredCurve& nearest = *prediction.curves.front();
   std::string text;
   if (prediction.beyond_counts) {
-    text = fmt::format("rests on a measurement of {} ranks on {} node{}", nearest.ranks, nearest.nodes,
+    text = fmt::format("based on a measurement of {} ranks on {} node{}", nearest.ranks, nearest.nodes,
                        nearest.nodes == 1 ? "" : "s");
   }
   if (prediction.beyond_sizes) {
@@ -105,15 +105,15 @@ ExchangePredictor::ExchangePredictor(Machine sheet, Coefficients coefficients)
 
 PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message, int ranks, int nodes) const {
   if (ranks < 2 || nodes < 1 || ranks % nodes != 0) {
-    throw Error(fmt::format("{} ranks on {} node{}: every node has as many ranks, and there are two at least", ranks, nodes,
-                            nodes == 1 ? "" : "s"));
+    throw Error(fmt::format("{} ranks on {} node{}: each node must have the same number of ranks, at least two in total",
+                            ranks, nodes, nodes == 1 ? "" : "s"));
   }
   if (ranks / nodes > machine_.devices_per_node()) {
-    throw Error(fmt::format("{} ranks on {} node{}: {} has {} devices a node", ranks, nodes, nodes == 1 ? "" : "s",
+    throw Error(fmt::format("{} ranks on {} node{}: {} has {} devices per node", ranks, nodes, nodes == 1 ? "" : "s",
                             machine_.name, machine_.devices_per_node()));
   }
   if (nodes > 1 && machine_.levels.size() < 2) {
-    throw Error(fmt::format("{} has no network between nodes", machine_.name), "ask for ranks of one node");
+    throw Error(fmt::format("{} has no network between nodes", machine_.name), "use ranks of one node");
   }
   const LoneExchange alone(machine_, coefficients_, ranks, nodes);
   const ExchangePrices::Priced priced = alone.price(operation, message);
@@ -143,7 +143,7 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
       predicted.low = predicted.time / *miss;
       predicted.high = predicted.time * *miss;
     }
-    predicted.warning = fmt::format("{} was not measured among {} rank{} a node", to_string(operation), ranks / nodes,
+    predicted.warning = fmt::format("{} was not measured among {} rank{} per node", to_string(operation), ranks / nodes,
                                     ranks == nodes ? "" : "s");
     if (const std::string assumed = assumed_between_nodes(coefficients_.exchanges, coefficients_.contention, machine_);
         !inside && !assumed.empty()) {

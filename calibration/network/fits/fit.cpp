@@ -40,7 +40,7 @@ std::vector<ExchangePoint> points_of(const ExchangeSeries& series) {
     const double seconds = row.time.value();
     if (!std::isfinite(bytes) || bytes < 0 || !std::isfinite(seconds) || seconds <= 0) {
       throw Error(fmt::format("{}:{}: a message of {} bytes that took {} s", series.file, row.line, bytes, seconds),
-                  "sizes are zero or more, times above zero");
+                  "sizes must not be negative, and times must be positive");
     }
     points.push_back({bytes, seconds, count_of(series)});
   }
@@ -329,47 +329,45 @@ bool is_known_ring(const ExchangeFit& fit, std::span<const ExchangeSeries> serie
 void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
   const bool collective = fit.pattern == ExchangePattern::collective && fit.operation != Collective::point_to_point;
   if (fit.window > 1) {
-    fit.notes.push_back(
-        fmt::format("with {} messages in flight at once α does not show; measure a latency test for it", fit.window));
+    fit.notes.push_back(fmt::format("with {} messages in flight, α cannot be determined; run a latency test", fit.window));
   }
   const bool by_rules = fit.ranges.back().algorithm == ExchangeAlgorithm::open_mpi_41;
   if (collective && fit.rank_counts == 1 && !by_rules && !is_known_ring(fit, series)) {
     fit.notes.push_back(fmt::format(
-        "measured with {} ranks only, which does not tell algorithms apart: read as {}; measure other rank counts too",
+        "measured with {} ranks only, which does not distinguish algorithms: read as {}; measure other rank counts, too",
         *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
   }
-  if (collective) fit.notes.emplace_back("α holds what processors do in each step, beside the wire");
-  if (!fit.level) fit.notes.emplace_back("level not known: whether it crossed nodes is not said");
+  if (collective) fit.notes.emplace_back("α includes CPU time per step, in addition to the network");
+  if (!fit.level) fit.notes.emplace_back("level unknown: it is not stated whether the ranks span nodes");
   if (fit.series.size() > 1 && fit.rank_counts < fit.series.size()) {
     std::string files;
     for (const std::size_t i : fit.series) files += (files.empty() ? "" : ", ") + series[i].file;
-    fit.notes.push_back(fmt::format("repeats within {:.0f} % are taken together: {}", 100 * repeat_difference, files));
+    fit.notes.push_back(fmt::format("repetitions within {:.0f} % are merged: {}", 100 * repeat_difference, files));
   }
   if (std::none_of(fit.ranges.begin(), fit.ranges.end(), [](const FitRange& range) { return range.beta.has_value(); })) {
     fit.notes.push_back(
-        fmt::format("β does not show up to {}: measure larger messages", humanize(fit.ranges.back().max_message)));
+        fmt::format("β cannot be determined up to {}: measure larger messages", humanize(fit.ranges.back().max_message)));
   }
 }
 
 std::string refusal_of(const ExchangeFit& fit, std::span<const ExchangePoint> points, std::string& hint) {
   std::set<double> sizes;
   for (const ExchangePoint& point : points) sizes.insert(point.bytes);
-  hint = "measure at least 6 sizes from 8 B to 64 MiB, each at least twice the one before";
+  hint = "measure at least 6 sizes from 8 B to 64 MiB, each at least twice the previous one";
   if (points.empty()) return "no row with a size and a time";
   if (points.front().count.ranks < 1) {
     hint = "give the number of ranks";
-    return "the number of ranks is not known, and a collective's time says nothing about the link without it";
+    return "the number of ranks is unknown, but is needed to fit the link to a collective's time";
   }
   if (points.front().count.ranks < 2) {
     hint = "measure 2 ranks or more";
-    return "one rank sends nothing";
+    return "a single rank does not communicate";
   }
   if (sizes.size() < 3) {
-    return fmt::format("{} {} of message: α and β together need 3 at least", sizes.size(),
-                       sizes.size() == 1 ? "size" : "sizes");
+    return fmt::format("{} {} of message: α and β need at least 3", sizes.size(), sizes.size() == 1 ? "size" : "sizes");
   }
   if (*sizes.rbegin() < 2 * *sizes.begin()) {
-    return fmt::format("sizes from {} to {} are too much alike to tell α from β", humanize(Bytes(*sizes.begin())),
+    return fmt::format("sizes from {} to {} are too similar to separate α from β", humanize(Bytes(*sizes.begin())),
                        humanize(Bytes(*sizes.rbegin())));
   }
   (void)fit;
@@ -422,8 +420,8 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
                           : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
   const std::vector<SizeRange> ranges = size_ranges(points, fit.operation, candidates);
   if (ranges.empty()) {
-    fit.refusal = "the sizes measured do not tell α from β";
-    fit.what_to_measure = "measure at least 6 sizes from 8 B to 64 MiB, each at least twice the one before";
+    fit.refusal = "the measured sizes do not separate α from β";
+    fit.what_to_measure = "measure at least 6 sizes from 8 B to 64 MiB, each at least twice the previous one";
     return fit;
   }
   fit_ranges(fit, points, ranges);

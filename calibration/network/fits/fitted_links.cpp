@@ -122,11 +122,11 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
   if (!bandwidths.empty()) machine.levels[level].bandwidth = Bandwidth(median(bandwidths));
   if (capped != nullptr) {
     const double rails = capped->operation == Collective::point_to_point && !inside ? 1 : sheet.rails;
-    notes.push_back(fmt::format(
-        "{} among {} ranks on {} node{} was faster than {:.3g} rail{} of {} can be by the formulas: exchanges that were not "
-        "measured are priced with at most {} a rail",
-        to_string(capped->operation), capped->ranks, capped->nodes, capped->nodes == 1 ? "" : "s", rails,
-        rails == 1 ? "" : "s", humanize(sheet.bandwidth), humanize(sheet.bandwidth * slack)));
+    notes.push_back(
+        fmt::format("{} among {} ranks on {} node{} was faster than {:.3g} rail{} of {} allow by the formulas: unmeasured "
+                    "collectives are predicted with at most {} per rail",
+                    to_string(capped->operation), capped->ranks, capped->nodes, capped->nodes == 1 ? "" : "s", rails,
+                    rails == 1 ? "" : "s", humanize(sheet.bandwidth), humanize(sheet.bandwidth * slack)));
   }
 }
 
@@ -158,10 +158,10 @@ std::string assumed_between_nodes(const MeasuredExchanges& measured, const std::
   const bool together = rails <= 1 || std::any_of(contention.begin(), contention.end(),
                                                   [](const MeasuredContention& one) { return one.groups > 1; });
   return fmt::format(
-      "between nodes no collective{} was measured: which algorithm runs{} is assumed; measure {}allreduce, allgather and "
+      "no collective{} between nodes was measured: the algorithm{} is assumed; measure {}allreduce, allgather and "
       "reduce_scatter among all ranks",
-      holds_several ? " of several ranks a node" : "",
-      together ? "" : fmt::format(", and that {:.3g} rails carry {:.3g} times as much at once,", rails, rails),
+      holds_several ? " of several ranks per node" : "",
+      together ? "" : fmt::format(", and that {:.3g} rails carry {:.3g} times as much concurrently,", rails, rails),
       together ? "" : "contention, ");
 }
 
@@ -186,11 +186,11 @@ std::vector<std::string> outside_of_measured(const Coefficients& coefficients, c
     if (!prediction) continue;
     const MeasuredCurve& nearest = *prediction->curves.front();
     if (prediction->beyond_counts) {
-      say(fmt::format("{} among {:.0f} ranks on {:.0f} node{} rests on a measurement of {} ranks on {}",
+      say(fmt::format("{} among {:.0f} ranks on {:.0f} node{} is based on a measurement of {} ranks on {}",
                       to_string(each.operation), group.ranks, nodes, nodes == 1 ? "" : "s", nearest.ranks, nearest.nodes));
     }
     if (prediction->beyond_sizes && !nearest.ends_by_bytes()) {
-      say(fmt::format("{} of {} rests on measurements of {} to {}", to_string(each.operation), humanize(message),
+      say(fmt::format("{} of {} is based on measurements of {} to {}", to_string(each.operation), humanize(message),
                       humanize(nearest.points.front().message), humanize(nearest.points.back().message)));
     }
   }

@@ -43,18 +43,18 @@ std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   key.window = series.window;
   key.both_ways = series.pattern == ExchangePattern::both_ways;
   const bool pair = series.operation == Collective::point_to_point;
-  if (!series.ranks && !pair) return "how many ranks took part; give ranks=";
+  if (!series.ranks && !pair) return "the number of ranks; give ranks=";
   key.ranks = series.ranks.value_or(2);
   if (series.nodes) {
     key.nodes = *series.nodes;
   } else if (!series.level) {
-    return "on which level it ran; give nodes= or level=";
+    return "the level; give nodes= or level=";
   } else if (*series.level == NetworkLevel::node) {
     key.nodes = 1;
   } else if (pair) {
     key.nodes = 2;
   } else {
-    return "on how many nodes it ran; give nodes=";
+    return "the number of nodes; give nodes=";
   }
   return "";
 }
@@ -130,7 +130,7 @@ void leave_out_contradicting(std::vector<ExchangeSeries>& series, const std::str
     for (const auto& set : alike(runs)) {
       if (std::any_of(set.begin(), set.end(), is_preferred)) continue;
       left_out.insert(set.begin(), set.end());
-      warnings.push_back(fmt::format("{}: left out, since {} among {} ranks contradicts {}", files_of(set),
+      warnings.push_back(fmt::format("{}: ignored, since {} among {} ranks contradicts {}", files_of(set),
                                      to_string(key.operation), key.ranks, preferred));
     }
   }
@@ -150,8 +150,8 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
     if (missing.empty()) {
       by_key[key].push_back(&one);
     } else {
-      warnings.push_back(
-          fmt::format("{} of {}: not written, since nothing says {}", to_string(one.operation), one.file, missing));
+      warnings.push_back(fmt::format("{} of {}: not written, since the file does not state {}", to_string(one.operation),
+                                     one.file, missing));
     }
   }
   std::vector<MeasuredCurve> curves;
@@ -162,7 +162,7 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
           fmt::format("{} and {} contradict each other: {} among {} ranks on {} node{} differs by a factor of {:.2f}",
                       files_of(sets[0]), files_of(sets[1]), to_string(key.operation), key.ranks, key.nodes,
                       key.nodes == 1 ? "" : "s", factor),
-          fmt::format("they were measured with different software or on different networks: leave one out, or choose it "
+          fmt::format("they were measured with different software or on different networks: leave one out, or choose one "
                       "with --prefer {}",
                       sets[0].front()->file));
     }

@@ -51,7 +51,7 @@ void write_entry(YAML::Emitter& out, const MeasuredCurve& curve) {
 std::string read_algorithm(const YamlNode& node) {
   const std::string text = node.text();
   const auto algorithm = parse_nccl_algorithm(text);
-  if (!algorithm) node.fail(fmt::format("{} is no algorithm of NCCL", quote(text)), "write for example Ring LL128");
+  if (!algorithm) node.fail(fmt::format("{} is not an algorithm of NCCL", quote(text)), "write for example Ring LL128");
   return *algorithm;
 }
 
@@ -65,17 +65,17 @@ std::vector<MeasuredCurve::Point> read_points(const YamlNode& node) {
     MeasuredCurve::Point point{pair[0].bytes(), pair[1].seconds(), {}};
     if (pair.size() == 3) point.algorithm = read_algorithm(pair[2]);
     if (!points.empty() && point.message <= points.back().message) {
-      pair[0].fail("this size is not above the one before it", "write sizes in ascending order");
+      pair[0].fail("this size is not larger than the previous one", "write sizes in ascending order");
     }
     points.push_back(point);
   }
-  if (points.empty()) node.fail("no size was measured", "write for example [[1 MiB, 24.1 us]]");
+  if (points.empty()) node.fail("no sizes are given", "write for example [[1 MiB, 24.1 us]]");
   return points;
 }
 
 MeasuredCurve read_entry(const YamlNode& node) {
   if (node.find("alpha") || node.find("bandwidth")) {
-    node.fail("links fitted by an earlier version: measured times are kept in their place now",
+    node.fail("links were fitted by an earlier version: measured times are stored instead now",
               "run `ddl-oracle calibrate network` on the benchmarks' output again");
   }
   node.only_keys({"operation", "ranks", "nodes", "window", "both_ways", "spread", "tool", "date", "source", "times"});
@@ -91,7 +91,7 @@ MeasuredCurve read_entry(const YamlNode& node) {
   const YamlNode nodes = node.at("nodes");
   curve.nodes = static_cast<int>(nodes.integer(1, most_exchange_ranks));
   if (curve.nodes > curve.ranks) {
-    nodes.fail(fmt::format("{} nodes are more than the {} ranks", curve.nodes, curve.ranks),
+    nodes.fail(fmt::format("{} nodes exceed the {} ranks", curve.nodes, curve.ranks),
                "ranks are processes, or GPUs, of all nodes together");
   }
   if (const auto window = node.find("window")) curve.window = window->number(1, most_window);

@@ -24,7 +24,7 @@ void require_one_plan(Processes& processes, const SweepPlan& plan) {
   const std::string ours = text_of(plan);
   const std::vector<std::string> plans = processes.gather(ours);
   if (plans.front() != ours) {
-    throw Error(fmt::format("rank {} was asked for another sweep than rank 0", processes.rank()),
+    throw Error(fmt::format("rank {} has other options than rank 0", processes.rank()),
                 "start all ranks with the same options");
   }
 }
@@ -71,8 +71,8 @@ std::string unsteady_warning(const SweepTable& table) {
   }
   if (count * sizes_for_one_unsteady <= table.rows.size()) return {};
   return fmt::format(
-      "{}: {} of {} sizes are known to {:.0f} % or worse, one to {:.0f} %: something else runs on these processors or this "
-      "network; measure again while they are idle, or with a longer --limit",
+      "{}: {} of {} sizes have an uncertainty of {:.0f} % or more, at most {:.0f} %: other programs use these processors or "
+      "this network; measure again while they are idle, or with a longer --limit",
       title_of(table), count, table.rows.size(), 100 * unsteady, 100 * worst);
 }
 
@@ -111,8 +111,9 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
       // The next takes about twice as long.
       const Seconds next = table.rows.back().timing.time() * (2.0 * table.window * plan.rule.sampling.least);
       if (next > plan.longest_row && 2 * bytes <= plan.largest) {
-        result.warnings.push_back(fmt::format("{}: sizes above {} left out, each would take longer than {}", title_of(table),
-                                              humanize(Bytes(static_cast<double>(bytes))), humanize(plan.longest_row)));
+        result.warnings.push_back(fmt::format("{}: sizes above {} were skipped, since each would take longer than {}",
+                                              title_of(table), humanize(Bytes(static_cast<double>(bytes))),
+                                              humanize(plan.longest_row)));
         const std::int64_t parts = kind_of(table.operation).of_part ? table.ranks : 1;
         if (table.window == 1) largest = std::min(largest, bytes * parts);
         break;
@@ -122,20 +123,20 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     if (!table.rows.empty()) result.tables.push_back(std::move(table));
   }
   if (plan.contention) {
-    show(tables.size(), "groups at once");
+    show(tables.size(), "concurrent groups");
     result.contention = sweep_contention(transport, largest, plan.rule);
     if (result.contention.empty() && !sweep_contenders(transport.nodes()).empty()) {
       result.warnings.emplace_back(
-          "groups at once: noise hides what a byte takes; a larger --largest or a longer --limit may show it");
+          "concurrent groups: the time per byte is below the noise; use a larger --largest or a longer --limit");
     }
   }
   if (plan.overlap) {
-    show(all - 1, "kernels beside an exchange");
+    show(all - 1, "kernels overlapped with a collective");
     try {
       result.overlap = sweep_overlap(transport, largest, plan.rule, load);
     } catch (const AgreedError& error) {
       // No AgreedError here: if one process left, the others would wait for it.
-      result.warnings.push_back(fmt::format("no kernels ran beside an exchange: {}", error.what()));
+      result.warnings.push_back(fmt::format("no kernels were overlapped with a collective: {}", error.what()));
     }
   }
   return result;

@@ -70,18 +70,17 @@ void require_known_launcher(const Environment& environment) {
   for (const char* const name : {"MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "LOCAL_WORLD_SIZE"}) {
     const char* const value = environment(name);
     if (value == nullptr || std::string_view(value) == "1" || std::string_view(value).empty()) continue;
-    throw Error(fmt::format("the environment variable {} is {}, but nothing says which rank this process is: each would "
+    throw Error(fmt::format("the environment variable {} is {}, but the rank of this process is unknown: each process would "
                             "measure the same GPU alone",
                             name, quote(value)),
                 std::string(hint));
   }
   // Rank 0 is inconclusive: a single process may have it, too.
   if (const char* const rank = environment("PMIX_RANK"); rank != nullptr && std::string_view(rank) != "0") {
-    throw Error(
-        fmt::format("the environment variable PMIX_RANK is {}, but nothing says how many ranks there are: each would "
-                    "measure the same GPU alone",
-                    quote(rank)),
-        std::string(hint));
+    throw Error(fmt::format("the environment variable PMIX_RANK is {}, but the number of ranks is unknown: each process "
+                            "would measure the same GPU alone",
+                            quote(rank)),
+                std::string(hint));
   }
 }
 
@@ -94,7 +93,7 @@ std::unique_ptr<Transport> open_mpi() {
   const LaunchedRank launched = this_rank();
   if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
     throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
-                "start them by the mpirun of this MPI; or tell srun which it is: srun --mpi=pmix, or what --mpi=list says");
+                "start them by the mpirun of this MPI, or with the matching srun --mpi=pmix (see srun --mpi=list)");
   }
   return mpi;
 }
@@ -106,7 +105,7 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
   if (rank.launcher.empty()) {
     require_known_launcher(process_environment());
     if (!joining.rendezvous.empty()) {
-      throw Error("--rendezvous is for several processes, and nothing says which of them this one is",
+      throw Error("--rendezvous is for several processes, but the rank of this process is unknown",
                   "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE and LOCAL_RANK for each");
     }
   }
@@ -119,9 +118,8 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
   }
   const std::optional<MeetingPlace> place = meeting_place(rank, joining.rendezvous);
   if (!place) {
-    throw Error(
-        fmt::format("{} started {} processes, and nothing says where they find each other", rank.launcher, rank.ranks),
-        "set MASTER_ADDR and MASTER_PORT, or give --rendezvous HOST:PORT, where rank 0 listens; or build with MPI");
+    throw Error(fmt::format("{} started {} processes, but there is no rendezvous", rank.launcher, rank.ranks),
+                "set MASTER_ADDR and MASTER_PORT, or give --rendezvous HOST:PORT, where rank 0 listens; or build with MPI");
   }
   auto processes = std::make_unique<TcpProcesses>(rank, *place, options.patience);
   Processes& joined = *processes;

@@ -68,7 +68,7 @@ auto answer_or(const Ask& ask, const Fail& fail) {
   } catch (const std::bad_alloc&) {
     return fail("out of memory", "the question is too large for the memory of this machine");
   } catch (const std::exception& error) {
-    return fail(std::string("this should not happen: ") + error.what(), "please report it with the link that did it");
+    return fail(std::string("internal error: ") + error.what(), "please report it with the link");
   }
 }
 
@@ -170,7 +170,7 @@ HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& g
           HtmlContent content = html_content(report);
           std::vector<std::string> notes = report.warnings;
           for (const Error& error : report.errors) notes.emplace_back(error.what());
-          if (!whole) notes.push_back(fmt::format("the search was ended after {:g} s", seconds_));
+          if (!whole) notes.push_back(fmt::format("the search was stopped after {:g} s", seconds_));
           return with_notes({std::move(content.title), std::move(content.main)}, notes);
         });
       },

@@ -49,7 +49,7 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
   const std::string name = name_in(host);
   const bool known = std::find(hosts.names.begin(), hosts.names.end(), name) != hosts.names.end();
   if (!known && !(hosts.any_address && is_address(name)))
-    return refusal(421, "this server goes by another name: ask for the address that 'ddl-oracle serve' printed");
+    return refusal(421, "this server has another name: use the address that 'ddl-oracle serve' printed");
   // Browsers send the origin of a request; other programs do not.
   const std::string_view origin = request.header("Origin");
   const bool own_origin =
@@ -58,7 +58,8 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
   const bool own_site = site.empty() || site == "same-origin" || site == "none";
   const bool is_link = request.path == "/" && request.header("Sec-Fetch-Mode") == "navigate" &&
                        request.header("Sec-Fetch-Dest") == "document";
-  if (!own_origin || (!own_site && !is_link)) return refusal(403, "pages of other sites may not ask this server");
+  if (!own_origin || (!own_site && !is_link))
+    return refusal(403, "pages of other sites may not send requests to this server");
   return std::nullopt;
 }
 

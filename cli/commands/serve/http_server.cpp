@@ -122,8 +122,8 @@ std::optional<std::pair<sockaddr_storage, socklen_t>> address_of(const std::stri
 int listening_socket(const std::string& host, int port) {
   const auto address = address_of(host, port);
   if (!address)
-    throw Error(fmt::format("--host {} is no address", quote(host)),
-                "in figures: 127.0.0.1 for this machine alone, 0.0.0.0 for everybody who reaches it");
+    throw Error(fmt::format("--host {} is not an address", quote(host)),
+                "write a numeric address: 127.0.0.1 for this machine only, 0.0.0.0 for all networks");
   int error = 0;
   const int fd = socket(address->first.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd >= 0) {
@@ -139,7 +139,7 @@ int listening_socket(const std::string& host, int port) {
   const std::string where = fmt::format("cannot listen on {}, port {}: {}", host, port, std::strerror(error));
   if (error == EADDRINUSE)
     throw Error(where, fmt::format("take another port (--port {}) or a free one (--port 0)", port + 1));
-  if (error == EACCES) throw Error(where, "ports below 1024 are the system's: --port 8080, or --port 0 for a free one");
+  if (error == EACCES) throw Error(where, "ports below 1024 are reserved: --port 8080, or --port 0 for a free one");
   throw Error(where, "name an address of this machine: --host 127.0.0.1");
 }
 
@@ -285,7 +285,7 @@ class HttpServer::State {
     }
     send(
         from,
-        {503, "text/plain; charset=utf-8", "too many questions at a time: ask again in a second\n", {{"Retry-After", "1"}}});
+        {503, "text/plain; charset=utf-8", "too many concurrent requests: try again in a second\n", {{"Retry-After", "1"}}});
   }
 
   /// The client of these questions has disconnected.

@@ -31,9 +31,9 @@ void refuse_files(const std::string& key, const std::string& value, const std::v
       return letter > ' ' && letter < 0x7f && letter != '/' && letter != '\\';
     });
     if (is_path(name) || !is_plain || name.ends_with(".json") || name.ends_with(".onnx"))
-      throw Error(fmt::format("{} {} is no bundled name, and the page reads no files", key, quote(each)),
+      throw Error(fmt::format("{} {} is not a bundled name, and the page does not read files", key, quote(each)),
                   key == "model" || key == "machine" ? fmt::format("start the server with --{} FILE to offer a file", key)
-                                                     : "choose one of those that are offered");
+                                                     : "choose one of the offered names");
   }
 }
 
@@ -89,9 +89,9 @@ PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
   for (std::size_t i = 0; i < said.size(); ++i) {
     auto& [key, value] = said[i];
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      throw Error(fmt::format("the page asks for nothing called {}", quote(key)), suggest(key, keys));
+      throw Error(fmt::format("the page has no option {}", quote(key)), suggest(key, keys));
     for (std::size_t j = 0; j < i; ++j) {
-      if (said[j].first == key) throw Error(fmt::format("{} stands in the question twice", key), "leave one of them out");
+      if (said[j].first == key) throw Error(fmt::format("{} is given twice", key), "leave one of them out");
     }
     if (value.size() > max_link_value)
       throw Error(fmt::format("{} has {} letters", key, value.size()), fmt::format("write at most {}", max_link_value));
@@ -122,7 +122,7 @@ AskedWords words_of(const PageQuestion& question) {
       const std::string model = question.value_of("model");
       try {
         if (!model.empty() && model.find(',') == std::string::npos && load_model(model).sequence_length == 0) {
-          asked.notes.push_back(fmt::format("{} has no sequences: their length is left out", model));
+          asked.notes.push_back(fmt::format("{} has no sequences: the sequence length is ignored", model));
           continue;
         }
       } catch (const Error&) {

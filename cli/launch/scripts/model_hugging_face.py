@@ -15,7 +15,7 @@ def build_model():
 
 
 def blocks_of(model):
-    """The transformer layers: what is sharded, compiled and computed again as one."""
+    """The transformer layers: what is sharded, compiled and recomputed as a unit."""
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     return list(max(lists, key=lambda module: sum(p.numel() for p in module.parameters())))
 

@@ -14,7 +14,7 @@ def build_model():
 
 
 def blocks_of(model):
-    """The residual blocks, transformer layers and the like: what is sharded, compiled and computed again as one."""
+    """The residual blocks, transformer layers and the like: what is sharded, compiled and recomputed as a unit."""
     blocks = []
     for child in model.children():
         if isinstance(child, nn.Sequential) or type(child).__name__ == "Encoder":

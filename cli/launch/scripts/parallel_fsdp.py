@@ -16,7 +16,7 @@ class Parallel:
     def __init__(self, device):
         copies = plan.DATA // plan.SHARD_GROUP
         if copies > 1:
-            # HSDP: groups of neighbours have all shards each.
+            # HSDP: each group of neighbors has all shards.
             self.mesh = init_device_mesh(device.type, (copies, plan.SHARD_GROUP), mesh_dim_names=("copies", "shards"))
             self.data_rank = self.mesh.get_local_rank("copies") * plan.SHARD_GROUP + self.mesh.get_local_rank("shards")
         else:

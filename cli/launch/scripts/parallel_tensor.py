@@ -1,4 +1,4 @@
-"""Tensor parallelism of transformers of the Llama kind, alone or beside data parallelism, with or without shards (DeviceMesh)."""
+"""Tensor parallelism of Llama-like transformers, alone or with data parallelism, with or without shards (DeviceMesh)."""
 
 import contextlib
 
@@ -15,7 +15,7 @@ class Parallel:
     needs_autocast = False
 
     def __init__(self, device):
-        # Ranks of tensor parallelism are neighbours.
+        # Tensor-parallel ranks are neighbors.
         shape = (plan.DATA // plan.SHARD_GROUP, plan.SHARD_GROUP, plan.TENSOR)
         self.mesh = init_device_mesh(device.type, shape, mesh_dim_names=("copies", "shards", "tensor"))
         self.data_rank = self.mesh.get_local_rank("copies") * plan.SHARD_GROUP + self.mesh.get_local_rank("shards")

@@ -22,7 +22,7 @@ def shares(total, parts):
 
 
 def batches(sizes, device):
-    """The micro-batches of one iteration after the other, without end.
+    """The micro-batches of one step after the other, without end.
 
     REAL DATA: yield lists of micro-batches of these sizes from a data loader here. Each rank of data parallelism has its own
     samples (parallel.data_rank of plan.DATA), ranks of tensor parallelism have the same.
@@ -92,7 +92,7 @@ class Training:
         return torch.autocast(self.device.type, half)
 
     def step(self):
-        """One iteration: forward and backward of each micro-batch, one update. Returns the mean loss of this rank."""
+        """One step: forward and backward of each micro-batch, one update. Returns the mean loss of this rank."""
         micro_batches = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0

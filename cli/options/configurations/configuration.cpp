@@ -146,15 +146,15 @@ std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry&
   }
   if (says_nothing(setting.value)) {
     if (setting.value.empty() && setting.key.find("--") != std::string::npos && row.words.empty() &&
-        row.field != Said::deepspeed_file) {
-      throw setting.error(fmt::format("{} has no value", setting.key), "write it behind the argument");
+        row.field != ConfigField::deepspeed_file) {
+      throw setting.error(fmt::format("{} has no value", setting.key), "write it after the argument");
     }
     return std::nullopt;
   }
   if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) known.push_back(word.word);
-    throw setting.error(fmt::format("{} does not know {}", setting.key, quote(setting.value)),
+    throw setting.error(fmt::format("{} does not support {}", setting.key, quote(setting.value)),
                         suggest(setting.value, known));
   }
   return setting.value;
@@ -251,7 +251,7 @@ class ConfigurationReader {
   [[nodiscard]] bool has_files() const {
     return std::any_of(keys_.begin(), keys_.end(), [](const std::string& key) {
       const ArgumentRow* row = row_named(launcher_rows(), key);
-      return row != nullptr && row->field >= Said::deepspeed_file;
+      return row != nullptr && row->field >= ConfigField::deepspeed_file;
     });
   }
 
@@ -262,7 +262,7 @@ class ConfigurationReader {
   /// Which of its parts a file of accelerate means.
   void find_kind() {
     for (const ArgumentRow& row : format_->rows) {
-      if (row.field != Said::distributed_type) continue;
+      if (row.field != ConfigField::distributed_type) continue;
       for (const ConfigEntry& setting : settings_) {
         if (setting.key == row.key) kind_ = meaning_of(row, setting).value_or("");
       }
@@ -281,11 +281,11 @@ class ConfigurationReader {
     if (!row.only_with.empty() && row.only_with != kind_) return;
     std::optional<std::string> meaning = meaning_of(row, setting);
     if (!meaning) return;
-    if (row.field == Said::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
+    if (row.field == ConfigField::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
     const Fact* before = result_.find(row.field);
     // Of one argument that is given twice the last one counts; two arguments that say one thing must not contradict.
     if (before != nullptr && before->from && before->value != *meaning && key_of(before->from->key) != key_of(setting.key) &&
-        row.field != Said::tokenizer && setting.is_known && before->from->is_known) {
+        row.field != ConfigField::tokenizer && setting.is_known && before->from->is_known) {
       const Place place = before->from->place();
       throw setting.error(
           fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from), place.line),
@@ -318,8 +318,9 @@ class ConfigurationReader {
       }
     }
     // Blocks that are recomputed in groups (`uniform`) are taken to be recomputed one by one.
-    const Fact* blocks = result_.find(Said::recompute_blocks);
-    if (blocks != nullptr && blocks->from && result_.word(Said::recompute_method) != "block" && !is_neutral(blocks->value))
+    const Fact* blocks = result_.find(ConfigField::recompute_blocks);
+    if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
+        !is_neutral(blocks->value))
       result_.not_modelled.push_back(*blocks->from);
   }
 
@@ -333,12 +334,12 @@ class ConfigurationReader {
       if (longer - shorter > static_cast<std::size_t>(most_edits) || edit_distance(key, other) > most_edits) continue;
       const Place place = setting.source->place(setting.key_offset);
       result_.warnings.push_back(
-          fmt::format("{}:{}: {} is not read: did you mean '{}'?", place.file, place.line, quote(setting.key), row.key));
+          fmt::format("{}:{}: {} is ignored: did you mean '{}'?", place.file, place.line, quote(setting.key), row.key));
       return;
     }
   }
 
-  /// A command line may have arguments of a second tool, such as those of transformers beside those of accelerate.
+  /// A command line may have arguments of a second tool, such as those of transformers in addition to those of accelerate.
   void read_others() {
     for (const ConfigurationFormat* format : configuration_formats()) {
       if (format == format_ || format->language != ConfigurationLanguage::script) continue;
@@ -353,25 +354,26 @@ class ConfigurationReader {
 
   /// Files that the configuration names. What it says itself counts.
   void merge_files() {
-    for (const Said field : {Said::accelerate_file, Said::deepspeed_file, Said::torchtitan_file}) {
+    for (const ConfigField field :
+         {ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::torchtitan_file}) {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from || !named->from->is_known) continue;
       if (depth_ == most_configuration_files)
-        throw named->from->error(fmt::format("more than {} files that name each other", most_configuration_files));
+        throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
       const std::optional<std::string> path = found(named->value);
       if (!path) {
-        result_.warnings.push_back(fmt::format("{}:{}: there is no file {}: what it says is not known", path_,
+        result_.warnings.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
                                                named->from->place().line, quote(named->value)));
         continue;
       }
       std::optional<Configuration> other = ConfigurationReader(*path, depth_ + 1).read();
       if (!other) continue;
       const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
-                              field == Said::deepspeed_file;
+                              field == ConfigField::deepspeed_file;
       other->override_by(result_);
       if (!is_primary || result_.format == &megatron_arguments) other->format = result_.format;
-      if (field == Said::deepspeed_file && result_.format != nullptr)
-        other->set(Said::distributed_type, {.value = "deepspeed"});
+      if (field == ConfigField::deepspeed_file && result_.format != nullptr)
+        other->set(ConfigField::distributed_type, {.value = "deepspeed"});
       other->file = path_;
       result_ = *std::move(other);
     }
@@ -379,7 +381,7 @@ class ConfigurationReader {
 
   /// From the folder of this file, or from where the program runs.
   [[nodiscard]] std::optional<std::string> found(const std::string& name) const {
-    // Whoever wrote the script does not choose which other files of this machine are quoted in an error.
+    // The author of the script must not choose which other files of this machine are quoted in an error.
     const bool is_configuration =
         name.ends_with(".json") || name.ends_with(".toml") || name.ends_with(".yaml") || name.ends_with(".yml");
     if (!is_configuration) return std::nullopt;
@@ -402,18 +404,18 @@ class ConfigurationReader {
 
 }  // namespace
 
-const Fact* Configuration::find(Said field) const {
+const Fact* Configuration::find(ConfigField field) const {
   const auto& fact = facts_[field];
   return fact ? &*fact : nullptr;
 }
 
-bool Configuration::writes(Said field) const {
+bool Configuration::writes(ConfigField field) const {
   const Fact* fact = find(field);
   return fact != nullptr && fact->from.has_value();
 }
 
 void Configuration::override_by(const Configuration& other) {
-  for (std::size_t i = 0; i < said_count; ++i) {
+  for (std::size_t i = 0; i < config_field_count; ++i) {
     if (const auto& theirs = other.facts_[i]; theirs && (theirs->from || !facts_[i])) facts_[i] = theirs;
   }
   sections.insert(other.sections.begin(), other.sections.end());
@@ -421,23 +423,23 @@ void Configuration::override_by(const Configuration& other) {
   warnings.insert(warnings.end(), other.warnings.begin(), other.warnings.end());
 }
 
-std::string Configuration::word(Said field) const {
+std::string Configuration::word(ConfigField field) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return {};
   if (fact->from && !fact->from->is_known) {
     // What a branch has set is known, but not which branch is taken.
     if (fact->from->value.find_first_of("$`") == std::string::npos) {
       throw fact->from->error(
-          fmt::format("{} is only one of the values that the branches of this script set", quote(fact->from->value)),
+          fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
           "set the variable once, or give the value as an option of this command");
     }
-    throw fact->from->error(fmt::format("nothing in this file says what {} is", quote(fact->from->value)),
+    throw fact->from->error(fmt::format("this file does not set {}", quote(fact->from->value)),
                             "set the variable in the file, or give the value as an option of this command");
   }
   return fact->value;
 }
 
-std::optional<std::int64_t> Configuration::number(Said field, std::int64_t low, std::int64_t high) const {
+std::optional<std::int64_t> Configuration::number(ConfigField field, std::int64_t low, std::int64_t high) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return std::nullopt;
   const std::string text = word(field);
@@ -449,8 +451,9 @@ std::optional<std::int64_t> Configuration::number(Said field, std::int64_t low, 
   throw fact->from->error(message, "write it in digits");
 }
 
-void Configuration::fail(std::initializer_list<Said> fields, const std::string& message, const std::string& hint) const {
-  for (const Said field : fields) {
+void Configuration::fail(std::initializer_list<ConfigField> fields, const std::string& message,
+                         const std::string& hint) const {
+  for (const ConfigField field : fields) {
     const Fact* fact = find(field);
     if (fact != nullptr && fact->from) throw fact->from->error(message, hint);
   }
@@ -481,7 +484,7 @@ std::string hint_of_another(const std::string& path) {
     case ConfigurationLanguage::script:
       for (const ScriptCommand& command : read_shell_script(text, path).commands) {
         for (const PlacedText& word : command.words) {
-          if (word.text.ends_with(".sh")) return fmt::format("it starts {}: name that file", quote(word.text));
+          if (word.text.ends_with(".sh")) return fmt::format("it starts {}: give that file", quote(word.text));
         }
       }
       break;
@@ -496,10 +499,10 @@ std::string hint_of_another(const std::string& path) {
 Configuration read_configuration(const std::string& path) {
   if (std::optional<Configuration> configuration = recognise_configuration(path)) return *std::move(configuration);
   if (std::string hint = hint_of_another(path); !hint.empty())
-    throw Error(fmt::format("{} is no configuration of a known tool", quote(path)), std::move(hint));
+    throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;
   for (const ConfigurationFormat* format : configuration_formats()) known.push_back(format->name);
-  throw Error(fmt::format("{} is no configuration of a known tool", quote(path)),
+  throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)),
               fmt::format("known: {}", fmt::join(known, ", ")));
 }
 

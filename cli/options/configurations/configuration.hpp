@@ -36,22 +36,23 @@ class Configuration {
   std::vector<std::string> warnings{};
   std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
 
-  [[nodiscard]] bool says(Said field) const { return find(field) != nullptr; }
+  [[nodiscard]] bool says(ConfigField field) const { return find(field) != nullptr; }
   /// Whether the file itself says it.
-  [[nodiscard]] bool writes(Said field) const;
-  [[nodiscard]] const Fact* find(Said field) const;
-  /// The word of a field; empty where nobody says it.
-  [[nodiscard]] std::string word(Said field) const;
+  [[nodiscard]] bool writes(ConfigField field) const;
+  [[nodiscard]] const Fact* find(ConfigField field) const;
+  /// The word of a field; empty if it is not given.
+  [[nodiscard]] std::string word(ConfigField field) const;
   /// Throws Error, placed at the value, on what is no whole number in the range.
-  [[nodiscard]] std::optional<std::int64_t> number(Said field, std::int64_t low, std::int64_t high) const;
+  [[nodiscard]] std::optional<std::int64_t> number(ConfigField field, std::int64_t low, std::int64_t high) const;
   /// Ends the command: placed at the first of the fields that the file says.
-  [[noreturn]] void fail(std::initializer_list<Said> fields, const std::string& message, const std::string& hint) const;
-  void set(Said field, Fact fact) { facts_[field] = std::move(fact); }
+  [[noreturn]] void fail(std::initializer_list<ConfigField> fields, const std::string& message,
+                         const std::string& hint) const;
+  void set(ConfigField field, Fact fact) { facts_[field] = std::move(fact); }
   /// What the other says counts.
   void override_by(const Configuration& other);
 
  private:
-  EnumArray<Said, std::optional<Fact>> facts_{};
+  EnumArray<ConfigField, std::optional<Fact>> facts_{};
 };
 
 /// Most GPUs, samples and sizes that a configuration may say.
@@ -88,8 +89,7 @@ void remove_said(std::vector<Default>& defaults, const std::vector<std::string>&
 /// What --like says of itself in the help.
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
-    "from "
-    "the script that starts it; other options count where both say something";
+    "from the script that starts it; other options take precedence";
 
 /// An argument of the configuration that another plan would have otherwise.
 struct ConfigurationChange {

@@ -11,7 +11,7 @@ namespace ddl {
 namespace {
 
 /// What a field says of a plan, as a meaning; nothing where the field is of no plan.
-std::optional<std::string> meaning_in(Said field, const Plan& plan, const Configuration& configuration,
+std::optional<std::string> meaning_in(ConfigField field, const Plan& plan, const Configuration& configuration,
                                       std::int64_t layers) {
   const Mesh& mesh = plan.mesh;
   const std::int64_t replicas = std::int64_t{mesh[Axis::data]} * mesh[Axis::expert];
@@ -23,60 +23,60 @@ std::optional<std::string> meaning_in(Said field, const Plan& plan, const Config
   const bool is_sharded = plan.zero_stage > 0;
   const int group = plan.shard_group > 0 ? plan.shard_group : mesh[Axis::data];
   switch (field) {
-    case Said::tensor:
+    case ConfigField::tensor:
       return text(mesh[Axis::tensor]);
-    case Said::pipeline:
+    case ConfigField::pipeline:
       return text(mesh[Axis::pipeline]);
-    case Said::context:
+    case ConfigField::context:
       return text(mesh[Axis::context]);
-    case Said::expert:
+    case ConfigField::expert:
       return text(mesh[Axis::expert] * (plan.whole_experts ? mesh[Axis::tensor] : 1));
-    case Said::expert_tensor:
+    case ConfigField::expert_tensor:
       return text(plan.whole_experts ? 1 : mesh[Axis::tensor]);
-    case Said::offload:
+    case ConfigField::offload:
       return std::string(to_string(plan.offload));
-    case Said::offload_activations:
+    case ConfigField::offload_activations:
       return flag(plan.offload_activations);
-    case Said::data_shard:
+    case ConfigField::data_shard:
       return text(is_sharded ? replicas / (mesh[Axis::data] / std::max(group, 1)) : 1);
-    case Said::data_replicate:
+    case ConfigField::data_replicate:
       return text(is_sharded ? mesh[Axis::data] / std::max(group, 1) : mesh[Axis::data]);
-    case Said::global_batch:
+    case ConfigField::global_batch:
       return text(plan.global_batch);
-    case Said::micro_batch: {
-      const bool cuts_again = configuration.says(Said::pipeline_batch) && has_stages;
+    case ConfigField::micro_batch: {
+      const bool cuts_again = configuration.says(ConfigField::pipeline_batch) && has_stages;
       return text(cuts_again ? share : std::max<std::int64_t>(share / plan.micro_batches, 1));
     }
-    case Said::pipeline_batch:
+    case ConfigField::pipeline_batch:
       return text(has_stages ? std::max<std::int64_t>(share / plan.micro_batches, 1) : 1);
-    case Said::accumulation:
-    case Said::micro_batches:
+    case ConfigField::accumulation:
+    case ConfigField::micro_batches:
       return text(plan.micro_batches);
-    case Said::zero:
-    case Said::sharding:
+    case ConfigField::zero:
+    case ConfigField::sharding:
       return text(plan.zero_stage);
-    case Said::reshards:
+    case ConfigField::reshards:
       return plan.zero_stage == 0 ? std::nullopt : std::optional(flag(plan.zero_stage == 3));
-    case Said::secondary_shards:
+    case ConfigField::secondary_shards:
       return text(std::max(plan.secondary_shards, 1));
-    case Said::recompute:
+    case ConfigField::recompute:
       return std::string(to_string(plan.recompute));
-    case Said::recompute_method:
+    case ConfigField::recompute_method:
       if (plan.recompute != Recompute::full) return "";
       return plan.recompute_blocks > 0 ? "block" : "uniform";
-    case Said::recompute_blocks:
+    case ConfigField::recompute_blocks:
       return plan.recompute != Recompute::full ? "" : text(std::max(plan.recompute_blocks, 1));
-    case Said::recompute_modules:
+    case ConfigField::recompute_modules:
       return plan.recompute != Recompute::selective ? "" : to_string(plan.recompute_modules, " ");
-    case Said::sequence_parallel:
+    case ConfigField::sequence_parallel:
       return flag(plan.sequence_parallel && mesh[Axis::tensor] > 1);
-    case Said::virtual_stages:
+    case ConfigField::virtual_stages:
       return text(has_stages ? plan.virtual_stages : 1);
-    case Said::layers_per_virtual_stage:
+    case ConfigField::layers_per_virtual_stage:
       return has_stages && plan.virtual_stages > 1 ? text(layers / mesh[Axis::pipeline] / plan.virtual_stages) : "";
-    case Said::schedule:
+    case ConfigField::schedule:
       return has_stages ? std::string(to_string(plan.schedule)) : "1f1b";
-    case Said::context_exchange:
+    case ConfigField::context_exchange:
       return mesh[Axis::context] > 1 ? std::string(to_string(plan.context_exchange)) : std::string();
     default:
       return std::nullopt;
@@ -92,37 +92,37 @@ std::optional<std::string> written(const ArgumentRow& row, const std::string& me
   return std::nullopt;
 }
 
-/// Values that most tools have where nobody writes the argument.
-bool is_usual(Said field, const std::string& meaning, const Configuration& configuration) {
+/// Defaults of most tools if the argument is missing.
+bool is_usual(ConfigField field, const std::string& meaning, const Configuration& configuration) {
   const auto& usual = configuration.format->usual;
   const auto own = std::find_if(usual.begin(), usual.end(), [&](const UsualValue& each) { return each.field == field; });
   if (own != usual.end()) return own->value == meaning;
   switch (field) {
-    case Said::tensor:
-    case Said::pipeline:
-    case Said::context:
-    case Said::expert:
-    case Said::data_replicate:
-    case Said::virtual_stages:
-    case Said::accumulation:
-    case Said::micro_batches:
-    case Said::secondary_shards:
+    case ConfigField::tensor:
+    case ConfigField::pipeline:
+    case ConfigField::context:
+    case ConfigField::expert:
+    case ConfigField::data_replicate:
+    case ConfigField::virtual_stages:
+    case ConfigField::accumulation:
+    case ConfigField::micro_batches:
+    case ConfigField::secondary_shards:
       return meaning == "1";
-    case Said::zero:
+    case ConfigField::zero:
       return meaning == "0";
-    case Said::offload:
+    case ConfigField::offload:
       return meaning == "none";
-    case Said::offload_activations:
+    case ConfigField::offload_activations:
       return meaning == "no";
-    case Said::recompute:
+    case ConfigField::recompute:
       return meaning == "none";
-    case Said::sequence_parallel:
+    case ConfigField::sequence_parallel:
       return meaning == "no";
-    case Said::reshards:
+    case ConfigField::reshards:
       return meaning == "yes";
-    case Said::schedule:
+    case ConfigField::schedule:
       return meaning == "1f1b";
-    case Said::context_exchange:
+    case ConfigField::context_exchange:
       return meaning == "ring" || meaning.empty();
     default:
       return meaning.empty();
@@ -131,43 +131,43 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
 
 /// A field of a configuration that a plan decides, and what reports call it.
 struct PlanField {
-  Said field;
+  ConfigField field;
   std::string_view name;
 };
 constexpr std::array compared_fields{
-    PlanField{Said::tensor, "tensor"},
-    PlanField{Said::pipeline, "pipeline"},
-    PlanField{Said::context, "context"},
-    PlanField{Said::expert, "expert"},
-    PlanField{Said::data_replicate, "copies of the shards"},
-    PlanField{Said::data_shard, "shards"},
-    PlanField{Said::micro_batch, "samples of a micro-batch"},
-    PlanField{Said::pipeline_batch, "samples of a micro-batch"},
-    PlanField{Said::accumulation, "micro-batches"},
-    PlanField{Said::micro_batches, "micro-batches"},
-    PlanField{Said::virtual_stages, "stretches of a stage"},
-    PlanField{Said::layers_per_virtual_stage, "layers of a stretch"},
-    PlanField{Said::schedule, "schedule"},
-    PlanField{Said::zero, "ZeRO stage"},
-    PlanField{Said::recompute, "recompute"},
-    PlanField{Said::sequence_parallel, "sequence parallel"},
-    PlanField{Said::context_exchange, "exchange of contexts"},
-    PlanField{Said::reshards, "reshard after forward"},
-    PlanField{Said::offload, "offload"},
-    PlanField{Said::offload_activations, "offload of activations"},
-    PlanField{Said::expert_tensor, "tensor degree of experts"},
-    PlanField{Said::recompute_method, "method of recomputation"},
-    PlanField{Said::recompute_blocks, "recomputed blocks"},
-    PlanField{Said::secondary_shards, "secondary shards"},
-    PlanField{Said::recompute_modules, "recomputed modules"},
+    PlanField{ConfigField::tensor, "tensor"},
+    PlanField{ConfigField::pipeline, "pipeline"},
+    PlanField{ConfigField::context, "context"},
+    PlanField{ConfigField::expert, "expert"},
+    PlanField{ConfigField::data_replicate, "replicas of the shards"},
+    PlanField{ConfigField::data_shard, "shards"},
+    PlanField{ConfigField::micro_batch, "samples per micro-batch"},
+    PlanField{ConfigField::pipeline_batch, "samples per micro-batch"},
+    PlanField{ConfigField::accumulation, "micro-batches"},
+    PlanField{ConfigField::micro_batches, "micro-batches"},
+    PlanField{ConfigField::virtual_stages, "virtual stages per pipeline stage"},
+    PlanField{ConfigField::layers_per_virtual_stage, "layers per virtual stage"},
+    PlanField{ConfigField::schedule, "schedule"},
+    PlanField{ConfigField::zero, "ZeRO stage"},
+    PlanField{ConfigField::recompute, "recompute"},
+    PlanField{ConfigField::sequence_parallel, "sequence parallel"},
+    PlanField{ConfigField::context_exchange, "exchange of contexts"},
+    PlanField{ConfigField::reshards, "reshard after forward"},
+    PlanField{ConfigField::offload, "offload"},
+    PlanField{ConfigField::offload_activations, "offload of activations"},
+    PlanField{ConfigField::expert_tensor, "expert-tensor-parallel size"},
+    PlanField{ConfigField::recompute_method, "method of recomputation"},
+    PlanField{ConfigField::recompute_blocks, "recomputed blocks"},
+    PlanField{ConfigField::secondary_shards, "secondary shards"},
+    PlanField{ConfigField::recompute_modules, "recomputed modules"},
 };
 
 bool counts(const Configuration& configuration, const ArgumentRow& row) {
-  return row.only_with.empty() || row.only_with == configuration.word(Said::distributed_type);
+  return row.only_with.empty() || row.only_with == configuration.word(ConfigField::distributed_type);
 }
 
 /// The row by which the file says a field, or would say it.
-const ArgumentRow* row_for(const Configuration& configuration, Said field, const std::string& meaning) {
+const ArgumentRow* row_for(const Configuration& configuration, ConfigField field, const std::string& meaning) {
   const Fact* fact = configuration.find(field);
   if (fact != nullptr && fact->from) {
     for (const ConfigurationFormat* format : configuration_formats()) {
@@ -192,7 +192,7 @@ const ArgumentRow* row_for(const Configuration& configuration, Said field, const
   return flag != nullptr ? flag : elsewhere;
 }
 
-bool is_kept_by(const Configuration& configuration, Said field) {
+bool is_kept_by(const Configuration& configuration, ConfigField field) {
   const auto& rows = configuration.format->rows;
   return std::any_of(rows.begin(), rows.end(),
                      [&](const ArgumentRow& row) { return row.field == field && counts(configuration, row); });
@@ -212,36 +212,38 @@ ConfigurationChanges changes_of(const Configuration& configuration, const Plan& 
     const bool is_known_to_format = is_written || is_kept_by(configuration, field);
     // Fields that only other tools have, and those that follow from the rest.
     if (!is_known_to_format) {
-      const bool has_batch = is_kept_by(configuration, Said::micro_batch) || is_kept_by(configuration, Said::accumulation) ||
-                             is_kept_by(configuration, Said::micro_batches) || configuration.writes(Said::micro_batch);
-      if (field == Said::accumulation && !has_batch) changes.unsaid.push_back(fmt::format("{}={}", name, *after));
-      const bool is_own_axis = field == Said::tensor || field == Said::pipeline || field == Said::context ||
-                               field == Said::expert || field == Said::zero || field == Said::recompute ||
-                               (field == Said::schedule && !after->empty());
+      const bool has_batch =
+          is_kept_by(configuration, ConfigField::micro_batch) || is_kept_by(configuration, ConfigField::accumulation) ||
+          is_kept_by(configuration, ConfigField::micro_batches) || configuration.writes(ConfigField::micro_batch);
+      if (field == ConfigField::accumulation && !has_batch) changes.unsaid.push_back(fmt::format("{}={}", name, *after));
+      const bool is_own_axis = field == ConfigField::tensor || field == ConfigField::pipeline ||
+                               field == ConfigField::context || field == ConfigField::expert || field == ConfigField::zero ||
+                               field == ConfigField::recompute || (field == ConfigField::schedule && !after->empty());
       if (is_own_axis) changes.unsaid.push_back(fmt::format("{}={}", name, *after));
       continue;
     }
     // What says recomputation in more detail stays unsaid where the file does not say it.
-    if (field == Said::recompute_modules && !is_written && other.recompute_modules == Plan().recompute_modules) continue;
-    if ((field == Said::recompute_method || field == Said::recompute_blocks) && !is_written) continue;
-    if (field == Said::reshards && is_kept_by(configuration, Said::zero)) continue;
+    if (field == ConfigField::recompute_modules && !is_written && other.recompute_modules == Plan().recompute_modules)
+      continue;
+    if ((field == ConfigField::recompute_method || field == ConfigField::recompute_blocks) && !is_written) continue;
+    if (field == ConfigField::reshards && is_kept_by(configuration, ConfigField::zero)) continue;
     // What follows from the tensor degree is not said.
-    if (field == Said::expert_tensor && own.whole_experts == other.whole_experts && !is_written) continue;
+    if (field == ConfigField::expert_tensor && own.whole_experts == other.whole_experts && !is_written) continue;
     // Two fields for one thing: the one that the file has counts.
-    const bool counts_shards = field == Said::data_shard || field == Said::data_replicate;
-    if (counts_shards && !configuration.writes(Said::data_shard) && !configuration.writes(Said::data_replicate) &&
-        is_kept_by(configuration, Said::zero)) {
+    const bool counts_shards = field == ConfigField::data_shard || field == ConfigField::data_replicate;
+    if (counts_shards && !configuration.writes(ConfigField::data_shard) &&
+        !configuration.writes(ConfigField::data_replicate) && is_kept_by(configuration, ConfigField::zero)) {
       continue;
     }
-    if (field == Said::virtual_stages && configuration.writes(Said::layers_per_virtual_stage)) continue;
-    if (field == Said::layers_per_virtual_stage && !is_written) {
-      if (configuration.writes(Said::virtual_stages) || !is_kept_by(configuration, Said::virtual_stages)) {
-        if (is_kept_by(configuration, Said::virtual_stages)) continue;
+    if (field == ConfigField::virtual_stages && configuration.writes(ConfigField::layers_per_virtual_stage)) continue;
+    if (field == ConfigField::layers_per_virtual_stage && !is_written) {
+      if (configuration.writes(ConfigField::virtual_stages) || !is_kept_by(configuration, ConfigField::virtual_stages)) {
+        if (is_kept_by(configuration, ConfigField::virtual_stages)) continue;
       } else {
         continue;
       }
     }
-    if (field == Said::data_shard && fact != nullptr && fact->value == "-1" && *after != "1") continue;
+    if (field == ConfigField::data_shard && fact != nullptr && fact->value == "-1" && *after != "1") continue;
     const ArgumentRow* row = row_for(configuration, field, *after);
     if (row == nullptr) {
       changes.unsaid.push_back(fmt::format("{}={}", name, *after));

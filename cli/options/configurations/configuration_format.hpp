@@ -9,7 +9,7 @@
 namespace ddl {
 
 /// What an argument says, whatever its tool calls it. Values are neutral words or whole numbers.
-enum class Said {
+enum class ConfigField {
   // The model.
   model,      ///< a name of the zoo or of Hugging Face
   flavor,     ///< the size that goes with it: `8B`
@@ -57,7 +57,7 @@ enum class Said {
   global_batch,
   micro_batch,     ///< samples that a replica takes at a time
   accumulation,    ///< how often it does before an update
-  pipeline_batch,  ///< samples of a micro-batch of a pipeline, which cuts micro_batch once more
+  pipeline_batch,  ///< samples of a micro-batch of a pipeline, which divides micro_batch further
   micro_batches,
   // Other choices.
   zero,
@@ -93,7 +93,7 @@ enum class Said {
   torchtitan_file,
   accelerate_file,
 };
-inline constexpr std::size_t said_count = enum_count<Said>();
+inline constexpr std::size_t config_field_count = enum_count<ConfigField>();
 
 /// A word of a tool, and what it means.
 struct ArgumentWord {
@@ -103,7 +103,7 @@ struct ArgumentWord {
 /// One argument of a tool. Tables of such rows are all that a format knows.
 struct ArgumentRow {
   std::string_view key;
-  Said field;
+  ConfigField field;
   std::string_view alone{};               ///< the meaning of the argument without a value
   std::span<const ArgumentWord> words{};  ///< the words that it takes; none: a whole number or a name
   std::string_view only_with{};           ///< the distributed_type with which it counts; empty: all
@@ -111,7 +111,7 @@ struct ArgumentRow {
 
 /// What a tool does where its configuration does not say it.
 struct UsualValue {
-  Said field;
+  ConfigField field;
   std::string_view value;
 };
 

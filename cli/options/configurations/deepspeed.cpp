@@ -22,26 +22,26 @@ constexpr auto optimizers = std::to_array<ArgumentWord>({{"Adam", "adam"},
                                                          {"OneBitLamb", "lamb"}});
 
 constexpr auto rows = std::to_array<ArgumentRow>({
-    {"train_batch_size", Said::global_batch},
-    {"train_micro_batch_size_per_gpu", Said::micro_batch},
-    {"gradient_accumulation_steps", Said::accumulation},
-    {"zero_optimization.stage", Said::zero},
-    {"zero_optimization.mics_shard_size", Said::shard_group},
-    {"zero_optimization.zero_hpz_partition_size", Said::secondary_shards},
-    {"zero_optimization.overlap_comm", Said::overlap, "", flags},
-    {"zero_optimization.offload_optimizer.device", Said::offload, "", devices},
-    {"zero_optimization.cpu_offload", Said::offload, "", older_offload},
-    {"zero_optimization.offload_param.device", Said::offload_weights, "", weight_devices},
-    {"activation_checkpointing.cpu_checkpointing", Said::offload_activations, "", flags},
-    {"fp16.enabled", Said::precision, "", half},
-    {"bf16.enabled", Said::precision, "", brain},
-    {"bfloat16.enabled", Said::precision, "", brain},
-    {"optimizer.type", Said::optimizer, "", optimizers},
-    {"tensor_parallel.autotp_size", Said::tensor},
-    {"sequence_parallel_size", Said::context},
+    {"train_batch_size", ConfigField::global_batch},
+    {"train_micro_batch_size_per_gpu", ConfigField::micro_batch},
+    {"gradient_accumulation_steps", ConfigField::accumulation},
+    {"zero_optimization.stage", ConfigField::zero},
+    {"zero_optimization.mics_shard_size", ConfigField::shard_group},
+    {"zero_optimization.zero_hpz_partition_size", ConfigField::secondary_shards},
+    {"zero_optimization.overlap_comm", ConfigField::overlap, "", flags},
+    {"zero_optimization.offload_optimizer.device", ConfigField::offload, "", devices},
+    {"zero_optimization.cpu_offload", ConfigField::offload, "", older_offload},
+    {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", weight_devices},
+    {"activation_checkpointing.cpu_checkpointing", ConfigField::offload_activations, "", flags},
+    {"fp16.enabled", ConfigField::precision, "", half},
+    {"bf16.enabled", ConfigField::precision, "", brain},
+    {"bfloat16.enabled", ConfigField::precision, "", brain},
+    {"optimizer.type", ConfigField::optimizer, "", optimizers},
+    {"tensor_parallel.autotp_size", ConfigField::tensor},
+    {"sequence_parallel_size", ConfigField::context},
 });
 
-constexpr auto usual = std::to_array<UsualValue>({{Said::zero, "0"}, {Said::context_exchange, "ulysses"}});
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::zero, "0"}, {ConfigField::context_exchange, "ulysses"}});
 
 constexpr auto not_modelled = std::to_array<std::string_view>(
     {"zero_optimization.offload_optimizer.nvme_path", "zero_optimization.offload_param.nvme_path",

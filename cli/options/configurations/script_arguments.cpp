@@ -39,7 +39,7 @@ const Launcher* launcher_named(std::string_view word) {
 }
 
 bool is_value(const PlacedText& word) {
-  if (word.text == "$@" || word.text == "$*") return false;  // what whoever starts the script adds
+  if (word.text == "$@" || word.text == "$*") return false;  // what the caller of the script adds
   if (!word.text.starts_with('-')) return true;
   return word.text.size() > 1 && word.text[1] >= '0' && word.text[1] <= '9';
 }
@@ -80,7 +80,7 @@ class ArgumentsReader {
     const std::size_t besides = all_.settings.size();
     for (const ScriptCommand& command : script_.commands) read_command(command);
     if (all_.settings.size() == besides) {
-      // Somebody else starts the program: its arguments are what the variables hold.
+      // Another script starts the program: its arguments are in the variables.
       std::vector<PlacedText> words;
       std::set<std::size_t> seen;
       for (const PlacedText& word : script_.assigned) {
@@ -138,12 +138,12 @@ class ArgumentsReader {
   void warn_of_another(const PlacedText& program, bool is_conditional) {
     const Place place = script_.source->place(program.offset());
     if (is_conditional) {
-      all_.warnings.push_back(fmt::format("{}:{}: this command stands in a branch or a loop; it is read as if it ran once",
-                                          place.file, place.line));
+      all_.warnings.push_back(
+          fmt::format("{}:{}: this command is in a branch or a loop; it is read as if it ran once", place.file, place.line));
     }
     if (has_program_) {
       all_.warnings.push_back(fmt::format(
-          "{}:{}: the script starts another program; where both say an argument, this one counts", place.file, place.line));
+          "{}:{}: the script starts another program; where both have an argument, this one counts", place.file, place.line));
     }
     has_program_ = true;
   }

@@ -187,7 +187,7 @@ class ScriptReader {
   void put(Words& words, char c, std::size_t offset) {
     if (++expanded_ > most_expanded_bytes) {
       throw script_.source->error(offset, fmt::format("the words of the script are more than {} bytes", most_expanded_bytes),
-                                  "variables that stand for each other may double at each step");
+                                  "variables that refer to each other may double at each step");
     }
     begin(words, offset);
     words.current.text += c;
@@ -402,7 +402,7 @@ class ScriptReader {
       variable.words = std::move(words.done);
       return;
     }
-    // Of two values in branches nobody knows which one it is.
+    // Of two values in branches, the one that is used is unknown.
     const bool other = depth_ > 0 && !value.is_array && variable.words.size() == 1 && value.words.size() == 1 &&
                        !variable.words.front().text.empty() && variable.words.front().text != value.words.front().text;
     variable = std::move(value);
@@ -496,7 +496,7 @@ class ScriptReader {
       for (const char c : fmt::format("{}", *value)) put(words, c, from);
     } else if (stands("$(")) {
       at_ = closing(at_ + 2, '(', ')');
-      // Whoever reads the file looks for others beside it.
+      // Other files are relative to this one.
       if (is_own_folder(text_.substr(from, at_ - from), 0)) return put(words, '.', from);
       put_unknown(words, from, at_);
     } else if (stands("${")) {

@@ -25,7 +25,7 @@ std::span<const Format> formats() { return all_formats; }
 const Format& format_named(std::string_view name) {
   const auto* const named =
       std::find_if(all_formats.begin(), all_formats.end(), [&](const Format& each) { return each.name == name; });
-  if (named == all_formats.end()) throw Error(fmt::format("no format is called {}", name));
+  if (named == all_formats.end()) throw Error(fmt::format("unknown format {}", name));
   return *named;
 }
 

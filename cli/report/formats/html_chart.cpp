@@ -105,9 +105,9 @@ class ChartWriter {
     const auto x_of = [&](double time) { return time / length; };
     const double height = lane_height * static_cast<double>(lanes.lanes.size());
     std::string out = fmt::format(
-        "<p class=\"zoom\" hidden><button type=\"button\" data-zoom=\"2\" aria-label=\"Zoom in\">+</button> "
-        "<button type=\"button\" data-zoom=\"0.5\" aria-label=\"Zoom out\">−</button> "
-        "<button type=\"button\" data-zoom=\"0\">whole iteration</button> <output aria-live=\"polite\"></output></p>\n");
+        "<p class=\"zoom\" hidden><button type=\"button\" data-zoom=\"2\" aria-label=\"Zoom in\">+</button> <button "
+        "type=\"button\" data-zoom=\"0.5\" aria-label=\"Zoom out\">−</button> <button type=\"button\" data-zoom=\"0\">whole "
+        "step</button> <output aria-live=\"polite\"></output></p>\n");
     out += "<div class=\"lanes\"><div class=\"lane-names\" aria-hidden=\"true\">";
     for (const Lane& lane : lanes.lanes) out += fmt::format("<div>{}</div>", html_text(lane.name));
     out += fmt::format("</div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n",

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t keys_named = 12;
 constexpr std::int64_t long_sample = 16384;
 
-constexpr std::string_view config_hint = "this should be the 'config.json' of a model of Hugging Face's transformers";
+constexpr std::string_view config_hint = "give the 'config.json' of a model of Hugging Face's transformers";
 
 /// Keys that do not affect shapes, weights or work: special tokens, constants of formulas, initialization, handling of
 /// outputs and files.
@@ -310,7 +310,7 @@ std::int64_t HuggingFaceConfig::heads(Names names, std::int64_t fallback, std::i
   if (whole % count == 0) return count;
   std::string_view key = *names.begin();
   static_cast<void>(find(names, key));
-  fail(key, fmt::format("{} channels do not divide among {} heads", whole, count));
+  fail(key, fmt::format("{} channels are not divisible by {} heads", whole, count));
 }
 
 std::string HuggingFaceConfig::activation(Names names, std::string_view fallback) {
@@ -335,7 +335,7 @@ std::string HuggingFaceConfig::head(Architectures known) {
   const Json* const value = find({"architectures"}, key);
   const auto& [first, its_head] = *known.begin();
   if (value == nullptr || (value->is_array() && value->empty())) {
-    warn(fmt::format("the file names no architecture: read as {}", first));
+    warn(fmt::format("the file has no architecture: read as {}", first));
     return std::string(its_head);
   }
   if (!value->is_array() || !value->front().is_string()) fail(key, "'architectures' is not a list of names");
@@ -381,9 +381,9 @@ std::int64_t HuggingFaceConfig::unstretched(std::string_view outer, std::int64_t
     static constexpr auto known =
         std::to_array<std::string_view>({"default", "dynamic", "linear", "llama3", "longrope", "mrope", "su", "yarn"});
     if (std::find(known.begin(), known.end(), kind) == known.end()) {
-      unknown(path_to(key), fmt::format("unknown kind of stretched positions {}", quote(kind)),
+      unknown(path_to(key), fmt::format("unknown kind of scaled positions (rope_scaling) {}", quote(kind)),
               suggest(kind, std::span<const std::string_view>(known)));
-      warn(fmt::format("read as if positions were not stretched: the kind {}", quote(kind)));
+      warn(fmt::format("read without scaled positions (rope_scaling): the kind {}", quote(kind)));
       return count;
     }
   }
@@ -395,7 +395,7 @@ std::int64_t HuggingFaceConfig::unstretched(std::string_view outer, std::int64_t
   }
   for (const auto& [key, value] : object->items()) {
     if (!value.is_object()) continue;
-    unknown(path_to(key), fmt::format("'{}' is an object: layers whose positions differ are not known", key));
+    unknown(path_to(key), fmt::format("'{}' is an object: layers with different positions are not supported", key));
     warn(fmt::format("not read: {} of {}", quote(key), quote(outer)));
   }
   if (original > 0) return std::min(count, original);
@@ -408,8 +408,7 @@ std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
   std::int64_t count = size(names, fallback);
   for (const std::string_view outer : {"rope_scaling", "rope_parameters"}) count = unstretched(outer, count);
   if (count > long_sample) {
-    warn(fmt::format("a sample has {} tokens, the most that the model takes: set 'tokens' to what it is trained with",
-                     count));
+    warn(fmt::format("a sample has {} tokens, the model's maximum: set 'tokens' to the training length", count));
   }
   return count;
 }
@@ -420,7 +419,7 @@ std::int64_t HuggingFaceConfig::windows(std::int64_t layers, std::int64_t fallba
   if (types == nullptr) return fallback;
   if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, name_of(*types)));
   if (static_cast<std::int64_t>(types->size()) != layers) {
-    fail(key, fmt::format("'{}' has {} entries, and there are {} layers", key, types->size(), layers));
+    fail(key, fmt::format("'{}' has {} entries, but there are {} layers", key, types->size(), layers));
   }
   std::vector<bool> has_window;
   for (const Json& type : *types) {
@@ -453,7 +452,7 @@ std::optional<std::string> HuggingFaceConfig::pattern(Names names, Kinds kinds) 
     if (kind == kinds.end()) {
       std::vector<std::string_view> known;
       for (const auto& [name, letter] : kinds) known.push_back(name);
-      fail(key, fmt::format("'{}' has an entry that is none of {}", key, fmt::join(known, ", ")));
+      fail(key, fmt::format("'{}' has an entry that is not one of {}", key, fmt::join(known, ", ")));
     }
     letters += kind->second;
   }
@@ -465,8 +464,8 @@ void HuggingFaceConfig::require_no_windows() {
   const Json* const types = find({"layer_types"}, key);
   if (types == nullptr || !types->is_array()) return;
   if (std::all_of(types->begin(), types->end(), [](const Json& type) { return type == "full_attention"; })) return;
-  unknown(key, "only some layers see all tokens: here all do, or none");
-  warn("read as if all layers saw all tokens");
+  unknown(key, "mixtures of layers with and without full attention are not supported");
+  warn("read as if all layers had full attention");
 }
 
 HuggingFaceConfig::Experts HuggingFaceConfig::experts(Names count, std::int64_t count_fallback, Names active,

@@ -7,7 +7,7 @@ std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int
   const bool as_many = fallback == 0 || config.is_null("num_key_value_heads");
   const std::int64_t kv_heads = config.integer({"num_key_value_heads"}, as_many ? heads : fallback);
   if (heads % kv_heads != 0) {
-    config.fail("num_key_value_heads", fmt::format("{} heads do not divide among {} key and value heads", heads, kv_heads));
+    config.fail("num_key_value_heads", fmt::format("{} heads are not divisible by {} key-value heads", heads, kv_heads));
   }
   return kv_heads;
 }

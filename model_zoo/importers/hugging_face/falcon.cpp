@@ -16,7 +16,7 @@ FamilyModel read_falcon(HuggingFaceConfig& config) {
   const std::int64_t said_kv_heads = config.integer({"num_kv_heads", "n_head_kv"}, heads);
   const std::int64_t kv_heads = newer ? said_kv_heads : one_head ? 1 : heads;
   if (heads % kv_heads != 0) {
-    config.fail("num_kv_heads", fmt::format("{} heads do not divide among {} key and value heads", heads, kv_heads));
+    config.fail("num_kv_heads", fmt::format("{} heads are not divisible by {} key-value heads", heads, kv_heads));
   }
   model.set("layers", config.layers({"num_hidden_layers", "n_layer"}, 32));
   model.set("hidden", hidden);
@@ -38,7 +38,7 @@ FamilyModel read_falcon(HuggingFaceConfig& config) {
   model.set_flag("tied", config.boolean("tie_word_embeddings", true));
   model.set("labels", config.labels());
   config.require("alibi", false, "positions are rotary");
-  config.require("parallel_attn", true, "attention and perceptron run side by side");
+  config.require("parallel_attn", true, "attention and MLP are parallel");
   config.require_number("hidden_dropout", 0, "only attention has a dropout");
   return model;
 }

@@ -114,7 +114,7 @@ void check(const std::string& text, const std::string& name, const HuggingFaceCo
     std::string message = error.what();
     message = message.substr(0, message.find('\n'));
     if (const std::size_t place = message.find(": "); place != std::string::npos) message.erase(0, place + 2);
-    config.fail("", fmt::format("no model has these sizes: {}", message));
+    config.fail("", fmt::format("no model can have these sizes: {}", message));
   }
 }
 

@@ -73,8 +73,8 @@ FamilyModel read_qwen2(HuggingFaceConfig& config) {
   const std::int64_t window = config.integer({"sliding_window"}, 4096);
   if (config.boolean("use_sliding_window", false) && has_window && whole < layers) {
     if (whole > 0) {
-      config.unknown("max_window_layers",
-                     fmt::format("only {} of {} layers have a window: here all have one, or none", layers - whole, layers));
+      config.unknown("max_window_layers", fmt::format("only {} of {} layers have a window, but mixtures are not supported",
+                                                      layers - whole, layers));
       config.warn("read as if all layers had the window");
     }
     model.set("window", window);

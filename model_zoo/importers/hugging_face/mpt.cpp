@@ -25,11 +25,11 @@ FamilyModel read_mpt(HuggingFaceConfig& config) {
   // With ALiBi no position embedding is trained; the library reads neither key.
   static_cast<void>(config.boolean("learned_pos_emb", true));
   if (config.inner_text("attn_config", "attn_type", "multihead_attention") != "multihead_attention") {
-    config.unknown("attn_config/attn_type", "queries, keys and values have as many heads here");
+    config.unknown("attn_config/attn_type", "queries, keys and values have the same number of heads here");
     config.warn("read as multihead_attention");
   }
   if (!config.inner_boolean("attn_config", "alibi", true)) {
-    config.unknown("attn_config/alibi", "scores fall with distance in the library, whatever the file says");
+    config.unknown("attn_config/alibi", "the library always uses ALiBi, regardless of the file");
     config.warn("read as if 'alibi' were true");
   }
   if (config.inner_boolean("attn_config", "qk_ln", false)) {

@@ -11,8 +11,8 @@ namespace {
 std::string pattern_of(HuggingFaceConfig& config) {
   const std::string written = config.text({"hybrid_override_pattern"}, "");
   if (const std::size_t unknown = written.find_first_not_of("ME*-"); unknown != std::string::npos) {
-    config.fail("hybrid_override_pattern", fmt::format("{} is no kind of layer", quote(written.substr(unknown, 1))),
-                "M is Mamba, * attention, - a perceptron, E experts");
+    config.fail("hybrid_override_pattern", fmt::format("{} is not a kind of layer", quote(written.substr(unknown, 1))),
+                "M is Mamba, * attention, - an MLP, E experts");
   }
   const auto listed = config.pattern(
       {"layers_block_type", "layer_types"},

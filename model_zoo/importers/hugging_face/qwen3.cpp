@@ -11,7 +11,7 @@ void read_attention(HuggingFaceConfig& config, FamilyModel& model) {
   static_cast<void>(config.integer({"max_window_layers"}, 28, 0));
   config.require_no_windows();
   if (config.boolean("use_sliding_window", false)) {
-    config.unknown("use_sliding_window", "windows of the layers behind the first ones: here all have one, or none");
+    config.unknown("use_sliding_window", "windows on a part of the layers are not supported");
     config.warn(fmt::format("read as if no layer had the window of {}", window));
   }
 }

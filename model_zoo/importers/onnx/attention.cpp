@@ -36,21 +36,19 @@ void check_part(const Translation& translation, const onnx::NodeProto& node, con
                 std::size_t items, const TensorShape& shape) {
   const Graph& graph = translation.graph();
   if (!is_only(view.dimensions[items], channels) || !has_axis(view.dimensions[items], channels)) {
-    graph.fail(node,
-               "a product of two tensors of the network is understood as part of an attention alone, and this one does "
-               "not sum over channels");
+    graph.fail(node, "a product of two activations is supported in attention only, and this one does not sum over channels");
   }
   if (has_axis(view.dimensions[tokens], batch)) {
     graph.fail(node, "the attention is over dimension 0 of the input, which is the batch",
                "export the network with the batch first: nn.MultiheadAttention(…, batch_first=True)");
   }
   if (!is_position(view.dimensions[tokens]) || size_of(view.dimensions[tokens]) != shape.positions()) {
-    graph.fail(node, "the attention is not over all positions", "attention in windows is not among the operations");
+    graph.fail(node, "the attention is not over all positions", "windowed attention is not supported");
   }
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) {
     for (const Atom& atom : view.dimensions[d]) {
       if (atom.axis >= first_position) {
-        graph.fail(node, "the attention is not over all positions", "attention in windows is not among the operations");
+        graph.fail(node, "the attention is not over all positions", "windowed attention is not supported");
       }
     }
   }
@@ -114,7 +112,7 @@ void start(Translation& translation, const onnx::NodeProto& node, const Value& a
   const std::size_t rank = a.view.dimensions.size();
   const bool plain = !a.moment && !b.moment && !a.scores && !b.scores && a.pads.empty() && b.pads.empty();
   if (rank < 2 || b.view.dimensions.size() != rank || !plain) {
-    translation.not_understood(node, "a product of two tensors of the network is understood as part of an attention alone");
+    translation.not_understood(node, "a product of two activations is supported in attention only");
     return;
   }
   auto scores = std::make_shared<Scores>();
@@ -126,11 +124,10 @@ void start(Translation& translation, const onnx::NodeProto& node, const Value& a
   check_part(translation, node, queries, rank - 2, rank - 1, network.shape(queries.tensor));
   check_part(translation, node, keys, rank - 1, rank - 2, network.shape(keys.tensor));
   if (size_of(queries.dimensions[rank - 1]) != size_of(keys.dimensions[rank - 2])) {
-    translation.graph().fail(node, "queries and keys are not of one size");
+    translation.graph().fail(node, "queries and keys have different sizes");
   }
   if (network.shape(queries.tensor).positions() != network.shape(keys.tensor).positions()) {
-    translation.graph().fail(node, "the attention's keys are of another sequence than its queries",
-                             "attention to another sequence is not among the operations");
+    translation.graph().fail(node, "keys and queries have different sequences", "cross-attention is not supported");
   }
   Value value{.kind = Value::Kind::network, .view = queries};
   value.view.dimensions[rank - 1] = keys.dimensions[rank - 1];
@@ -143,7 +140,7 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   const std::size_t rank = scores.queries.dimensions.size();
   const bool plain = !b.moment && !b.scores && b.pads.empty();
   if (!scores.normalized || b.view.dimensions.size() != rank || !plain) {
-    translation.graph().fail(node, "scores of an attention are multiplied with something else than values");
+    translation.graph().fail(node, "attention scores are multiplied with a tensor other than the values");
   }
   Parts parts{
       .queries = scores.queries, .keys = scores.keys, .values = is_linear(b.function) ? b.view : translation.plain(node, b)};

@@ -92,13 +92,13 @@ void join_tensors(Translation& translation, const onnx::NodeProto& node, const V
   View b = translation.gathered(node, translation.plain(node, unrepeated(second, first.view)));
   const bool adds = kind == "Add" || kind == "Sub";
   if (!adds && kind != "Mul") {
-    translation.not_understood(node, "of two tensors, only sums and products are understood");
+    translation.not_understood(node, "of two tensors, only sums and products are supported");
     return;
   }
   const bool alike = lie_alike(translation, a, b);
   if (!alike && is_gate(translation.network(), a, b)) std::swap(a, b);
   if (!alike && (adds || !is_gate(translation.network(), b, a))) {
-    translation.graph().fail(node, fmt::format("it joins tensors of {} and {}, which do not lie alike",
+    translation.graph().fail(node, fmt::format("it combines tensors of {} and {}, whose layouts differ",
                                                fmt::join(sizes_of(a), " x "), fmt::join(sizes_of(b), " x ")));
   }
   NetworkLayer layer{.operation = adds ? "add" : "multiply",
@@ -217,8 +217,7 @@ bool scale_stored(Translation& translation, const onnx::NodeProto& node, const V
 /// A scale or a mask on scores does not change the cost.
 void act_on_scores(Translation& translation, const onnx::NodeProto& node, const Value& scores, const Value& other) {
   Value value = scores;
-  if (other.is_network())
-    translation.graph().fail(node, "scores of an attention are joined with another tensor of the network");
+  if (other.is_network()) translation.graph().fail(node, "attention scores are combined with another activation");
   const std::string& kind = node.op_type();
   if (scores.scores->normalized && !(kind == "Mul" || kind == "Div")) {
     translation.graph().fail(node, "weights of an attention are changed after the softmax");
@@ -258,7 +257,7 @@ void translate_clip(Translation& translation, const onnx::NodeProto& node) {
 
 void translate_joined(Translation& translation, const onnx::NodeProto& node) {
   if (node.input_size() != 2) {
-    translation.not_understood(node, fmt::format("{} of {} tensors is not understood", node.op_type(), node.input_size()));
+    translation.not_understood(node, fmt::format("{} of {} tensors is not supported", node.op_type(), node.input_size()));
     return;
   }
   const Value first = translation.input(node, 0);
@@ -292,8 +291,7 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
   }
   if (kind == "Mul" && other.kind == Value::Kind::stored && scale_stored(translation, node, tensor, other)) return;
   if (kind == "Add" && other.kind == Value::Kind::stored && add_stored(translation, node, in_order ? 0 : 1, other)) return;
-  translation.not_understood(
-      node, "of tensors that are no part of the network, only biases and vectors for each position are understood");
+  translation.not_understood(node, "of constant tensors, only biases and vectors per position are supported");
 }
 
 void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
@@ -313,7 +311,7 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   View view = translation.gathered(node, translation.plain(node, value));
   const TensorShape shape = translation.network().shape(view.tensor);
   if (!is_whole(view, axis, channels, shape)) {
-    translation.not_understood(node, "a softmax over anything but the channels is not understood");
+    translation.not_understood(node, "a softmax over a dimension other than channels is not supported");
     return;
   }
   view.tensor = translation.add_layer(node, {.operation = "softmax", .inputs = {view.tensor}, .shape = shape}, "softmax");
@@ -326,7 +324,7 @@ void translate_where(Translation& translation, const onnx::NodeProto& node) {
   const Value first = translation.input(node, 1);
   const Value second = translation.input(node, 2);
   if (condition.is_network() || (first.scores != nullptr) == (second.scores != nullptr)) {
-    translation.not_understood(node, "a choice is understood on the scores of an attention alone");
+    translation.not_understood(node, "a selection is supported on attention scores only");
     return;
   }
   act_on_scores(translation, node, first.scores ? first : second, first.scores ? second : first);

@@ -114,7 +114,7 @@ Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string
   file_ = read_model(bytes, origin);
   if (bytes.ByteCount() == 0) fail("the file is empty", "export the network again");
   if (!file_.has_graph() || file_.graph().node_size() == 0) {
-    fail("the file has no graph with nodes", "is it a network that torch.onnx.export or another exporter wrote?");
+    fail("the file has no graph with nodes", "was it written by torch.onnx.export or another exporter?");
   }
   check_opset();
   if (file_.graph().node_size() > most_nodes) {
@@ -129,12 +129,13 @@ void Graph::check_opset() {
   for (const auto& opset : file_.opset_import()) {
     if (!opset.domain().empty() && opset.domain() != "ai.onnx") continue;
     if (opset.version() < oldest_opset || opset.version() > newest_opset) {
-      fail(fmt::format("the file is of opset {}, and {} to {} are understood", opset.version(), oldest_opset, newest_opset),
-           fmt::format("export it with opset {}: torch.onnx.export(…, opset_version={})", newest_opset, newest_opset));
+      fail(
+          fmt::format("the file has opset {}, but only {} to {} are supported", opset.version(), oldest_opset, newest_opset),
+          fmt::format("export it with opset {}: torch.onnx.export(…, opset_version={})", newest_opset, newest_opset));
     }
     opset_ = static_cast<int>(opset.version());
   }
-  if (opset_ == 0) fail("the file does not say of which opset it is", "export it with opset 17");
+  if (opset_ == 0) fail("the file does not state its opset", "export it with opset 17");
 }
 
 void Graph::read_stored() {
@@ -144,7 +145,7 @@ void Graph::read_stored() {
     }
     tensor.Clear();
   }
-  if (file_.graph().sparse_initializer_size() > 0) fail("the file stores sparse tensors, which are not understood");
+  if (file_.graph().sparse_initializer_size() > 0) fail("the file has sparse tensors, which are not supported");
 }
 
 std::unordered_set<std::string> Graph::weights_among_inputs() const {
@@ -168,7 +169,7 @@ void Graph::read_inputs() {
   for (const onnx::ValueInfoProto& input : file_.graph().input()) {
     if (!seen.insert(input.name()).second) fail(fmt::format("two inputs are named {}", quote(input.name())));
     if (stored_.contains(input.name())) continue;
-    if (!input.type().has_tensor_type()) fail(fmt::format("the input {} is no tensor", quote(input.name())));
+    if (!input.type().has_tensor_type()) fail(fmt::format("the input {} is not a tensor", quote(input.name())));
     const auto& type = input.type().tensor_type();
     if (!type.has_shape()) {
       fail(fmt::format("the input {} has no shape", quote(input.name())),
@@ -199,7 +200,7 @@ void Graph::read_inputs() {
       data_.push_back({.name = input.name(), .shape = std::move(shape), .integral = is_integral(type.elem_type())});
     }
   }
-  if (data_.empty()) fail("the graph reads no data", "a network has an input, such as images or tokens");
+  if (data_.empty()) fail("the graph has no input", "a network has an input, such as images or tokens");
 }
 
 void Graph::read_nodes() {
@@ -216,12 +217,13 @@ void Graph::read_nodes() {
     for (const std::string& input : node.input()) {
       if (input.empty() || maker.contains(input)) continue;
       fail(node,
-           made.contains(input) ? fmt::format("{} is made by this node or a later one", quote(input))
-                                : fmt::format("nothing makes {}", quote(input)),
-           "the nodes of a graph stand in the order in which they run, without cycles");
+           made.contains(input) ? fmt::format("{} is produced by this node or a later one", quote(input))
+                                : fmt::format("no node produces {}", quote(input)),
+           "the nodes of a graph must be in execution order, without cycles");
     }
     for (const std::string& output : node.output()) {
-      if (!output.empty() && !maker.emplace(output, i).second) fail(node, fmt::format("{} is made twice", quote(output)));
+      if (!output.empty() && !maker.emplace(output, i).second)
+        fail(node, fmt::format("{} is produced twice", quote(output)));
     }
   }
 
@@ -232,7 +234,7 @@ void Graph::read_nodes() {
     if (found != maker.end() && found->second >= 0) needed[static_cast<std::size_t>(found->second)] = true;
   };
   for (const onnx::ValueInfoProto& output : graph.output()) {
-    if (!maker.contains(output.name())) fail(fmt::format("nothing makes the output {}", quote(output.name())));
+    if (!maker.contains(output.name())) fail(fmt::format("no node produces the output {}", quote(output.name())));
     need(output.name());
   }
   if (graph.output_size() == 0) fail("the graph has no output");
@@ -254,7 +256,7 @@ void Graph::check_operator(const onnx::NodeProto& node) const {
   try {
     schema->Verify(node);
   } catch (const std::exception& problem) {
-    fail(node, fmt::format("the node is not as ONNX defines its operator: {}", quote(problem.what())));
+    fail(node, fmt::format("the node violates the definition of its operator in ONNX: {}", quote(problem.what())));
   }
 }
 

@@ -122,8 +122,9 @@ class Reader {
     const std::optional<int> length = read_length();
     if (!length) return false;
     if (static_cast<std::size_t>(*length) > most_other_bytes - others_) {
-      throw Error(fmt::format("{}: the file has more than {} MiB beside its tensors", origin_, most_other_bytes >> 20U),
-                  "export the network again, without what it is not computed by");
+      throw Error(
+          fmt::format("{}: the file has more than {} MiB in addition to its tensors", origin_, most_other_bytes >> 20U),
+          "export the network again without unused parts");
     }
     others_ += static_cast<std::size_t>(*length);
     return copy_bytes(tag, *length, out);
@@ -159,7 +160,8 @@ onnx::ModelProto read_model(google::protobuf::io::ZeroCopyInputStream& bytes, co
   CodedInputStream in(&bytes);
   onnx::ModelProto model;
   if (Reader(in, origin).read(model)) return model;
-  throw Error(origin + ": this is no ONNX file, or a part of one", "export the network again, and copy the whole file");
+  throw Error(origin + ": this is not an ONNX file, or only a part of one",
+              "export the network again, and copy the whole file");
 }
 
 }  // namespace ddl::onnx_import

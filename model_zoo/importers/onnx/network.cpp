@@ -51,7 +51,7 @@ std::vector<std::string> Network::warnings_of_shared() const {
     if (owners == owners_.end() || owners->second.size() < 2 || owners->second.front() != static_cast<int>(i)) continue;
     const std::size_t others = owners->second.size() - 2;
     const std::string& second = layers[static_cast<std::size_t>(owners->second[1])].name;
-    found.push_back(fmt::format("{}{} {}{} share the weights {}, which count for each of them", quote(layers[i].name),
+    found.push_back(fmt::format("{}{} {}{} share the weights {}, which are counted for each of them", quote(layers[i].name),
                                 others == 0 ? " and" : ",", quote(second),
                                 others == 0   ? ""
                                 : others == 1 ? " and 1 other layer"

@@ -201,7 +201,7 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
   const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", -1), view.dimensions.size());
   const Value& scale = translation.input(node, 1);
   if (axis + 1 != view.dimensions.size() || !is_whole(view, axis, channels, shape) || item_count(scale) != shape.channels) {
-    translation.graph().fail(node, "it normalizes over something else than the channels",
+    translation.graph().fail(node, "it normalizes over a dimension other than the channels",
                              "a layer norm is over all channels of a position");
   }
   NetworkLayer layer{.attributes = {{"kind", "layer"}}, .weight = scale.source};

@@ -53,7 +53,7 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
   auto view = reshaped(value.view, sizes);
   if (!view) {
     translation.graph().fail(
-        node, fmt::format("{} cannot be seen as {}: it would take channels, positions and batch apart unevenly",
+        node, fmt::format("{} cannot be reshaped to {}: it would split channels, positions and batch unevenly",
                           fmt::join(sizes_of(value.view), " x "), fmt::join(sizes, " x ")));
   }
   value.view = std::move(*view);
@@ -73,7 +73,7 @@ View at_place(const Translation& translation, const onnx::NodeProto& node, const
 void look_up(Translation& translation, const onnx::NodeProto& node, const Value& table, const Value& tokens) {
   if (table.kind != Value::Kind::stored || !table.shape || table.shape->size() != 2 ||
       integer_attribute(node, "axis", 0) != 0 || table.shape->at(0) < 1 || table.shape->at(1) < 1) {
-    translation.graph().fail(node, "tokens are looked up in something else than a stored table");
+    translation.graph().fail(node, "tokens are looked up in a tensor that is not a stored table");
   }
   // If the whole network only reads a part of the tokens, that part is its input.
   Network& network = translation.network();
@@ -81,7 +81,7 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
   if (network.layers.empty()) network.input.extent[0] = count;
   if (network.input.extent[0] != count) {
     translation.graph().fail(
-        node, fmt::format("it looks up {} tokens, and the network starts with {}", count, network.input.extent[0]));
+        node, fmt::format("it looks up {} tokens, but the network starts with {}", count, network.input.extent[0]));
   }
   TensorShape shape = network.shape(tokens.view.tensor);
   shape.channels = table.shape->at(1);
@@ -102,7 +102,7 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
 void translate_reshape(Translation& translation, const onnx::NodeProto& node) {
   const Value value = movable_input(translation, node, true);
   const auto wish = integers_of(translation, node, 1, "");
-  if (!wish) translation.graph().fail(node, "its new shape is left out");
+  if (!wish) translation.graph().fail(node, "its new shape is missing");
   const std::vector<std::int64_t> before = sizes_of(value.view);
   const auto sizes = reshaped_sizes(node, before, *wish);
   if (!sizes) {
@@ -146,7 +146,7 @@ void translate_slice(Translation& translation, const onnx::NodeProto& node) {
     if (range.count == size) continue;
     auto cut = range.count > 0 && range.step == 1 ? sliced(value.view, d, range.start, range.count) : std::nullopt;
     if (!cut) {
-      translation.not_understood(node, fmt::format("the part of dimension {} that it cuts out is not understood", d));
+      translation.not_understood(node, fmt::format("this slice of dimension {} is not supported", d));
       return;
     }
     value.view = std::move(*cut);
@@ -185,7 +185,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
   }
   Value value = whole_input(translation, node);
   if (!indices.numbers || !indices.numbers->integral || indices.numbers->count() != 1) {
-    translation.not_understood(node, "a choice of items by anything but one known number is not understood");
+    translation.not_understood(node, "a selection of items by other than one constant index is not supported");
     return;
   }
   const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
@@ -208,7 +208,7 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
   std::size_t axis = 0;
   for (int i = 0; i < node.input_size(); ++i) {
     if (!translation.input(node, i).is_network()) {
-      translation.not_understood(node, "tensors of the network beside others are not understood");
+      translation.not_understood(node, "concatenation of activations with constants is not supported");
       return;
     }
     View view = translation.gathered(node, translation.plain_input(node, i));
@@ -218,14 +218,14 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
       all = view;
     }
     if (axis >= view.dimensions.size() || !is_whole(view, axis, channels, shape)) {
-      translation.not_understood(node, "anything but channels beside channels is not understood");
+      translation.not_understood(node, "concatenation over a dimension other than channels is not supported");
       return;
     }
     joined += shape.channels;
     tensors.push_back(view.tensor);
     view.dimensions[axis] = all.dimensions[axis];
     if (view.dimensions != all.dimensions || joined > (std::int64_t{1} << 31U)) {
-      translation.graph().fail(node, "it joins tensors whose positions are not the same");
+      translation.graph().fail(node, "it concatenates tensors with different positions");
     }
   }
   if (tensors.size() > 1) {
@@ -242,7 +242,7 @@ void translate_expand(Translation& translation, const onnx::NodeProto& node) {
   const auto wish = integers_of(translation, node, 1, "");
   const std::vector<std::int64_t> before = sizes_of(value.view);
   const auto sizes = wish ? broadcast(before, *wish) : std::nullopt;
-  if (!sizes) translation.graph().fail(node, "it cannot be expanded to the wished shape");
+  if (!sizes) translation.graph().fail(node, "it cannot be expanded to the requested shape");
   value.view.dimensions.insert(value.view.dimensions.begin(), sizes->size() - before.size(), Dimension());
   for (std::size_t d = 0; d < sizes->size(); ++d) {
     Dimension& dimension = value.view.dimensions[d];

@@ -19,7 +19,7 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   Network& network = translation.network();
   TensorShape shape = network.shape(rows.tensor);
   if (summed != shape.channels) {
-    translation.graph().fail(node, fmt::format("its weights are for {} channels, and it reads {}", summed, shape.channels));
+    translation.graph().fail(node, fmt::format("its weights are for {} channels, but it reads {}", summed, shape.channels));
   }
   shape.channels = features;
   NetworkLayer layer{.operation = "fully_connected",
@@ -59,7 +59,7 @@ void translate_product(Translation& translation, const onnx::NodeProto& node) {
   }
   const auto sizes = matrix_sizes(right);
   if (!left.is_network() || !sizes) {
-    translation.not_understood(node, "a product with anything but a stored matrix on the right is not understood");
+    translation.not_understood(node, "a product with other than a stored matrix on the right is not supported");
     return;
   }
   const View rows = translation.as_rows(node, translation.plain(node, left));
@@ -72,7 +72,7 @@ void translate_gemm(Translation& translation, const onnx::NodeProto& node) {
   const bool is_transposed = integer_attribute(node, "transB", 0) != 0;
   const auto sizes = matrix_sizes(right);
   if (!left.is_network() || !sizes || integer_attribute(node, "transA", 0) != 0) {
-    translation.not_understood(node, "a product with anything but a stored matrix on the right is not understood");
+    translation.not_understood(node, "a product with other than a stored matrix on the right is not supported");
     return;
   }
   const View rows = translation.as_rows(node, translation.plain(node, left));

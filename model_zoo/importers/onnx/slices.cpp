@@ -22,12 +22,12 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
   }
   const auto starts = integers_of(translation, node, 1, "");
   const auto ends = integers_of(translation, node, 2, "");
-  if (!starts || !ends) translation.graph().fail(node, "its bounds are left out");
+  if (!starts || !ends) translation.graph().fail(node, "its bounds are missing");
   const auto axes = integers_of(translation, node, 3, "");
   const auto steps = integers_of(translation, node, 4, "");
   const std::size_t count = starts->size();
   if (ends->size() != count || (axes && axes->size() != count) || (steps && steps->size() != count)) {
-    translation.graph().fail(node, "its bounds are not as many as its axes");
+    translation.graph().fail(node, "the number of its bounds differs from that of its axes");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = dimension_of(translation, node, axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape.size());
@@ -86,7 +86,7 @@ std::vector<std::int64_t> squeezed_sizes(const Translation& translation, const o
   if (axes) {
     for (const std::int64_t axis : *axes) chosen[dimension_of(translation, node, axis, rank)] = true;
   } else {
-    if (adds) translation.graph().fail(node, "its axes are left out");
+    if (adds) translation.graph().fail(node, "its axes are missing");
     for (std::size_t i = 0; i < rank; ++i) chosen[i] = shape[i] == 1;
   }
   std::vector<std::int64_t> sizes;
@@ -98,7 +98,7 @@ std::vector<std::int64_t> squeezed_sizes(const Translation& translation, const o
     } else if (!chosen[i]) {
       sizes.push_back(shape[i]);
     } else if (shape[i] != 1) {
-      translation.graph().fail(node, fmt::format("dimension {} cannot be left out: its size is {}", i, shape[i]));
+      translation.graph().fail(node, fmt::format("dimension {} cannot be removed: its size is {}", i, shape[i]));
     }
   }
   return sizes;
@@ -115,7 +115,8 @@ std::vector<std::int64_t> order_of(const Translation& translation, const onnx::N
     valid = valid && axis >= 0 && axis < static_cast<std::int64_t>(rank) && !seen[static_cast<std::size_t>(axis)];
     if (valid) seen[static_cast<std::size_t>(axis)] = true;
   }
-  if (!valid) translation.graph().fail(node, fmt::format("{} is no order of {} dimensions", fmt::join(order, ", "), rank));
+  if (!valid)
+    translation.graph().fail(node, fmt::format("{} is not an order of {} dimensions", fmt::join(order, ", "), rank));
   return order;
 }
 

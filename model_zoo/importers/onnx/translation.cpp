@@ -115,14 +115,14 @@ void Translation::translate(const onnx::NodeProto& node) {
     return;
   }
   if (!node.domain().empty() && node.domain() != "ai.onnx") {
-    not_understood(node, fmt::format("operators of {} are not understood", quote(node.domain())));
+    not_understood(node, fmt::format("operators of {} are not supported", quote(node.domain())));
     return;
   }
   if (continues_norm(*this, node)) return;
   if (Translator* const translator = find_translator(node.op_type())) {
     translator(*this, node);
   } else {
-    not_understood(node, "this operator is not understood");
+    not_understood(node, "this operator is not supported");
   }
 }
 
@@ -143,12 +143,12 @@ void Translation::finish() {
   }
   if (outputs.empty() && lost_lookup_ != nullptr) {
     graph_.fail(*lost_lookup_,
-                "it looks up what the graph computes of the model's tokens, and only tokens that are cast, "
-                "reshaped, transposed or sliced are followed",
-                "export the part of the network behind what is done to the tokens");
+                "it looks up values computed from the model's tokens, but only tokens that are cast, reshaped, transposed "
+                "or sliced are supported",
+                "export the part of the network after the processing of tokens");
   }
   if (outputs.empty()) {
-    graph_.fail("no output of the graph comes of a layer that is understood",
+    graph_.fail("no output of the graph comes from a supported layer",
                 "is it a network? its outputs are computed from its input by layers");
   }
   for (std::string& warning : network_.warnings_of_shared()) network_.warnings.push_back(std::move(warning));
@@ -162,7 +162,7 @@ void Translation::finish() {
     network_.add({.operation = "loss", .attributes = {{"kind", "cross_entropy"}}, .inputs = outputs, .name = "loss"});
     network_.warnings.emplace_back("the graph has no loss: cross entropy is added after its output");
   } else {
-    network_.warnings.emplace_back("the graph has no loss, and its output is no fully connected layer: none is added");
+    network_.warnings.emplace_back("the graph has no loss, and its output is not a fully connected layer: none is added");
   }
 }
 
@@ -174,7 +174,7 @@ const Value* Translation::find_input(const onnx::NodeProto& node, int index) con
 
 const Value& Translation::input(const onnx::NodeProto& node, int index) const {
   const Value* const value = find_input(node, index);
-  if (value == nullptr) graph_.fail(node, fmt::format("its input {} is left out", index));
+  if (value == nullptr) graph_.fail(node, fmt::format("its input {} is missing", index));
   return *value;
 }
 
@@ -191,14 +191,14 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   // A copy: the original may be replaced meanwhile, which the check does not detect.
   const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
-    graph_.fail(node, "it reads weights or another input of the graph where a layer reads the network's own tensors",
-                "a model has one input, and its weights stand where layers have them");
+    graph_.fail(node, "it reads weights or another input of the graph, but a layer must read activations",
+                "a model has one input, and weights only in layers");
   }
-  if (value.scores) graph_.fail(node, "it reads the scores of an attention, and is no part of one that is understood");
-  if (!value.pads.empty()) graph_.fail(node, "it reads a padded tensor, and only convolutions and pooling take padding in");
+  if (value.scores) graph_.fail(node, "it reads attention scores, but is not part of a supported attention");
+  if (!value.pads.empty()) graph_.fail(node, "it reads a padded tensor, but only convolutions and pooling support padding");
   if (value.moment) {
     if (const auto view = finished_norm(*this, node, value, false)) return *view;
-    graph_.fail(node, "it reads part of a normalization that is not understood");
+    graph_.fail(node, "it reads part of a normalization that is not supported");
   }
   if (is_linear(value.function)) return value.view;
   if (const auto kind = activation_of(value.function)) {
@@ -227,7 +227,7 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
       values_.insert_or_assign(maker.input(i), Value{.kind = Value::Kind::network, .view = std::move(view)});
     }
     if (nothing_to_do) {
-      not_understood(maker, "it is none of the known activations");
+      not_understood(maker, "it is not a known activation");
     } else {
       find_translator(maker.op_type())(*this, maker);
     }
@@ -245,7 +245,7 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   }
   const bool fits = from.tensor == to.tensor && from.dimensions == after.dimensions && from.offset == after.offset &&
                     network_.shape(from.tensor) == network_.shape(after.tensor);
-  if (!fits) graph_.fail(maker, "its output is rearranged before it is read, in a way that is not understood");
+  if (!fits) graph_.fail(maker, "its output is rearranged in a way that is not supported");
   to.tensor = after.tensor;
   return to;
 }
@@ -256,7 +256,7 @@ View Translation::gathered(const onnx::NodeProto& node, const View& view) {
     graph_.fail(node, "it reads the queries, keys or values of an attention, which were merged into one layer");
   }
   if (sees_all(view, shape)) return view;
-  if (!atoms_of(view, repeated).empty()) graph_.fail(node, "it reads a tensor that is repeated, which no layer does");
+  if (!atoms_of(view, repeated).empty()) graph_.fail(node, "it reads a repeated tensor, which no layer supports");
   const std::int64_t tokens = shape.extent[0];
   const bool all_channels = view.offset[channels] == 0 && size_of(atoms_of(view, channels)) == shape.channels;
   const bool one_token = shape.sequence && atoms_of(view, first_position).empty() && tokens > 1;
@@ -280,7 +280,7 @@ View Translation::gathered(const onnx::NodeProto& node, const View& view) {
   View rest = view;
   rest.offset[channels] = 0;
   if (part != whole(channels, narrow.channels) || !sees_all(rest, narrow)) {
-    graph_.fail(node, "it reads channels or positions of a tensor that do not lie side by side, which no layer cuts out");
+    graph_.fail(node, "it reads non-adjacent channels or positions of a tensor, which no layer supports");
   }
   NetworkLayer layer{.operation = "slice",
                      .attributes = {{"first", fmt::to_string(first)}, {"channels", fmt::to_string(narrow.channels)}},
@@ -305,7 +305,7 @@ View Translation::cropped(const onnx::NodeProto& node, const View& view) {
     // An odd padding has one more position before or after.
     const bool in_the_middle = offset == rim / 2 || offset == rim - rim / 2;
     if (part != whole(first_position + d, inner.extent[at]) || !in_the_middle) {
-      graph_.fail(node, "it reads part of the positions of a tensor, and only the middle, or one token, can be cut out");
+      graph_.fail(node, "it reads part of the positions of a tensor, but only the center, or one token, is supported");
     }
     offset = 0;
   }
@@ -359,7 +359,7 @@ View Translation::as_image(const onnx::NodeProto& node, const View& asked) {
 
   const std::vector<std::int64_t> sizes = sizes_of(view);
   const bool in_order = shape.rank == 0 || is_whole(view, 1, channels, shape);
-  if (!in_order || rank == 2) graph_.fail(node, "it reads channels in another order than they lie in the tensor");
+  if (!in_order || rank == 2) graph_.fail(node, "it reads channels in another order than in the tensor");
   TensorShape wanted = image_shape(std::span(sizes).subspan(1));
   NetworkLayer layer{.operation = "reshape",
                      .attributes = {{"channels", fmt::to_string(wanted.channels)},
@@ -435,8 +435,8 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
   if (!tensors.empty()) {
     const auto sizes = node.domain().empty() ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
     if (sizes && *sizes != sizes_of(view)) {
-      graph_.fail(node, fmt::format("{}, and it changes the shape of what it reads", why),
-                  "only what keeps the shape can be kept as an unknown layer; take the node out before the export");
+      graph_.fail(node, fmt::format("{}, and it changes the shape of its input", why),
+                  "only operators that keep the shape can become unknown layers; remove the node before the export");
     }
     const int layer = add_layer(node, {.operation = "elementwise", .inputs = tensors, .shape = network_.shape(view.tensor)},
                                 "elementwise");
@@ -448,8 +448,8 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     return;
   }
   graph_.fail(node, why,
-              "--allow-unknown keeps a node that does not change shapes as an elementwise layer; docs/import.md lists what "
-              "is understood");
+              "--allow-unknown keeps a node that does not change shapes as an elementwise layer; docs/import.md lists "
+              "supported operators");
 }
 
 std::optional<std::vector<std::int64_t>> integers_of(const Translation& translation, const onnx::NodeProto& node, int index,
@@ -457,7 +457,7 @@ std::optional<std::vector<std::int64_t>> integers_of(const Translation& translat
   if (const Value* const value = index < 0 ? nullptr : translation.find_input(node, index)) {
     if (value->numbers == nullptr || !value->numbers->integral) {
       translation.graph().fail(
-          node, fmt::format("{} is not known: it is computed of what is not in the file", quote(node.input(index))),
+          node, fmt::format("{} is unknown: it is computed from values that are not in the file", quote(node.input(index))),
           "export the network with fixed sizes");
     }
     return value->numbers->integers;

@@ -52,7 +52,7 @@ Window window_of(const Translation& translation, const onnx::NodeProto& node, co
   window.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
   const std::string automatic = text_attribute(node, "auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID" && automatic != "SAME_UPPER" && automatic != "SAME_LOWER") {
-    translation.graph().fail(node, fmt::format("{} is no padding", quote(automatic)));
+    translation.graph().fail(node, fmt::format("{} is not a padding", quote(automatic)));
   }
   for (std::size_t d = 0; d < rank && automatic.starts_with("SAME"); ++d) {
     const std::int64_t places = (extents[d] + window.stride[d] - 1) / window.stride[d];
@@ -79,7 +79,7 @@ std::string padding_of(const Translation& translation, const onnx::NodeProto& no
     const std::int64_t total = std::max<std::int64_t>(0, (places - 1) * window.stride[d] + reach - extents[d]);
     if (window.before[d] + window.after[d] != total || std::abs(window.after[d] - window.before[d]) > 1) {
       translation.graph().fail(node, "its padding is not the same on both sides",
-                               "model files know padding that is, and 'same'");
+                               "model files support symmetric padding, and 'same'");
     }
   }
   return "same";
@@ -210,7 +210,7 @@ void translate_convolution(Translation& translation, const onnx::NodeProto& node
   const std::int64_t groups = groups_of(translation, node, sizes[1], shape[0]);
   if (shape[1] != sizes[1] / groups) {
     translation.graph().fail(node,
-                             fmt::format("its weights are for {} channels, and it reads {}", shape[1] * groups, sizes[1]));
+                             fmt::format("its weights are for {} channels, but it reads {}", shape[1] * groups, sizes[1]));
   }
   const Window window = window_of(translation, node, kernel, extents, waiting);
   const Sizes after = slid_sizes(translation, node, window, sizes, shape);
@@ -233,7 +233,7 @@ void translate_transposed_convolution(Translation& translation, const onnx::Node
   const Sizes kernel(shape.begin() + 2, shape.end());
   check_kernel(translation, node, kernel);
   if (shape[0] != sizes[1]) {
-    translation.graph().fail(node, fmt::format("its weights are for {} channels, and it reads {}", shape[0], sizes[1]));
+    translation.graph().fail(node, fmt::format("its weights are for {} channels, but it reads {}", shape[0], sizes[1]));
   }
   const std::int64_t groups = integer_attribute(node, "group", 1);
   if (groups < 1 || sizes[1] % groups != 0 || shape[1] > (std::int64_t{1} << 31U) / groups) {
@@ -242,7 +242,7 @@ void translate_transposed_convolution(Translation& translation, const onnx::Node
   const std::string automatic = text_attribute(node, "auto_pad", "NOTSET");
   if (find_attribute(node, "output_shape") != nullptr || (automatic != "NOTSET" && automatic != "VALID") ||
       !waiting.empty()) {
-    translation.graph().fail(node, "its output's size is given, not its padding", "export it with explicit padding");
+    translation.graph().fail(node, "its output size is given instead of its padding", "export it with explicit padding");
   }
   const Window window = window_of(translation, node, kernel, extents, waiting);
   if (window.before != window.after) {
@@ -269,7 +269,7 @@ void translate_pool(Translation& translation, const onnx::NodeProto& node) {
   const Sizes kernel = attribute_of(translation, node, "kernel_shape", sizes.size() - 2, 1, 1);
   Window window = window_of(translation, node, kernel, extents, waiting);
   if (std::any_of(window.dilation.begin(), window.dilation.end(), [](std::int64_t size) { return size != 1; })) {
-    translation.not_understood(node, "pooling with gaps in its window is not understood");
+    translation.not_understood(node, "dilated pooling is not supported");
     return;
   }
   for (std::size_t d = 0; d < kernel.size(); ++d) {
@@ -310,7 +310,8 @@ void translate_mean(Translation& translation, const onnx::NodeProto& node) {
     for (const Atom& atom : view.dimensions[d]) pools = pools && taken[d] == (atom.axis >= first_position);
   }
   if (!pools) {
-    translation.not_understood(node, "a mean over anything but all positions or, in a norm, the channels is not understood");
+    translation.not_understood(
+        node, "a mean over other dimensions than all positions or, in a norm, the channels is not supported");
     return;
   }
   TensorShape output = shape;
@@ -333,12 +334,12 @@ void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
   const std::size_t rank = image.dimensions.size();
   const auto pads = integers_of(translation, node, 1, "");
-  if (!pads || pads->size() != 2 * rank) translation.graph().fail(node, "its pads are not two for each dimension");
+  if (!pads || pads->size() != 2 * rank) translation.graph().fail(node, "its pads must be two per dimension");
   Sizes positions;
   for (std::size_t i = 0; i < pads->size(); ++i) {
     const std::int64_t pad = (*pads)[i];
     if (pad < 0 || pad > (std::int64_t{1} << 31U) || (i % rank < 2 && pad != 0)) {
-      translation.not_understood(node, "padding of anything but positions is not understood");
+      translation.not_understood(node, "padding of other dimensions than positions is not supported");
       return;
     }
     if (i % rank >= 2) positions.push_back(pad);
@@ -369,9 +370,10 @@ void translate_resize(Translation& translation, const onnx::NodeProto& node) {
   }
   const bool known = after.size() == before.size() && is_countable(after) &&
                      std::none_of(after.begin(), after.end(), [](std::int64_t size) { return size < 1; });
-  if (!known) translation.graph().fail(node, "the size of its output is not known, or none");
+  if (!known) translation.graph().fail(node, "the size of its output is unknown or zero");
   if (after[0] != before[0] || after[1] != before[1] || mode == "cubic") {
-    translation.not_understood(node, "resizing of anything but positions, or by cubics, is not understood");
+    translation.not_understood(node,
+                               "resizing of other dimensions than positions, or by cubic interpolation, is not supported");
     return;
   }
   TensorShape shape = translation.network().shape(image.tensor);

@@ -99,13 +99,13 @@ cudaDeviceProp use_device(int device) {
   const int count = count_cuda_devices();
   if (device < 0 || device >= count) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
-                fmt::format("CUDA sees {}, counted from 0", count));
+                fmt::format("CUDA has {}, numbered from 0", count));
   }
   // If this creates the context, another process may use the device exclusively: an error that is repeated, but harmless.
   if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
-                "another process may use it: look at nvidia-smi");
+                "another process may use it: see nvidia-smi");
   }
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), fmt::format("GPU {}", device));
@@ -259,11 +259,11 @@ class Backend final : public KernelBackend {
 
  private:
   std::string refusal_of(Precision precision) const {
-    if (is_narrow(precision)) return "products in fp8 and nvfp4 are not measured";
+    if (is_narrow(precision)) return "matrix products in fp8 and nvfp4 are not measured";
     // Tensor cores support bf16 and tf32 from Ampere on.
     constexpr int ampere = 8;
     if ((precision == Precision::bf16 || precision == Precision::tf32) && properties_.major < ampere) {
-      return fmt::format("{} needs compute capability 8.0, and the device has {}.{}", to_string(precision),
+      return fmt::format("{} needs compute capability 8.0, but the device has {}.{}", to_string(precision),
                          properties_.major, properties_.minor);
     }
     return {};
@@ -318,7 +318,7 @@ int count_cuda_devices() {
                   cuda::driver_hint(driver, runtime));
     }
     throw Error(fmt::format("{} ({})", name, cudaGetErrorString(status)),
-                "it needs an NVIDIA GPU and its driver: look at nvidia-smi");
+                "it needs an NVIDIA GPU and its driver: see nvidia-smi");
   }
   return count;
 }

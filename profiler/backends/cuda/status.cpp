@@ -30,14 +30,13 @@ void forget_error(std::string_view what) {
   static_cast<void>(cudaGetLastError());
   const cudaError_t again = cudaDeviceSynchronize();
   if (again == cudaSuccess || is_without_device(again) || is_of_recording(again)) return;
-  throw DeviceLost(
-      fmt::format("{}: the GPU cannot be used any more: {} ({})", what, cudaGetErrorName(again), cudaGetErrorString(again)),
-      "a kernel that was started before may have caused it: CUDA_LAUNCH_BLOCKING=1 names the one that did");
+  throw DeviceLost(fmt::format("{}: the GPU is unusable: {} ({})", what, cudaGetErrorName(again), cudaGetErrorString(again)),
+                   "an earlier kernel may have caused it: find it with CUDA_LAUNCH_BLOCKING=1");
 }
 
 }  // namespace
 
-OutOfMemory::OutOfMemory(const std::string& message) : Error(message, "a smaller batch needs less memory") {}
+OutOfMemory::OutOfMemory(const std::string& message) : Error(message, "use a smaller batch") {}
 
 void check(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return;

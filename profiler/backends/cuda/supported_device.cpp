@@ -54,22 +54,20 @@ std::string device_hint(int major, int minor, int runtime) {
   constexpr int first_without_volta = 13;
   constexpr int ten = 10;
   if (ten * major + minor < turing && major_of(runtime) >= first_without_volta) {
-    return fmt::format(
-        "CUDA {} knows no GPU below 7.5: build with CUDA 12 and cuDNN 9.10 or older, whose last GPUs of this "
-        "kind these are",
-        text_of(runtime));
+    return fmt::format("CUDA {} does not support compute capability below 7.5: build with CUDA 12 and cuDNN 9.10 or older",
+                       text_of(runtime));
   }
   return fmt::format("build with -DCMAKE_CUDA_ARCHITECTURES={}{}", major, minor);
 }
 
 std::string driver_refusal(int driver, int runtime, std::string_view version) {
   if (driver == 0) return "there is no driver of an NVIDIA GPU";
-  return fmt::format("the driver{}{} knows CUDA up to {}, and this program was built with {}", version.empty() ? "" : " ",
+  return fmt::format("the driver{}{} supports CUDA up to {}, but this program was built with {}", version.empty() ? "" : " ",
                      version, text_of(driver), text_of(runtime));
 }
 
 std::string driver_hint(int driver, int runtime) {
-  if (driver == 0) return "it needs an NVIDIA GPU and its driver: look at nvidia-smi";
+  if (driver == 0) return "it needs an NVIDIA GPU and its driver: see nvidia-smi";
   return fmt::format("install a driver of CUDA {}{}, or use a build with CUDA {}", major_of(runtime), oldest_driver(runtime),
                      major_of(driver));
 }

@@ -148,7 +148,7 @@ class Backend final : public KernelBackend {
   std::string refusal(const UpdateProblem& problem) const override {
     return problem.precision == Precision::fp32
                ? ""
-               : fmt::format("updates run in fp32 alone here, not {}", to_string(problem.precision));
+               : fmt::format("updates are supported in fp32 only here, not {}", to_string(problem.precision));
   }
 
   std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override {

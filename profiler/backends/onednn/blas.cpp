@@ -33,7 +33,7 @@ Blas::Blas(const std::string& library, int threads) : handle_(dlopen(library.c_s
   } else if (threads > 1) {
     // The way to set other libraries' threads is library-specific.
     dlclose(handle_);
-    throw Error(fmt::format("--blas {} is not OpenBLAS: nothing tells it to take {} threads", quote(library), threads),
+    throw Error(fmt::format("--blas {} is not OpenBLAS: its number of threads cannot be set to {}", quote(library), threads),
                 "measure with one thread, or by OpenBLAS");
   }
   description_ = library;
@@ -48,7 +48,7 @@ void Blas::product(Form form, std::int64_t m, std::int64_t n, std::int64_t k, co
                    float* c) const {
   const auto size = [](std::int64_t items) {
     if (items > std::numeric_limits<int>::max())
-      throw Error(fmt::format("a BLAS has no matrices of {} rows or columns", items));
+      throw Error(fmt::format("BLAS does not support matrices of {} rows or columns", items));
     return static_cast<int>(items);
   };
   reinterpret_cast<Product>(product_)(row_major, form.a_transposed ? transposed : as_it_is,

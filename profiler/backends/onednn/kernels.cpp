@@ -253,7 +253,7 @@ std::unique_ptr<PreparedKernel> empty_kernel() {
 
 std::string only_fp32(const Problem& problem) {
   if (problem.precision == Precision::fp32) return {};
-  return fmt::format("{} runs in fp32 alone here, not {}", problem.operation->type(), to_string(problem.precision));
+  return fmt::format("{} is supported in fp32 only here, not {}", problem.operation->type(), to_string(problem.precision));
 }
 
 }  // namespace ddl::onednn

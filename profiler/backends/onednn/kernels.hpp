@@ -73,7 +73,7 @@ struct Device {
 [[nodiscard]] dnnl::primitive_attr own_scratchpad();
 
 /// A second tensor of a primitive, in the same buffer after the first.
-struct Behind {
+struct SecondTensor {
   int name = 0;
   dnnl::memory::desc plain;
 };
@@ -81,12 +81,12 @@ struct Behind {
 /// One tensor of a kernel in the layout that the library's primitive requires.
 struct Argument {
   KernelTensor tensor;
-  int name = 0;                    ///< DNNL_ARG_SRC, …
-  dnnl::memory::desc plain;        ///< as in the buffer
-  dnnl::memory::desc wanted;       ///< as the primitive requires it: if it differs, a reorder is part of the kernel
-  bool added_to = false;           ///< the primitive accumulates into it: it is set to zero first, as a part of the kernel
-  bool own = false;                ///< not a tensor of the problem: private memory of the kernel, initially zero
-  std::optional<Behind> behind{};  ///< if `plain` is only the first part of the buffer
+  int name = 0;               ///< DNNL_ARG_SRC, …
+  dnnl::memory::desc plain;   ///< as in the buffer
+  dnnl::memory::desc wanted;  ///< as the primitive requires it: if it differs, a reorder is part of the kernel
+  bool added_to = false;      ///< the primitive accumulates into it: it is set to zero first, as a part of the kernel
+  bool own = false;           ///< not a tensor of the problem: private memory of the kernel, initially zero
+  std::optional<SecondTensor> behind{};  ///< if `plain` is only the first part of the buffer
 };
 
 /// One primitive with the reorders around it.

@@ -69,7 +69,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
     arguments.push_back({{TensorRole::bias, 0, parameters.items(), false}, name, trained, trained});
     // No gradient depends on the shift, but version 3 lists it among the inputs of a layer norm's.
     const bool takes_shift = problem.pass == Pass::forward || std::is_same_v<Backward, dnnl::layer_normalization_backward>;
-    if (!one && !together && takes_shift) arguments.back().behind = Behind{DNNL_ARG_SHIFT, channels};
+    if (!one && !together && takes_shift) arguments.back().behind = SecondTensor{DNNL_ARG_SHIFT, channels};
   }
   const auto statistic = [&](int index, bool written) {
     const memory::desc& desc = index == 0 ? mean : variance;
@@ -96,7 +96,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
   if (parameters.items() > 0) {
     const int name = !one ? scale_shift_gradient_argument : parameters.scale ? DNNL_ARG_DIFF_SCALE : DNNL_ARG_DIFF_SHIFT;
     arguments.push_back({{TensorRole::bias_gradient, 0, parameters.items(), true}, name, trained, trained});
-    if (!one && !together) arguments.back().behind = Behind{DNNL_ARG_DIFF_SHIFT, channels};
+    if (!one && !together) arguments.back().behind = SecondTensor{DNNL_ARG_DIFF_SHIFT, channels};
   }
   return primitive_kernel(device, Backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
                           std::move(arguments));

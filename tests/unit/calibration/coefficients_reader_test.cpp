@@ -116,7 +116,7 @@ TEST_CASE("what the file does not say of the software keeps its default") {
 
 // ---- the bundled coefficients ----
 
-TEST_CASE("coefficients come with the machines that somebody measured") {
+TEST_CASE("coefficients come with measured machines") {
   std::vector<std::string> found;
   for (const std::string& name : machine_names()) {
     INFO(name);
@@ -205,7 +205,7 @@ TEST_CASE("fails with a date that is none") {
   for (const char* const date :
        {"2026-02-29", "2026-13-01", "2026-00-10", "2026-01-011e308", "2026-1-1", "today", "2026-01-01T00:00"}) {
     CAPTURE(date);
-    CHECK(error_with("date: 2026-01-01", std::string("date: ") + date).find("is no day") != std::string::npos);
+    CHECK(error_with("date: 2026-01-01", std::string("date: ") + date).find("is not a valid date") != std::string::npos);
   }
   CHECK(error_with("date: 2026-01-01", "date: 2028-02-29") == "no error");
 }
@@ -221,7 +221,7 @@ TEST_CASE("fails with points that cannot be fitted") {
         "c.yaml:11:15: 'filter_undivided' and 'filter_split' exclude each other");
 }
 
-TEST_CASE("kernels and an exchange take no less time beside each other than alone") {
+TEST_CASE("overlapped kernels and collectives take no less time than alone") {
   const auto with = [](const std::string& overlap) { return "format: 1\n" + overlap + small_file.substr(10); };
   const Coefficients some = parse_coefficients(with("overlap: {kernels: 1.25, source: log}\n"), "c.yaml");
   CHECK(some.overlap.kernels == 1.25);
@@ -254,7 +254,7 @@ TEST_CASE("a file may say how long the host takes to start a kernel") {
   CHECK(parse_coefficients(former, "c.yaml").software.launch_overhead == Seconds(12.5e-6));
   const std::string both = with("{value: 1 us, source: log}\n  kernel_start: {value: 12.5 us, source: log}");
   CHECK(first_line(error_of([&] { (void)parse_coefficients(both, "c.yaml"); })) ==
-        "c.yaml:17:3: 'kernel_start' is what 'launch_overhead' was called before");
+        "c.yaml:17:3: 'kernel_start' is the former name of 'launch_overhead'");
 }
 
 TEST_CASE("a file may say how the software cuts pipelines and when it gathers weights") {

@@ -99,7 +99,7 @@ TEST_CASE("the size column of nccl-tests counts all parts, and rows of no bytes 
   CHECK(series.nodes == 2);
   // 29 sizes, of which 4, 8 and 16 bytes are less than one element for each of 8 ranks.
   CHECK(series.rows.size() == 2 * 26);
-  CHECK(warns(reading, "6 times of no bytes"));
+  CHECK(warns(reading, "6 rows without bytes"));
   CHECK(row_of(series, 32, true).time.value() == Approx(85.50e-6));
 }
 
@@ -112,24 +112,24 @@ TEST_CASE("a list that was cut to one rank does not make it a run of one") {
   CHECK(warns(gather, "lists only 1 of 1024 ranks"));
   CHECK(warns(gather, "its level is null"));
   CHECK(contains(error_of([&] { (void)load(name, otherwise({.operation = Collective::allreduce})); }),
-                 "these are no times of allreduce"));
+                 "these are not times of allreduce"));
 }
 
 TEST_CASE("a table alone needs its operation, and warns of what it does not know") {
   const std::string name = "nccl-table-alone.txt";
-  CHECK(contains(error_of([&] { (void)load(name); }), "nothing says which operation was timed"));
+  CHECK(contains(error_of([&] { (void)load(name); }), "the timed operation is not stated"));
   const Reading reading = load(name, of_file({.operation = Collective::allreduce, .ranks = 8, .nodes = 2}));
   CHECK(reading.series.at(0).level == NetworkLevel::between_nodes);
   CHECK(reading.warnings.empty());
   CHECK(contains(error_of([&] { (void)load(name, of_file({.operation = Collective::allreduce, .ranks = 16})); }),
-                 "16 ranks do not go with the two bandwidths of these rows"));
+                 "16 ranks do not match the two bandwidths of these rows"));
 }
 
 TEST_CASE("what the file says counts before an option for all files") {
   const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt", otherwise({.ranks = 64, .nodes = 1}));
   CHECK(reading.series.at(0).ranks == 2);
   CHECK(reading.series.at(0).nodes == 2);
-  CHECK(warns(reading, "says 2 ranks, which counts here, not 64 ranks"));
+  CHECK(warns(reading, "has 2 ranks, which is used instead of 64 ranks"));
 }
 
 TEST_CASE("two runs in one file are two series, each with its own ranks") {
@@ -181,22 +181,23 @@ TEST_CASE("times per iteration give a spread, and a date behind a row is passed 
 TEST_CASE("what is broken in nccl-tests' text is said with its place") {
   const AskedFacts asked = of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 1});
   const auto error = [&](const std::string& text) { return error_in(text, asked); };
-  CHECK(contains(error(nccl_header), "f.txt:1:1: no rows follow the names of these columns"));
+  CHECK(contains(error(nccl_header), "f.txt:1:1: no rows follow this header"));
   CHECK(contains(error(nccl_header + "  1048576  262144  float sum -1 339.6"),
-                 "f.txt:3:38: this row has 6 cells, and the table 13"));
+                 "f.txt:3:38: this row has 6 cells, but the table has 13"));
   CHECK(contains(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1) + " 7\n"), "this row has 14 cells"));
-  CHECK(
-      contains(error(nccl_header + "1048576 262144 float sum -1 1e999 1 1 0 1 1 1 0\n"), "f.txt:3:29: '1e999' is no time"));
-  CHECK(contains(error(nccl_header + "1048576 262144 float sum -1 -5 1 1 0 1 1 1 0\n"), "'-5' is no time in microseconds"));
-  CHECK(contains(error(nccl_header.substr(0, nccl_header.find('\n') + 1) + nccl_row), "no line of units"));
+  CHECK(contains(error(nccl_header + "1048576 262144 float sum -1 1e999 1 1 0 1 1 1 0\n"),
+                 "f.txt:3:29: '1e999' is not a valid time"));
+  CHECK(contains(error(nccl_header + "1048576 262144 float sum -1 -5 1 1 0 1 1 1 0\n"),
+                 "'-5' is not a valid time in microseconds"));
+  CHECK(contains(error(nccl_header.substr(0, nccl_header.find('\n') + 1) + nccl_row), "not followed by a line of units"));
   CHECK(contains(error("# nThread 1 nGpus 1 minBytes 8 maxBytes 8388608 step: 2(factor)\n" + nccl_header + nccl_row),
-                 "f.txt:4:1: the table ends with this row, though the run was to reach 8388608 bytes"));
-  CHECK(contains(error("# size count type redop root cputime algbw\n# (B) (us)\n"), "these are times of the processor"));
-  CHECK(contains(error("# Collective test starting: gather_perf\n" + nccl_header + nccl_row), "no plan asks for"));
+                 "f.txt:4:1: the table ends with this row, although the run should reach 8388608 bytes"));
+  CHECK(contains(error("# size count type redop root cputime algbw\n# (B) (us)\n"), "these are CPU times"));
+  CHECK(contains(error("# Collective test starting: gather_perf\n" + nccl_header + nccl_row), "no plan uses"));
   CHECK(
       contains(error("#  Rank  0 Group  0 Pid 1 on a device 0 [0x07] X\n#  Rank  1 Group  1 Pid 1 on a device 1 [0x07] X\n" +
                      nccl_header + nccl_row),
-               "2 groups ran at once"));
+               "2 groups ran concurrently"));
   // The columns are right-aligned, so a shorter last line was truncated within a number.
   const std::string short_header = "# size count type redop root time algbw busbw\n# (B) (elements) (us) (GB/s) (GB/s)\n";
   const std::string short_row = "     1048576        262144     float     sum      -1    100.0   10.49   10.49\n";
@@ -224,13 +225,12 @@ TEST_CASE("a name counts where neither the file nor the user says the operation,
   const AskedFacts by_name{.by_name = Collective::allreduce};
   const Reading reading = read(nccl_header + nccl_row, by_name);
   CHECK(reading.series.at(0).operation == Collective::allreduce);
-  CHECK(warns(reading, "does not say its operation: allreduce, as in its name"));
+  CHECK(warns(reading, "does not state its operation: allreduce is taken from its name"));
   const Reading told =
       read(nccl_header + nccl_row, {.otherwise = {.operation = Collective::broadcast}, .by_name = Collective::allreduce});
   CHECK(told.series.at(0).operation == Collective::broadcast);
-  CHECK_FALSE(warns(told, "as in its name"));
-  CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}),
-                 "nothing says which operation was timed"));
+  CHECK_FALSE(warns(told, "is taken from its name"));
+  CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}), "the timed operation is not stated"));
 }
 
 // ---- torch.distributed by all_reduce_bench.py ----
@@ -253,7 +253,7 @@ TEST_CASE("all_reduce_bench.py says operation and ranks above its table, and tim
 
 // network/benchmarks/results/all-reduce-8xH200.md there.
 TEST_CASE("a table of all_reduce_bench.py alone needs its operation; ranks follow from the two bandwidths") {
-  CHECK(contains(error_of([&] { (void)load("torch-table-alone.txt"); }), "nothing says which operation was timed"));
+  CHECK(contains(error_of([&] { (void)load("torch-table-alone.txt"); }), "the timed operation is not stated"));
   const Reading reading =
       load("torch-table-alone.txt", otherwise({.operation = Collective::allreduce, .level = NetworkLevel::node}));
   CHECK(reading.series.at(0).ranks == 8);  // 482.26 / 275.58 = 1.75 = 2 * 7/8
@@ -316,14 +316,14 @@ TEST_CASE("torch-dist-bench.py has a table for each collective, and latencies wh
   CHECK(row_of(reading.series[0], 1048576, true).time.value() == Approx(1048576 / 10e9));
   CHECK(reading.series[1].operation == Collective::point_to_point);
   CHECK(reading.series[1].pattern == ExchangePattern::both_ways);
-  CHECK(warns(reading, "the table of 'gather', an operation that no plan uses, is left out"));
+  CHECK(warns(reading, "the table of 'gather', an operation that no plan uses, is ignored"));
 }
 
 TEST_CASE("bandwidths of one digit say no time") {
   const Reading reading = read(torch_heading + torch_columns + "|   32KiB |   0.04GBps |   0.03GBps |\n" +
                                "|    1MiB |  15.00GBps |  10.00GBps |\n");
   CHECK(reading.series.at(0).rows.size() == 1);
-  CHECK(warns(reading, "1 bandwidths of fewer digits than 10 % are left out"));
+  CHECK(warns(reading, "1 bandwidths with a rounding error above 10 % are ignored"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|   32KiB |   0.00GBps |   0.00GBps |\n"),
                  "f.txt:3:1: none of these bandwidths has two digits"));
 }
@@ -332,16 +332,16 @@ TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
   CHECK(contains(error_in(torch_heading + torch_columns), "f.txt:3:1: no rows follow"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |"), "f.txt:5:25: this row has 2 cells"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |  10.0"),
-                 "f.txt:5:27: '10.0' is no bandwidth, such as 12.34GBps"));
+                 "f.txt:5:27: '10.0' is not a valid bandwidth, such as 12.34GBps"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|    1MB |  15.00GBps |  10.00GBps |\n"),
-                 "'1MB' is no size, such as 32KiB"));
+                 "'1MB' is not a size, such as 32KiB"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |  10.00GBps |\n", of_file({.ranks = 8})),
-                 "the file says 4 ranks, and the command 8 ranks"));
+                 "the file has 4 ranks, but the command has 8 ranks"));
   CHECK(contains(error_in("|    busbw   |    algbw   |\n| 150.00GBps | 100.00GBps |\n"),
-                 "nothing says of which size these bandwidths are"));
+                 "the message size of these bandwidths is not stated"));
   CHECK(contains(error_in("The average bandwidth of gather over 4 ranks (5 warmups):\n" + torch_columns +
                           "|    1MiB |   7.50GBps |  10.00GBps |\n"),
-                 "no table of this file is of an operation that plans use"));
+                 "no table of this file has an operation that plans use"));
   CHECK(contains(error_in(nccl_header + nccl_row + torch_columns), "tables of PyTorch and those of another benchmark"));
 }
 
@@ -390,11 +390,11 @@ TEST_CASE("a file of one rank holds waiting, and each operation and group is a s
   CHECK(reading.series[1].ranks == 8);
   CHECK(row_of(reading.series[1], 8000).time.value() == Approx(70e-6));
   CHECK(reading.series[2].operation == Collective::reduce_scatter);
-  CHECK(warns(reading, "not all ranks wrote into this file"));
-  CHECK(warns(reading, "1 exchanges of a single rank are left out"));
-  CHECK(warns(reading, "exchanges of 'All2All' are left out"));
-  CHECK(warns(reading, "1 times that the host took are left out"));
-  CHECK(warns(reading, "1 sends and receives are left out"));
+  CHECK(warns(reading, "this file lacks records of some ranks"));
+  CHECK(warns(reading, "1 collectives of a single rank are ignored"));
+  CHECK(warns(reading, "collectives of 'All2All' are ignored"));
+  CHECK(warns(reading, "1 host times are ignored"));
+  CHECK(warns(reading, "1 sends and receives are ignored"));
 }
 
 TEST_CASE("of many repetitions a hundred stay, with the same median") {
@@ -454,8 +454,7 @@ TEST_CASE("broken records of NCCL Inspector are refused with their place") {
   const std::string good = record("AllReduce", 1, 0, 2, 2, 1048576, 150);
   CHECK(contains(error_in(good + good.substr(0, 200)), "f.txt:2:201: not valid JSON"));
   CHECK(contains(error_in(good + "Killed\n"), "f.txt:2:1: expected a record of NCCL Inspector"));
-  CHECK(
-      contains(error_in(good + record("AllReduce", 1, 1, 2, 2, 4, 150)), "f.txt:2:1: this record is of another operation"));
+  CHECK(contains(error_in(good + record("AllReduce", 1, 1, 2, 2, 4, 150)), "f.txt:2:1: this record has another operation"));
   CHECK(contains(error_in(record("AllReduce", 1, 0, 0, 2, 4, 150)), "no whole number 'n_ranks'"));
   CHECK(contains(error_in(record("AllReduce", 1, 0, 2, 3, 4, 150)), "'nnodes' of this record"));
   CHECK(contains(error_in(record("AllReduce", 1, 0, 2, 2, -4, 150)), "this record lacks 'coll_msg_size_bytes'"));
@@ -463,7 +462,7 @@ TEST_CASE("broken records of NCCL Inspector are refused with their place") {
   CHECK(contains(error_in(R"({"x":"\"coll_perf\"","coll_perf_2":{"coll_perf":2}})"), "neither 'coll_perf' nor 'p2p_perf'"));
   CHECK(
       contains(error_in(record("AllReduce", 1, 0, 2, 2, 4, 150, "collective_cpu")), "no record of this file has the time"));
-  CHECK(contains(error_in(good, of_file({.ranks = 4})), "f.txt:1:1: the file says 2 ranks, and the command 4 ranks"));
+  CHECK(contains(error_in(good, of_file({.ranks = 4})), "f.txt:1:1: the file has 2 ranks, but the command has 4 ranks"));
   CHECK(contains(error_in(R"({"coll_perf":)" + std::string(40, '[')), "nested deeper than 16 levels"));
 }
 
@@ -483,7 +482,7 @@ TEST_CASE("kernels of a trace say operation, ranks, size and time") {
   CHECK(row_of(series, 2049000 * 4).time.value() > 0);
   CHECK(reading.series[1].operation == Collective::broadcast);
   CHECK(reading.series[1].rows.size() == 6);
-  CHECK(warns(reading, "times of a trace hold waiting for other ranks"));
+  CHECK(warns(reading, "times of a trace include waiting for other ranks"));
 }
 
 namespace {
@@ -521,7 +520,7 @@ TEST_CASE("nodes of a job are those of each group of a trace by its ranks") {
   CHECK(reading.series[3].rows.at(0).message == Bytes(3200));
 }
 
-TEST_CASE("what of a trace is no exchange of equal parts is left out") {
+TEST_CASE("what of a trace is not an exchange of equal parts is left out") {
   const std::string uneven = R"(,"In split size":"[1, 2]")";
   const Reading reading =
       read(trace(kernel("all_to_allv", 64, 64, 2, "[0, 1]", uneven) + "," + kernel("send", 64, 64, 2, "[0, 1]") + "," +
@@ -530,16 +529,16 @@ TEST_CASE("what of a trace is no exchange of equal parts is left out") {
                  R"(,{"ph":"X","cat":"cpu_op","name":"aten::mm"})"));
   REQUIRE(reading.series.size() == 1);
   CHECK(reading.series[0].operation == Collective::all_to_all);
-  CHECK(warns(reading, "1 all-to-alls of parts of different sizes"));
-  CHECK(warns(reading, "exchanges of 'send' are left out"));
-  CHECK(warns(reading, "1 times of no bytes"));
+  CHECK(warns(reading, "1 all-to-alls with unequal split sizes"));
+  CHECK(warns(reading, "collectives of 'send' are ignored"));
+  CHECK(warns(reading, "1 collectives without bytes"));
 }
 
 TEST_CASE("broken traces are refused with their place") {
-  CHECK(contains(error_in(trace("")), "f.txt:1:1: no kernel of this trace is a collective"));
+  CHECK(contains(error_in(trace("")), "f.txt:1:1: this trace has no kernel of a collective"));
   CHECK(contains(error_in(trace(R"({"ph":"X","cat":"cpu_op","dur":1,"args":{"Collective name":"allreduce"}})")),
-                 "says which collectives were asked for, and not how long"));
-  CHECK(contains(error_in(trace(kernel("allreduce", -1, 4, 2, ""))), "f.txt:1:53: this exchange has no sizes"));
+                 "has the calls of collectives, but not their time"));
+  CHECK(contains(error_in(trace(kernel("allreduce", -1, 4, 2, ""))), "f.txt:1:53: this collective has no sizes"));
   CHECK(contains(error_in(trace(kernel("allreduce", 4, 4, 0, ""))), "no whole number 'Group size'"));
   CHECK(contains(error_in(trace(R"({"ph":"X","cat":"kernel","args":{"Collective name":"allreduce"}})")),
                  "a kernel without a duration 'dur'"));
@@ -575,13 +574,13 @@ TEST_CASE("what is broken in nccl-tests' JSON is said with its place") {
   CHECK(reading.series.at(0).ranks == 2);  // one device is listed for a process of two
   CHECK(reading.series.at(0).nodes == 1);
   CHECK(contains(error_in(head + "\n\"results\":[" + good), "f.txt:2:"));
-  CHECK(contains(error_in(head + "\n\"results\":[" + good), "a run of nccl-tests that broke off"));
+  CHECK(contains(error_in(head + "\n\"results\":[" + good), "an aborted run of nccl-tests"));
   CHECK(contains(error_in(head + "\n\"results\":[]}"), "f.txt:2:1: no results"));
   CHECK(contains(error_in(head + "\n\"results\":[{\"size\":8}]}"), "result 1 has no 'count'"));
   CHECK(contains(error_in(head + "\n\"results\":[{\"size\":8,\"count\":2,\"in_place\":{\"cpu_time\":3}}]}"),
-                 "times of the processor"));
+                 "these are CPU times"));
   CHECK(contains(error_in(head + "\n\"results\":[{\"size\":8,\"count\":2,\"in_place\":{\"time\":\"nan\"}}]}"), "'time'"));
-  CHECK(contains(error_in("{\"schema\": 1}"), "this JSON is none of nccl-tests"));
+  CHECK(contains(error_in("{\"schema\": 1}"), "this JSON is not from nccl-tests"));
 }
 
 // ---- OSU ----
@@ -627,23 +626,23 @@ TEST_CASE("OSU's sizes are of a rank's part for allgather and alltoall, of the v
   CHECK(reduce.rows.front().message == 1_B);
   CHECK(reduce.rows.front().time.value() == Approx(11.70e-6));
   CHECK(reduce.rows.front().spread->value() == Approx((22.22e-6 - 0.57e-6) / 2));
-  CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "nothing says how many ranks took part"));
+  CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "the number of ranks is not stated"));
 }
 
 TEST_CASE("what is broken in OSU's text is said with its place") {
   const std::string head = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n";
   CHECK(contains(error_in(head), "f.txt:1:1: no rows follow this title"));
-  CHECK(contains(error_in(head + "1  2.00\n2\n"), "f.txt:5:2: this row has 1 cells, and the table 2 columns"));
-  CHECK(contains(error_in(head + "1  abc\n"), "f.txt:4:4: 'abc' is no figure"));
+  CHECK(contains(error_in(head + "1  2.00\n2\n"), "f.txt:5:2: this row has 1 cells, but the table has 2 columns"));
+  CHECK(contains(error_in(head + "1  abc\n"), "f.txt:4:4: 'abc' is not a valid number"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: a row before the line '# Size ...'"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n# Size   Bandwidth (MB/s)\n1  2.00\n"),
                  "expected a column of 'Latency (us)'"));
-  CHECK(contains(error_in("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"), "no use is made of OSU's"));
+  CHECK(contains(error_in("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"), "OSU's"));
   CHECK(contains(error_in(head + "1                       2.00\n2                       2."),
                  "f.txt:5:27: the file ends inside this row"));
   CHECK(contains(error_in(head + "1  0.00\n"), "no row of this table has a time"));
   CHECK(contains(error_of([&] { (void)read(head + "1  2.00\n", of_file({.ranks = 4})); }),
-                 "the file says 2 ranks, and the command 4 ranks"));
+                 "the file has 2 ranks, but the command has 4 ranks"));
 }
 
 TEST_CASE("a line of nothing but a sign within OSU's text does no harm") {
@@ -663,10 +662,10 @@ TEST_CASE("rows that failed their validation are left out") {
 // ---- neither ----
 
 TEST_CASE("tables made of outputs, and what is neither, are refused") {
-  CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: a Markdown table is no output"));
+  CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: a Markdown table is not the output"));
   CHECK(contains(error_of([] { (void)load("retyped.txt"); }),
                  "retyped.txt:1:1: this is a table made of a benchmark's output"));
-  CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is no output of a benchmark"));
+  CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is not the output of a benchmark"));
   CHECK(contains(error_in(" \n"), "f.txt is empty"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "in one file"));
   CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
@@ -700,13 +699,13 @@ TEST_CASE("a file names the library that ran, in a line around its tables or bes
 TEST_CASE("facts that contradict each other are refused") {
   const std::string text = nccl_header + nccl_row;
   CHECK(contains(error_in(text, of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 4})),
-                 "4 nodes are more than the 2 ranks"));
+                 "4 nodes exceed the 2 ranks"));
   CHECK(contains(
       error_in(text, of_file({.operation = Collective::allreduce, .nodes = 1, .level = NetworkLevel::between_nodes})),
-      "the file says level node, and the command level between-nodes"));
+      "the file has level node, but the command has level between-nodes"));
   CHECK(contains(error_in(text, of_file({.operation = Collective::broadcast, .ranks = 1})),
-                 "a single rank exchanges nothing"));
-  CHECK(contains(error_in(text, of_file({.operation = Collective::allgather})), "these are no times of allgather"));
+                 "a single rank does not communicate"));
+  CHECK(contains(error_in(text, of_file({.operation = Collective::allgather})), "these are not times of allgather"));
 }
 
 TEST_CASE("NCCL's log says which algorithm and protocol ran, and interrupts rows") {
@@ -743,7 +742,7 @@ TEST_CASE("NCCL's log says which algorithm and protocol ran, and interrupts rows
   CHECK(contains(error_in(listed + nccl_header + nccl_row + "     2097152        524288     float     sum      -1" + host +
                               "2097152 Bytes -> Algo 1 proto 2 time 25.2\n",
                           otherwise(allreduce)),
-                 "this row is not continued behind NCCL's log"));
+                 "this row does not continue after NCCL's log"));
 }
 
 TEST_CASE("NCCL's log counts one rank's part of an Allgather since 2.25, and all parts before") {

@@ -207,10 +207,10 @@ TEST_CASE("too little to fit is refused with what to measure next") {
   };
   ExchangeSeries two = line();
   two.rows.resize(2);
-  CHECK(refusal(two) == "2 sizes of message: α and β together need 3 at least");
+  CHECK(refusal(two) == "2 sizes of message: α and β need at least 3");
   ExchangeSeries same = line();
   for (MeasuredExchange& row : same.rows) row.message = 1_MiB;
-  CHECK(refusal(same) == "1 size of message: α and β together need 3 at least");
+  CHECK(refusal(same) == "1 size of message: α and β need at least 3");
   ExchangeSeries close = line();
   close.rows.resize(5);
   for (std::size_t i = 0; i < 5; ++i) close.rows[i].message = Bytes(1000.0 + static_cast<double>(i));
@@ -219,7 +219,7 @@ TEST_CASE("too little to fit is refused with what to measure next") {
   none.rows.clear();
   CHECK(refusal(none) == "no row with a size and a time");
   ExchangeSeries alone = sweep(Collective::allreduce, 1, 1, [](double) { return alpha; });
-  CHECK(refusal(alone) == "one rank sends nothing");
+  CHECK(refusal(alone) == "a single rank does not communicate");
   ExchangeSeries unknown = sweep(Collective::allreduce, 4, 1, [](double) { return alpha; });
   unknown.ranks.reset();
   CHECK_FALSE(refusal(unknown).empty());
@@ -228,7 +228,7 @@ TEST_CASE("too little to fit is refused with what to measure next") {
   broken.rows[1].line = 7;
   broken.rows[1].time = Seconds(0);
   CHECK(error_of([&] { (void)fit_exchanges(std::vector{broken}); }) ==
-        "run.txt:7: a message of 16 bytes that took 0 s\nhint: sizes are zero or more, times above zero");
+        "run.txt:7: a message of 16 bytes that took 0 s\nhint: sizes must not be negative, and times must be positive");
 }
 
 TEST_CASE("the algorithm behind times of several rank counts is found and named") {
@@ -385,7 +385,7 @@ TEST_CASE("one rank count is read as a ring, with a note unless the library says
     for (const std::string& note : fits.at(0).notes) notes += note;
     return notes;
   };
-  const std::string doubt = "does not tell algorithms apart: read as ring";
+  const std::string doubt = "does not distinguish algorithms: read as ring";
   CHECK(notes_of("").find(doubt) != std::string::npos);
   CHECK(notes_of("Tree Simple").find(doubt) != std::string::npos);
   CHECK(notes_of("Ring LL128").find(doubt) == std::string::npos);

@@ -100,7 +100,7 @@ TEST_CASE("bundled fabrics price what published clusters measured") {
   }
 }
 
-TEST_CASE("links to a switch are priced as those of H100 and H200 were measured") {
+TEST_CASE("links to a switch are predicted as those of H100 and H200 were measured") {
   Machine machine = load_machine("dgx-b200");
   CHECK(machine.levels[0].library->fabric == "nvswitch");
   std::vector<double> errors, of_a100;
@@ -136,7 +136,7 @@ TEST_CASE("a level of a machine file states its fabric, and α follows") {
   const auto latency = std::find_if(sheet.numbers.begin(), sheet.numbers.end(),
                                     [](const SourcedNumber& number) { return number.key == "levels.system.latency"; });
   REQUIRE(latency != sheet.numbers.end());
-  CHECK(latency->source == "fitted: ethernet, as 10 published clusters have it");
+  CHECK(latency->source == "fitted: ethernet, from 10 published clusters");
   // An explicit value overrides a fabric.
   CHECK(load_machine("dgx-a100").levels[1].latency == 14.0_us);
   CHECK(load_machine("dgx-a100").levels[1].library->fabric == "infiniband");
@@ -169,7 +169,7 @@ TEST_CASE("a fabric file is refused for what cannot be") {
   CHECK(error("tree_fill: 3.5", "tree_full: 3.5").find("did you mean 'tree_fill'?") != std::string::npos);
   CHECK(error("step: 35.8 us", "step: 35.8").find("unit") != std::string::npos);
   CHECK(error("doubt: 2.44", "doubt: 0.5").find("0.5") != std::string::npos);
-  CHECK(error_of([] { static_cast<void>(fabric_called("infinband")); }).find("no fabric is called 'infinband'") !=
+  CHECK(error_of([] { static_cast<void>(fabric_called("infinband")); }).find("unknown fabric 'infinband'") !=
         std::string::npos);
 }
 

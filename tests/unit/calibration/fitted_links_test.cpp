@@ -120,7 +120,7 @@ TEST_CASE("what one rank of each node shows leaves algorithm and rails open, and
   CHECK(predictor.predict(Collective::allreduce, 1_GiB, 8, 1).warning.find("8 rails") == std::string::npos);
 }
 
-TEST_CASE("what two nodes exchanged is no promise for more of them than their links carry") {
+TEST_CASE("what two nodes exchanged is not a promise for more of them than their links carry") {
   Machine sheet = load_machine("dgx-a100");
   // As a tree between two nodes, whose links each byte crosses once.
   MeasuredCurve two{.operation = Collective::allreduce, .ranks = 16, .nodes = 2};

@@ -45,7 +45,7 @@ FoundProfile profile(const std::vector<std::pair<std::string, double>>& medians,
   return found;
 }
 
-TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are priced") {
+TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are predicted") {
   // VGG-11 was not timed on any machine; on ABCI other models were, on an L40S none. In training, neither has a lower share
   // of its peak.
   for (const std::string machine : {"abci", "workstation-l40s"}) {

@@ -83,8 +83,8 @@ TEST_CASE("another GPU has its own name and memory, and the draft says whose pea
   CHECK(machine.device.memory == Bytes(81920.0 * 1024 * 1024));
   const MachineDraft draft = draft_machine(request);
   CHECK(has(draft, "# GPUs: dgx-a100 describes this GPU: write this file again with --like dgx-a100.\n"));
-  CHECK(has(draft,
-            "# Device: peaks and bandwidth are still those of NVIDIA H100 SXM5 80 GB: give those of the data sheet.\n"));
+  CHECK(
+      has(draft, "# Device: peaks and bandwidth are still those of NVIDIA H100 SXM5 80 GB: give those of the datasheet.\n"));
 }
 
 TEST_CASE("detected ports are the rails of a node") {
@@ -147,7 +147,8 @@ TEST_CASE("what the host says cannot break the file") {
 
 TEST_CASE("a machine of one node has no network to which nodes could be added") {
   CHECK(with_nodes("workstation-l40s", 1).levels.size() == 1);
-  CHECK(error_of([] { with_nodes("workstation-l40s", 4); }).find("no level of it joins 4 nodes") != std::string::npos);
+  CHECK(error_of([] { with_nodes("workstation-l40s", 4); }).find("it has no level that connects 4 nodes") !=
+        std::string::npos);
   DraftRequest request = request_like("workstation-l40s");
   request.host.nodes = DetectedNodes{12, true};
   CHECK(drafted(request).levels.size() == 1);

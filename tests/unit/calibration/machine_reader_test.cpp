@@ -382,7 +382,7 @@ TEST_CASE("fails with a number without unit, of another unit, or negative") {
         "m.yaml:13:28: must be greater than zero");
 }
 
-TEST_CASE("fails with a unit count that is no whole number, or is none at all") {
+TEST_CASE("fails with a unit count that is not a whole number, or is none at all") {
   CHECK(first_line(error_with("units: {value: 4,", "units: {value: 4.5,")) == "m.yaml:16:20: '4.5' is not a whole number");
   CHECK(first_line(error_with("units: {value: 4,", "units: {value: 0,")) == "m.yaml:16:20: '0' is too small: at least 1");
   CHECK(first_line(error_with("units: {value: 4,", "units: {value: 2000000000,")) ==
@@ -439,7 +439,7 @@ TEST_CASE("fails with a price that is none") {
   for (const std::string price :
        {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h"}) {
     INFO(price);
-    CHECK(error_with("2.5 EUR/h", price) == "m.yaml:39:16: '" + price + "' is not the price of a device and hour\n" +
+    CHECK(error_with("2.5 EUR/h", price) == "m.yaml:39:16: '" + price + "' is not a price per device and hour\n" +
                                                 "  price: {value: " + price +
                                                 ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h'");
   }

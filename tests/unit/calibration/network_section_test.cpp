@@ -71,11 +71,11 @@ TEST_CASE("what is wrong with the section is said with its place") {
     return error_in(text);
   };
   CHECK(contains(with("point-to-point", "pont-to-point"), "c.yaml:9:16: unknown operation 'pont-to-point'"));
-  CHECK(contains(with("Tree LL128", "Tree LL12"), "'Tree LL12' is no algorithm of NCCL"));
-  CHECK(contains(with("nodes: 1", "nodes: 4"), "4 nodes are more than the 2 ranks"));
+  CHECK(contains(with("Tree LL128", "Tree LL12"), "'Tree LL12' is not an algorithm of NCCL"));
+  CHECK(contains(with("nodes: 1", "nodes: 4"), "4 nodes exceed the 2 ranks"));
   CHECK(contains(with("ranks: 2\n", "ranks: 1\n"), "ranks: 1"));
   CHECK(contains(with("[1 B, 3.1 us]", "[1 B]"), "expected 2 items, or 3 with the algorithm, found 1"));
-  CHECK(contains(with("[1 B, 3.1 us]", "[8 MiB, 3.1 us]"), "this size is not above the one before it"));
+  CHECK(contains(with("[1 B, 3.1 us]", "[8 MiB, 3.1 us]"), "this size is not larger than the previous one"));
   CHECK(contains(with("[1 B, 3.1 us]", "[0 B, 3.1 us]"), "0 B"));
   CHECK(contains(with("[1 B, 3.1 us]", "[1 B, 0 us]"), "0 us"));
   CHECK(contains(with("[1 B, 3.1 us]", "[1 B, 3.1]"), "3.1"));

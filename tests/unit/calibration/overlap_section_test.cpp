@@ -32,7 +32,7 @@ Overlap overlap_of(double kernel_beside, double exchange_beside) {
 
 }  // namespace
 
-TEST_CASE("A slow-down is the time beside the other over the time alone") {
+TEST_CASE("A slowdown is the overlapped time over the time alone") {
   const auto measured = measured_overlap(overlap_of(2.5, 5), "a sweep");
   REQUIRE(measured);
   CHECK(measured->kernels == 1.25);

@@ -8,7 +8,7 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("what a plan takes does not depend on the plans that were priced before it") {
+TEST_CASE("what a plan takes does not depend on the plans that were predicted before it") {
   // Plans that only differ in what they shard share the costs of layers; ZeRO-3 has additional launches.
   StudySpec spec;
   spec.model = "resnet50";

@@ -183,10 +183,11 @@ TEST_CASE("the meeting place is the one that the environment says") {
       problem(by_torchrun, {{"MASTER_PORT", "1"}}).starts_with("the environment variable MASTER_PORT is set, but MASTER_"));
   CHECK(problem(by_torchrun, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "65536"}})
             .starts_with("the environment variable MASTER_PORT is '65536', not a number from 1 to 65535"));
-  CHECK(problem(by_slurm, {}).starts_with("srun does not say on which host rank 0 is"));
+  CHECK(problem(by_slurm, {}).starts_with("srun does not provide the host of rank 0"));
   for (const char* wrong :
        {"node1", "node1:", ":1", "node1:0", "node1:x", "fd00::1:29500", "a b:1", "node1:65536", "http://a:1"}) {
-    CHECK(problem(by_torchrun, {}, wrong).starts_with("--rendezvous '" + std::string(wrong) + "' is no host with a port"));
+    CHECK(
+        problem(by_torchrun, {}, wrong).starts_with("--rendezvous '" + std::string(wrong) + "' is not a host with a port"));
   }
 }
 
@@ -262,9 +263,8 @@ TEST_CASE("a rank that never comes is named by all that came") {
   launch.start(2, 4, not_long, gathered);
   const std::string where = print_endpoint("localhost", launch.place.port);
   for (const std::string& error : launch.results()) {
-    CHECK(error == "ranks 1 and 3 of 4 have not come to " + where +
-                       " within 0.3 s\n"
-                       "hint: look at what these ranks say, or wait longer: --patience");
+    CHECK(error == "ranks 1 and 3 of 4 have not connected to " + where +
+                       " within 0.3 s\nhint: see the output of these ranks, or wait longer: --patience");
   }
 }
 
@@ -277,7 +277,7 @@ TEST_CASE("rank 0 that never comes is said, with its address") {
   launch.place.host = "no-such-host.invalid";
   launch.start(1, 2, not_long, gathered);
   const std::string unknown = launch.results().front();
-  CHECK((contains(unknown, "the host 'no-such-host.invalid' is not known here") ||
+  CHECK((contains(unknown, "the host 'no-such-host.invalid' cannot be resolved") ||
          contains(unknown, "did not find rank 0 at no-such-host.invalid")));
 }
 
@@ -293,7 +293,7 @@ TEST_CASE("a rank that comes twice, ranks that count others, and other programs'
     launch.start(0, 3, long_enough, gathered);
     launch.start(1, 3, long_enough, gathered);
     launch.start(1, 3, long_enough, gathered);
-    all_say("rank 1 came twice: from ");
+    all_say("rank 1 connected twice: from ");
   }
   SECTION("of another number") {
     launch.start(0, 3, long_enough, gathered);
@@ -317,7 +317,7 @@ TEST_CASE("a rank that comes twice, ranks that count others, and other programs'
   }
 }
 
-TEST_CASE("who is no rank is sent away, and named where a rank is missing") {
+TEST_CASE("who is not a rank is sent away, and named where a rank is missing") {
   Launch launch;
   const Deadline until(long_enough);
   const auto connect = [&] {
@@ -331,8 +331,8 @@ TEST_CASE("who is no rank is sent away, and named where a rank is missing") {
     Connection stranger = connect();
     REQUIRE(stranger.send("GET / HTTP/1.1\r\n\r\n", until));
     const std::string error = launch.results().front();
-    CHECK(contains(error, "rank 1 of 2 has not come to"));
-    CHECK(contains(error, "; another program came from "));
+    CHECK(contains(error, "rank 1 of 2 has not connected to"));
+    CHECK(contains(error, "; another program connected from "));
     CHECK(contains(error, " and said 'GET / HTTP/1.1"));
   }
   SECTION("and the ranks find each other all the same") {
@@ -377,21 +377,20 @@ TEST_CASE("another program at the meeting place is not taken for rank 0") {
       return taken.at(0).send("SSH-2.0-OpenSSH_9.2\r\n", until);
     });
     launch.start(1, 2, long_enough, gathered);
-    CHECK(launch.results().front().starts_with("what answers at " + print_endpoint("localhost", listener.port()) +
-                                               " is not rank 0, but another program: it said 'SSH-2.0-OpenSSH_9.2"));
+    CHECK(launch.results().front().starts_with("the program at " + print_endpoint("localhost", listener.port()) +
+                                               " is not rank 0: it sent 'SSH-2.0-OpenSSH_9.2"));
     CHECK(answer.get());
   }
   SECTION("that says nothing") {
     launch.start(1, 2, not_long, gathered);
-    CHECK(launch.results().front().starts_with("who answers at " + print_endpoint("localhost", listener.port()) +
-                                               " has said nothing for 0.3 s, so it is not rank 0"));
+    CHECK(launch.results().front().starts_with("the program at " + print_endpoint("localhost", listener.port()) +
+                                               " has been silent for 0.3 s, so it is not rank 0"));
   }
   SECTION("so that rank 0 cannot listen there") {
     launch.start(0, 2, not_long, gathered);
-    CHECK(launch.results().front() ==
-          "rank 0 cannot listen at " + print_endpoint("localhost", listener.port()) +
-              ": Address already in use\n"
-              "hint: another program has this port: take another MASTER_PORT, or --rendezvous HOST:PORT");
+    CHECK(launch.results().front() == "rank 0 cannot listen at " + print_endpoint("localhost", listener.port()) +
+                                          ": Address already in use\nhint: another program uses this port: use another "
+                                          "MASTER_PORT, or --rendezvous HOST:PORT");
   }
 }
 
@@ -450,7 +449,7 @@ TEST_CASE("a rank that says nothing is named by the others") {
   silent.start(1, 3, not_long, work);
   launch.start(2, 3, not_long, work);
   for (const std::string& error : launch.results()) {
-    CHECK(error == "rank 1 of 3 has said nothing for 0.6 s\nhint: wait longer: --patience");
+    CHECK(error == "rank 1 of 3 has been silent for 0.6 s\nhint: wait longer: --patience");
   }
   over.set_value();
   CHECK(silent.results() == std::vector<std::string>{"at last"});
@@ -485,7 +484,7 @@ TEST_CASE("a rank that is killed ends the others") {
     for (const std::string& error : launch.results()) {
       CAPTURE(error);
       CHECK(error.starts_with("rank " + std::to_string(killed) + " of 3 on "));
-      CHECK(contains(error, " ended without a word"));
+      CHECK(contains(error, " ended without a message"));
     }
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child);
@@ -510,7 +509,7 @@ TEST_CASE("ranks that are asked for different sweeps say so") {
   };
   for (const int rank : {0, 1, 2}) launch.start(rank, 3, long_enough, work);
   for (const std::string& error : launch.results()) {
-    CHECK(error.starts_with("rank 2 was asked for another sweep than rank 0\nhint: start all ranks with the same options"));
+    CHECK(error.starts_with("rank 2 has other options than rank 0\nhint: start all ranks with the same options"));
   }
 }
 

@@ -22,12 +22,12 @@ using namespace ddl;
 namespace {
 
 /// Runs with known terms: kernels of 100 to 200 ms, gradients that grow with p, and times from true coefficients.
-std::vector<TaughtRun> runs_of(const Learned& truth, int count) {
-  std::vector<TaughtRun> runs;
+std::vector<FittedRun> runs_of(const Learned& truth, int count) {
+  std::vector<FittedRun> runs;
   for (int i = 0; i < count; ++i) {
     const double ranks = std::pow(2.0, 2 + i % 8);
     const double size = 1 + i % 3;
-    TaughtRun run;
+    FittedRun run;
     run.step.transfers.resize(1);
     run.step.tasks.push_back({0, false, Part::forward, 0, Term(Seconds(0.1 + 0.05 * (i % 3)), Seconds{})});
     run.step.several_ranks = true;
@@ -41,9 +41,9 @@ std::vector<TaughtRun> runs_of(const Learned& truth, int count) {
   return runs;
 }
 
-FamilyFit fit_of(const std::vector<TaughtRun>& runs) {
-  std::vector<const TaughtRun*> pointers;
-  for (const TaughtRun& run : runs) pointers.push_back(&run);
+FamilyFit fit_of(const std::vector<FittedRun>& runs) {
+  std::vector<const FittedRun*> pointers;
+  for (const FittedRun& run : runs) pointers.push_back(&run);
   return fit_family(family_bit(Axis::data), pointers);
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("fewer runs leave coefficients nearer to the prior and less certain") 
 }
 
 TEST_CASE("one wild run does not carry the others away") {
-  std::vector<TaughtRun> runs = runs_of(truth(), 60);
+  std::vector<FittedRun> runs = runs_of(truth(), 60);
   runs.front().measured *= 20;
   const FamilyFit fit = fit_of(runs);
   CHECK(fit.learned[Coefficient::gradient_beta] == Approx(3.0).epsilon(0.2));
@@ -189,7 +189,7 @@ TEST_CASE("runs on few devices predict those on more") {
   REQUIRE(validation.cases.size() == 1);
   CHECK(validation.cases.front().run.gpus == 256);
   CHECK(error_of([] { static_cast<void>(RunFitter(some_runs(), "abci", "").fit_up_to(2)); }) ==
-        "none of the runs have 2 GPUs or fewer\nhint: fitted to some, the others are predicted");
+        "none of the runs have 2 GPUs or fewer\nhint: choose a number of GPUs between the smallest and the largest run");
 }
 
 TEST_CASE("what the file says of the software changes by runs that decide it, and by nothing less") {
@@ -248,7 +248,7 @@ TEST_CASE("hybrids that no run was about learn of replicas how gradients go and 
 }
 
 TEST_CASE("the device waits for its host where kernels and exchanges take less than starting them") {
-  TaughtRun run;
+  FittedRun run;
   run.step.transfers.resize(1);
   run.step.tasks.push_back({0, false, Part::forward, 2000, Term(Seconds(0.1), Seconds{})});
   run.step.tasks.push_back({0, false, Part::layer_collectives, 0, Term(Seconds(0.02))});
@@ -410,9 +410,9 @@ TEST_CASE("a file keeps what it says, and learns anew when it is fitted again") 
   CHECK(with_learned(first, fit, "five runs") == first);
 }
 
-TEST_CASE("more runs than can be learned from in a minute are refused before any is priced") {
+TEST_CASE("more runs than can be fitted in a minute are refused before any is predicted") {
   const std::vector<MeasuredRun> runs(most_fitted_runs + 1, some_runs().front());
   CHECK(error_of([&] {
           static_cast<void>(RunFitter(runs, "abci", ""));
-        }).starts_with("2001 runs are more than the 2000 that can be learned from together"));
+        }).starts_with("2001 runs exceed the maximum of 2000 that can be fitted together"));
 }

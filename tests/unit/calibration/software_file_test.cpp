@@ -142,14 +142,15 @@ TEST_CASE("slips in a software file are placed") {
     return error_of([&] { (void)parse_software(small_software + line, "s.yaml"); });
   };
   CHECK(error_with("memory_fromat: {value: nchw, source: log}\n").find("s.yaml:7:1: unknown key 'memory_fromat'") == 0);
-  CHECK(error_with("memory_format: {value: ncwh, source: log}\n").find("'ncwh' is no memory_format") != std::string::npos);
+  CHECK(error_with("memory_format: {value: ncwh, source: log}\n").find("'ncwh' is not a valid memory_format") !=
+        std::string::npos);
   CHECK(error_with("rank_waiting: {value: -1, source: log}\n").find("s.yaml:7:") == 0);
   CHECK(error_with("gradient_route: {value: host, source: log}\n").find("unknown key 'gradient_route'") !=
         std::string::npos);
   CHECK(error_of([] { (void)load_software("pytroch"); }).find("unknown software 'pytroch'") == 0);
 }
 
-TEST_CASE("a study takes PyTorch where nobody says what runs it, and none where that is said") {
+TEST_CASE("a study takes PyTorch by default, and no software on request") {
   CHECK(Study(spec_with("")).software().name == usual_software);
   CHECK(Study(spec_with("")).assumptions().memory_format == MemoryFormat::channels_first);
   const Study none(spec_with("none"));
@@ -237,7 +238,8 @@ TEST_CASE("coefficients of runs of another software say nothing of the one that 
 }
 
 TEST_CASE(
-    "software of images alone is no default for models of sequences, and what runs of another one taught is left out") {
+    "software of images alone is no default for models of sequences, and factors fitted to runs of another one are "
+    "ignored") {
   StudySpec spec;
   spec.machine = "abci";
   const auto has = [](const Study& study, Family family) {

@@ -100,7 +100,7 @@ TEST_CASE("A sweep says so where its times do not settle") {
   // The limit of 0.1 s leaves 20 samples, whose median has an interval of 1.2533 · 1.96 / √20 = 55 % of their spread.
   const std::string busy = warnings_of("1");
   CHECK(busy.find("latency of 2 ranks on 2 nodes: ") == 0);
-  CHECK(busy.find(" of 21 sizes are known to 10 % or worse") != std::string::npos);
+  CHECK(busy.find(" of 21 sizes have an uncertainty of 10 % or more") != std::string::npos);
 }
 
 TEST_CASE("What a sweep prints as OSU does is read back as what it measured") {
@@ -224,7 +224,7 @@ TEST_CASE("Messages of a simulated network that ask before they are sent take th
   CHECK(fit.ranges[1].alpha->value.value() == Approx(60e-6).epsilon(0.02));
 }
 
-TEST_CASE("Kernels beside an exchange slow it down, and are slowed down") {
+TEST_CASE("Kernels overlapped with a collective slow it down, and are slowed down") {
   SweepPlan plan = plan_of({});
   plan.overlap = true;
   const SweepResult result = run("ranks=4 nodes=2 noise=0 exchange_slowdown=1.5 kernel_slowdown=1.2", plan);
@@ -279,10 +279,10 @@ TEST_CASE("A size that would take too long is left out, and said so") {
   CHECK(result.tables[0].rows.back().bytes == 128 << 10);
   REQUIRE(result.warnings.size() == 1);
   CHECK(result.warnings[0] ==
-        "latency of 2 ranks on 2 nodes: sizes above 128 KiB left out, each would take longer than 1.00 s");
+        "latency of 2 ranks on 2 nodes: sizes above 128 KiB were skipped, since each would take longer than 1.00 s");
 }
 
-TEST_CASE("Groups at once and kernels beside an exchange are not of sizes that took too long") {
+TEST_CASE("Concurrent groups and overlapped kernels are not of sizes that took too long") {
   SweepPlan plan = plan_of({SweepOperation::allreduce});
   plan.contention = plan.overlap = true;
   plan.longest_row = Seconds(1);
@@ -366,7 +366,7 @@ TEST_CASE("What fails in one process fails in all, by the same words") {
   CHECK_THROWS_AS(do_or_agree(third, [] { throw std::runtime_error("out of threads"); }), AgreedError);
 }
 
-TEST_CASE("Kernels that fail are a warning, and an exchange that fails beside them ends the sweep") {
+TEST_CASE("Kernels that fail are a warning, and a collective that fails meanwhile ends the sweep") {
   SweepPlan plan = plan_of({});
   plan.overlap = true;
   for (const int round : {1, 2}) {
@@ -374,7 +374,7 @@ TEST_CASE("Kernels that fail are a warning, and an exchange that fails beside th
     const SweepResult result = run_sweep(transport, plan, {});
     CHECK_FALSE(result.overlap);
     REQUIRE(result.warnings.size() == 1);
-    CHECK(result.warnings[0] == "no kernels ran beside an exchange: rank 0: the kernel failed");
+    CHECK(result.warnings[0] == "no kernels were overlapped with a collective: rank 0: the kernel failed");
   }
   FailingNetwork whole(0, 0);
   CHECK(run_sweep(whole, plan, {}).overlap);
@@ -436,7 +436,7 @@ TEST_CASE("The line that says ranks and nodes is read strictly") {
   };
   CHECK(contains(problem("# ddl-oracle: ranks=two"), "f:1:21"));
   CHECK(contains(problem("# ddl-oracle: nodes=0"), "'nodes=0' is not a whole number"));
-  CHECK(contains(problem("# ddl-oracle: racks=2"), "is nothing that a sweep says"));
+  CHECK(contains(problem("# ddl-oracle: racks=2"), "is not a property of a sweep"));
 }
 
 TEST_CASE("How long a process waited for a processor is read from the kernel") {
@@ -452,21 +452,21 @@ TEST_CASE("How long a process waited for a processor is read from the kernel") {
 
 TEST_CASE("Figures of a simulated network are read strictly") {
   const auto problem = [](const std::string& figures) { return error_of([&] { static_cast<void>(network(figures)); }); };
-  CHECK(contains(problem("ranks=8 nodes=3"), "8 ranks are not as many on each of 3 nodes"));
+  CHECK(contains(problem("ranks=8 nodes=3"), "8 ranks are not a multiple of 3 nodes"));
   CHECK(contains(problem("ranks=0"), "test:1:7: there are no ranks"));
-  CHECK(contains(problem("ranks=5000"), "'5000' is no ranks"));
+  CHECK(contains(problem("ranks=5000"), "'5000' is not a valid ranks"));
   CHECK(contains(problem("latencies=1 us"), "a simulated network has no 'latencies'"));
   CHECK(contains(problem("kernel_slowdown=0.5"), "kernel_slowdown is below 1"));
-  CHECK(contains(problem("protocols=LL:1"), "test:1:11: 'LL:1': this is no protocol"));
-  CHECK(contains(problem("protocols=LL:1:1:4 KiB"), "this is no protocol"));
+  CHECK(contains(problem("protocols=LL:1"), "test:1:11: 'LL:1': this is not a protocol"));
+  CHECK(contains(problem("protocols=LL:1:1:4 KiB"), "this is not a protocol"));
   CHECK(contains(problem("protocols=A:1:1:4 KiB/B:0:1"), "test:1:23: 'B:0:1': '0' is not a number above 0"));
   CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:2"), "'2' is not a number above 0 and up to 1"));
   CHECK(contains(problem("protocols=A:1:1:4/B:1:1"), "'4' has no unit"));
-  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:1:2 KiB/C:1:1"), "sizes ascend"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:1:2 KiB/C:1:1"), "sizes must ascend"));
   CHECK(contains(problem("rendezvous=64"), "'64' has no unit"));
-  CHECK(contains(problem("latency=1.7e308 s"), "test:1:9: latency of '1.7e308 s' is too much"));
-  CHECK(contains(problem("latency_inside=2e6 s"), "latency_inside of '2e6 s' is too much"));
-  CHECK(contains(problem("bandwidth=1e200 GB/s"), "test:1:11: bandwidth of '1e200 GB/s' is too much"));
+  CHECK(contains(problem("latency=1.7e308 s"), "test:1:9: latency of '1.7e308 s' is too large"));
+  CHECK(contains(problem("latency_inside=2e6 s"), "latency_inside of '2e6 s' is too large"));
+  CHECK(contains(problem("bandwidth=1e200 GB/s"), "test:1:11: bandwidth of '1e200 GB/s' is too large"));
 }
 
 }  // namespace ddl

@@ -134,7 +134,7 @@ TEST_CASE("fails with levels that do not go with the topology") {
     oversubscription: {value: 1, source: sheet}
 topology:)");
   CHECK(first_line(error_of([&] { (void)parse_machine(three, "m.yaml"); })) ==
-        "m.yaml:28:17: 3 levels, but torus joins all nodes");
+        "m.yaml:28:17: 3 levels, but torus connects all nodes");
   const std::string rails = edited(two_levels + "topology: {kind: {value: rail-optimised, source: sheet}}\n",
                                    "rails: {value: 2,", "rails: {value: 2.5,");
   CHECK(first_line(error_of([&] { (void)parse_machine(rails, "m.yaml"); })) ==

@@ -97,7 +97,7 @@ TEST_CASE("degrees may stand in any order, and those of 1 may be said") {
   CHECK(degrees_text(plan.mesh) == "data=64 spatial=1x2");
 }
 
-TEST_CASE("what is no degree is refused with its text") {
+TEST_CASE("text that is not a degree is refused with its text") {
   CHECK(degrees_error("data=0") == "'0' in 'data=0' is not a degree\nhint: a degree is a whole number from 1 to 1048576");
   for (const char* bad : {"",
                           "64",
@@ -144,7 +144,7 @@ TEST_CASE("axes that a placement leaves out follow in their own order") {
 }
 
 TEST_CASE("an axis that is none, or is placed twice, is refused") {
-  CHECK(error_of([] { (void)parse_placement("data,dta"); }) == "no strategy is called 'dta'\nhint: did you mean 'data'?");
+  CHECK(error_of([] { (void)parse_placement("data,dta"); }) == "unknown strategy 'dta'\nhint: did you mean 'data'?");
   CHECK(error_of([] { (void)parse_placement("data,filter,data"); }) ==
         "'data' is given twice in the placement 'data,filter,data'\nhint: give it once");
   CHECK(error_of([] { (void)parse_placement(""); }) != "no error");
@@ -191,7 +191,7 @@ TEST_CASE("a degree of the plan's file is refused unless it is a number of devic
     CHECK(plan_error(R"({"degrees": {"data": )" + std::string(bad) + R"(}, "global_batch": 8})") ==
           "p.json:1:22: 'data' is not a whole number from 1 to 1048576");
     CHECK(plan_error(R"({"degrees": {"spatial": [1, )" + std::string(bad) + R"(]}, "global_batch": 8})") ==
-          "p.json:1:25: 'spatial' holds what is not a whole number from 1 to 1048576");
+          "p.json:1:25: 'spatial' has an entry that is not a whole number from 1 to 1048576");
   }
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("a profile does not take the place of a file that was read") {
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   std::ofstream(folder + "/in.yaml") << "format: 1\n";
   static_cast<void>(read_file(folder + "/in.yaml"));
-  CHECK(error_of([&] { const ProfileLock lock(folder + "/in.yaml"); }).find("would overwrite a file that was read") !=
+  CHECK(error_of([&] { const ProfileLock lock(folder + "/in.yaml"); }).find("would overwrite an input file") !=
         std::string::npos);
   fs::remove_all(folder);
 }

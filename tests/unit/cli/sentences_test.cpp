@@ -53,16 +53,17 @@ TEST_CASE("a limit says what is wanted, what there is, and where") {
   using Kind = Limit::Kind;
   const Model model = two_layers();
   const auto text = [&](const Limit& limit) { return describe(limit, model); };
-  CHECK(text({Kind::batch, 16, 15}) == "needs 16 samples per iteration, the global batch has 15");
+  CHECK(text({Kind::batch, 16, 15}) == "needs 16 samples per step, but the global batch has 15");
   CHECK(text({Kind::no_extents, 2, 1}) == "small has no spatial extents to split");
-  CHECK(text({Kind::extent, 33, 32, 1}) == "spatial degree 33 is above the extent 32 of the first split layer (narrow)");
+  CHECK(text({Kind::extent, 33, 32, 1}) == "spatial degree 33 exceeds the extent 32 of the first split layer (narrow)");
   CHECK(text({Kind::halo, 5, 4, 1}) == "a halo of 5 is wider than the tile of 4 (narrow)");
-  CHECK(text({Kind::filters, 7, 6, 1}) == "filter degree 7 is above min F = 6 (narrow)");
-  CHECK(text({Kind::channels, 7, 6, 1}) == "channel degree 7 is above min C = 6 (narrow)");
-  CHECK(text({Kind::tensor_units, 7, 6, 1}) == "tensor degree 7 is above the 6 parts its layers can be cut into (narrow)");
+  CHECK(text({Kind::filters, 7, 6, 1}) == "filter degree 7 exceeds min F = 6 (narrow)");
+  CHECK(text({Kind::channels, 7, 6, 1}) == "channel degree 7 exceeds min C = 6 (narrow)");
+  CHECK(text({Kind::tensor_units, 7, 6, 1}) ==
+        "tensor degree 7 exceeds the 6 parts that its layers can be split into (narrow)");
   CHECK(text({Kind::stages, 5, 4}) == "5 stages, but only 4 layers with weights");
   CHECK(text({Kind::schedule, 5, 4}) == "5 micro-batches, but a replica has only 4 samples");
-  CHECK(text({Kind::devices, 33, 32}) == "33 devices, the machine has 32");
+  CHECK(text({Kind::devices, 33, 32}) == "33 devices, but the machine has 32");
   CHECK(text({Kind::memory, 0x3p30, 0x2p30}) == "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much");
   CHECK(text({Kind::memory, 0x3p30, 0x2p30, -1, "activations", 0x2.8p30}) ==
         "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much; 2.50 GiB of it activations");
@@ -73,13 +74,13 @@ TEST_CASE("several limits are said in one line") {
   CHECK(describe(limits, two_layers()).empty());
   limits.add({Limit::Kind::stages, 5, 4});
   limits.add({Limit::Kind::devices, 33, 32});
-  CHECK(describe(limits, two_layers()) == "5 stages, but only 4 layers with weights; 33 devices, the machine has 32");
+  CHECK(describe(limits, two_layers()) == "5 stages, but only 4 layers with weights; 33 devices, but the machine has 32");
 }
 
 TEST_CASE("a run without a prediction says why, be it a limit of its plan") {
   CHECK(describe(Unpredictable{"the batch is not stated"}) == "the batch is not stated");
   CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::filters, 7, 6, 1}, "small", "narrow"}}) ==
-        "filter degree 7 is above min F = 6 (narrow)");
+        "filter degree 7 exceeds min F = 6 (narrow)");
   CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::no_extents, 2, 1}, "small", ""}}) ==
         "small has no spatial extents to split");
 }
@@ -88,18 +89,18 @@ TEST_CASE("a finding says what takes how much, and of the largest that it bounds
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
-  CHECK(text({Kind::halo, 0.6, {}, true}) == "bound by: exchanging halos between tiles takes 60 % of the time");
-  CHECK(text({Kind::compute, 0.4}) == "computing forward and backward takes 40 % of the time");
+  CHECK(text({Kind::halo, 0.6, {}, true}) == "bound by: halo exchange between tiles takes 60 % of the time");
+  CHECK(text({Kind::compute, 0.4}) == "forward and backward compute takes 40 % of the time");
   CHECK(text({Kind::gradient_exchange, 1, Finding::Gradients{16, 0, to_string(AllreduceAlgorithm::hierarchical)}, true}) ==
-        "bound by: exchanging gradients among 16 ranks (hierarchical) takes 100 % of the time");
+        "bound by: gradient communication among 16 ranks (hierarchical) takes 100 % of the time");
   CHECK(text({Kind::gradient_exchange, 0.6, Finding::Gradients{8, 2, to_string(AllreduceAlgorithm::ring)}}) ==
-        "exchanging gradients among 8 ranks (ZeRO-2) takes 60 % of the time");
+        "gradient communication among 8 ranks (ZeRO-2) takes 60 % of the time");
   CHECK(text({Kind::bubble, 0.1, Finding::Pipeline{3, 1}}) ==
-        "waiting in the pipeline (3 stages, 1 micro-batch) takes 10 % of the time");
+        "the pipeline bubble (3 stages, 1 micro-batch) takes 10 % of the time");
   CHECK(text({Kind::bubble, 0.1, Finding::Pipeline{3, 4}}) ==
-        "waiting in the pipeline (3 stages, 4 micro-batches) takes 10 % of the time");
+        "the pipeline bubble (3 stages, 4 micro-batches) takes 10 % of the time");
   CHECK(text({Kind::waiting, 0.1, Finding::Host{Seconds(4e-6)}}) ==
-        "waiting for the host, which takes 4.00 us to start a kernel, takes 10 % of the time");
+        "waiting for the host (4.00 us per kernel launch) takes 10 % of the time");
   CHECK(text({Kind::waiting, 0.1}) == "waiting for the slowest rank and for the framework takes 10 % of the time");
 }
 
@@ -107,33 +108,32 @@ TEST_CASE("a finding that is not about time says what it is about") {
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
-  const std::string repeats =
-      "25 % of the computing repeats what other ranks compute, or runs below the speed of whole layers";
+  const std::string repeats = "25 % of the compute time is redundant, or runs at lower efficiency than unsplit layers";
   CHECK(text({Kind::replicated_work, 0.25}) == repeats);
   CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; the tiles end at narrow");
-  CHECK(text({Kind::load_imbalance, 1.0 / 3}) == "the longest stage takes 33 % more than the mean");
+  CHECK(text({Kind::load_imbalance, 1.0 / 3}) == "the slowest stage takes 33 % longer than the mean");
   CHECK(text({Kind::memory_redundancy, 0.3, Finding::Copies{4}}) ==
-        "30 % of the memory holds weights, gradients and optimizer state that 4 ranks keep alike");
-  CHECK(text({Kind::scaling_limit, 1}) == "each replica has a single sample: data parallelism ends here");
+        "30 % of the memory is model state replicated on 4 ranks");
+  CHECK(text({Kind::scaling_limit, 1}) == "each replica has a single sample: data parallelism cannot scale further");
   CHECK(text({Kind::scaling_limit, 2, Finding::Samples{64, 32}}) ==
-        "one iteration takes more samples (64) than the data set has (32)");
+        "one step needs more samples (64) than the data set has (32)");
   CHECK(text({Kind::local_storage, 4, Finding::DataSet{Bytes(4096), Bytes(1024), true}}) ==
-        "the data set (4.00 KiB) does not fit a node's own storage (1.00 KiB): it is read from the shared file system");
+        "the data set (4.00 KiB) does not fit a node's local storage (1.00 KiB): it is read from the shared file system");
   CHECK(text({Kind::local_storage, 4, Finding::DataSet{Bytes(4096), Bytes(1024), false}}) ==
-        "the data set (4.00 KiB) does not fit a node's own storage (1.00 KiB): it is read from the shared file system, "
-        "whose bandwidth the machine file does not give, so reading counts as zero");
+        "the data set (4.00 KiB) does not fit a node's local storage (1.00 KiB): it is read from the shared file system, "
+        "whose bandwidth the machine file does not give, so its read time counts as zero");
 }
 
 TEST_CASE("of two plans that fit, the sentence names the term that decides, with its numbers") {
   const Estimate fast = estimate_of(1.0, 0.2, 4);
   const Estimate slow = estimate_of(1.1, 0.9, 3);
   CHECK(compared(fast, slow) ==
-        "that takes 800 ms (67 %) longer than this, 2.00 s against 1.20 s per iteration: exchanging gradients decides, 900 "
-        "ms against 200 ms");
+        "that takes 800 ms (67 %) longer than this, 2.00 s against 1.20 s per iteration: gradient communication decides, "
+        "900 ms against 200 ms");
   CHECK(compared(slow, fast) ==
-        "that is the faster one: it takes 800 ms (40 %) less than this, 1.20 s against 2.00 s per iteration: exchanging "
-        "gradients decides, 200 ms against 900 ms");
-  CHECK(compared(fast, fast, "this") == "this is the plan that is explained");
+        "that is faster: it takes 800 ms (40 %) less than this, 1.20 s against 2.00 s per iteration: gradient communication "
+        "decides, 200 ms against 900 ms");
+  CHECK(compared(fast, fast, "this") == "this is the explained plan");
 }
 
 TEST_CASE("of plans that take as long within half a percent, the sentence says how their memory differs") {
@@ -158,14 +158,14 @@ TEST_CASE("of a plan that does not fit, the sentence says what is too much, and 
         "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
 }
 
-TEST_CASE("of a plan that cannot be, the sentence says its reason") {
+TEST_CASE("of a plan that is not possible, the sentence says its reason") {
   const Estimate possible = estimate_of(1.0, 0.2, 4);
-  CHECK(compared(possible, impossible()) == "that cannot run: needs 16 samples per iteration, the global batch has 8");
+  CHECK(compared(possible, impossible()) == "that cannot run: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), possible) ==
-        "that can run, in 2 min 00 s per epoch, where this cannot: needs 16 samples per iteration, the global batch has 8");
+        "that can run, in 2 min 00 s per epoch, where this cannot: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), impossible()) ==
-        "neither can run: that: needs 16 samples per iteration, the global batch has 8; this: needs 16 samples per "
-        "iteration, the global batch has 8");
+        "neither can run: that: needs 16 samples per step, but the global batch has 8; this: needs 16 samples per step, but "
+        "the global batch has 8");
 }
 
 TEST_CASE("of plans of other batches, the sentence compares epochs") {
@@ -173,14 +173,14 @@ TEST_CASE("of plans of other batches, the sentence compares epochs") {
   large.plan.global_batch = 128;
   large.epoch = large.time.iteration() * 50.0;
   CHECK(compared(estimate_of(1.0, 0.2, 4), large) ==
-        "that is the faster one: it takes 30.0 s (25 %) less than this, 1 min 30 s against 2 min 00 s per epoch: computing "
-        "forward and backward decides, 50.0 s against 1 min 40 s");
+        "that is faster: it takes 30.0 s (25 %) less than this, 1 min 30 s against 2 min 00 s per epoch: forward and "
+        "backward compute decides, 50.0 s against 1 min 40 s");
 }
 
 TEST_CASE("a slower plan loses by what has grown most") {
-  const Behind slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
+  const SlowdownReason slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
   CHECK(slower.longer == "20 %");
-  CHECK(slower.why == "exchanging gradients");
+  CHECK(slower.why == "gradient communication");
   CHECK(behind_first(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4), {}).longer == "as fast");
 }
 
@@ -191,14 +191,14 @@ TEST_CASE("a faster plan stands behind another one for a reason") {
   CHECK(behind_first(faster, first, {}).why == "less simple");
   faster.plan.mesh.set(Axis::pipeline, 2);
   const LearnedFamilies of_data{{family_bit(Axis::data), Learned{}}};
-  CHECK(behind_first(faster, first, of_data).why == "no run that was learned from is about it");
+  CHECK(behind_first(faster, first, of_data).why == "not covered by the fitted runs");
   Estimate fitting = first;
   fitting.verdict = Verdict::fits;
   faster.verdict = Verdict::at_risk;
   CHECK(behind_first(faster, fitting, of_data).why == "may not fit");
 }
 
-TEST_CASE("a second copy of weights is named with the ranks that gather from it") {
+TEST_CASE("secondary shards are named with the ranks that gather from it") {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 16);
   estimate.plan.zero_stage = 3;
@@ -209,8 +209,8 @@ TEST_CASE("a second copy of weights is named with the ranks that gather from it"
     return describe(phase, estimate);
   };
   CHECK(text(4) ==
-        "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3); all allgathers but the first are of a "
-        "second copy among 4 of them");
+        "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3); all allgathers except the first use "
+        "secondary shards among 4 of them");
   for (const int ranks : {0, 1, 16})
     CHECK(text(ranks) == "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3)");
 }
@@ -229,31 +229,32 @@ TEST_CASE("a phase says what its time is made of") {
   };
   CHECK(text(KernelsOf{1, 5}) == "5 layers of stage 2 of 2, 4 micro-batches of 2 samples");
   CHECK(text(KernelsOf{0, 1, Recompute::full, 0, {}, Seconds(1e-3), Seconds(2e-3)}) ==
-        "1 layer of stage 1 of 2, 4 micro-batches of 2 samples, forward once more; 1.00 ms beside kernels; 2.00 ms first "
-        "touches of memory");
+        "1 layer of stage 1 of 2, 4 micro-batches of 2 samples, recompute forward; 1.00 ms outside kernels; 2.00 ms for "
+        "first touches of memory");
   CHECK(text(KernelsOf{0, 9, Recompute::full, 3}) ==
-        "9 layers of stage 1 of 2, 4 micro-batches of 2 samples, forward of 3 blocks once more");
+        "9 layers of stage 1 of 2, 4 micro-batches of 2 samples, recompute 3 blocks");
   CHECK(text(KernelsOf{0, 1, Recompute::none, 0, {}, Seconds(-1e-3)}) ==
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
   CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
-  CHECK(text(WeightsLeftWhole{}) == "weights of layers that the split leaves whole");
+  CHECK(text(WeightsLeftWhole{}) == "weights of unsplit layers");
   CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
-        "3 exchanges of stage 1 of 2 of 1.00 GiB in all, ring, tree and linear");
-  CHECK(text(ExchangesOf{0, 1, 1_GiB, {"ring"}}) == "1 exchange of stage 1 of 2 of 1.00 GiB in all, ring");
+        "3 communication ops of stage 1 of 2 of 1.00 GiB in total, ring, tree and linear");
+  CHECK(text(ExchangesOf{0, 1, 1_GiB, {"ring"}}) == "1 communication op of stage 1 of 2 of 1.00 GiB in total, ring");
   CHECK(text(TransfersOf{8, 1_MiB}) == "8 transfers of 1.00 MiB");
-  CHECK(text(BubbleOf{true, 1}) == "1 slot as long as the longest stage");
-  CHECK(text(BubbleOf{false, 1}) == "one micro-batch in the other stage that stage 2 waits for");
+  CHECK(text(BubbleOf{true, 1}) == "1 slot as long as the slowest stage");
+  CHECK(text(BubbleOf{false, 1}) == "pipeline bubble: one micro-batch on the other stage, while stage 2 waits");
   CHECK(text(WaitingOf{Seconds(1e-3), Seconds(4e-6), true}) ==
-        "1.00 ms for the host, which takes 4.00 us to start a kernel; learned from measured runs");
-  CHECK(text(WaitingOf{{}, Seconds(4e-6), true}) == "learned from measured runs");
-  CHECK(text(WaitingOf{{}, Seconds(4e-6), false, Seconds(4.4)}) == "4.40 s for managed memory, which comes from the host");
-  CHECK(text(UpdateOf{1, 1234567, 4}) == "1,234,567 parameters of stage 2 of 2, shared among 4 ranks");
+        "1.00 ms for the host (4.00 us per kernel launch); fitted to measured runs");
+  CHECK(text(WaitingOf{{}, Seconds(4e-6), true}) == "fitted to measured runs");
+  CHECK(text(WaitingOf{{}, Seconds(4e-6), false, Seconds(4.4)}) ==
+        "4.40 s for managed memory, which is paged in from the host");
+  CHECK(text(UpdateOf{1, 1234567, 4}) == "1,234,567 parameters of stage 2 of 2, sharded among 4 ranks");
   CHECK(text(InputOf{1_MiB}) == "32 samples, 1.00 MiB on disk");
-  CHECK(text({}, &Breakdown::halo) == "nothing to exchange");
+  CHECK(text({}, &Breakdown::halo) == "no communication");
   CHECK(text({}, &Breakdown::bubble) == "no pipeline");
   CHECK(text({}, &Breakdown::waiting) == "none");
-  CHECK(text({}, &Breakdown::input) == "left out");
+  CHECK(text({}, &Breakdown::input) == "excluded");
   estimate.plan.zero_stage = 3;
   CHECK(text(GradientsOf{1, 4, 2_GiB, 1_GiB, 2, 3}) ==
         "2 times reduce-scatter of 2.00 GiB and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");

@@ -20,7 +20,7 @@ HttpRequest asking(const std::string& host, std::vector<std::pair<std::string, s
 
 }  // namespace
 
-TEST_CASE("a query is decoded as browsers encode it, and what is no escape stays") {
+TEST_CASE("a query is decoded as browsers encode it, and what is not an escape stays") {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   CHECK(decoded_query("a=1&b=x+y&c=%2Fz%2f&&d&e==&%41=%zz%4") ==
         Pairs{{"a", "1"}, {"b", "x y"}, {"c", "/z/"}, {"d", ""}, {"e", "="}, {"A", "%zz%4"}});

@@ -129,10 +129,10 @@ TEST_CASE("slips in settings are named") {
   const auto error = [](const std::string& text) {
     return error_of([&] { static_cast<void>(parse_settings(text, SettingOrigin::option)); });
   };
-  CHECK(error("stragler=1") == "no setting is called 'stragler'\nhint: did you mean 'straggler'?");
+  CHECK(error("stragler=1") == "unknown setting 'stragler'\nhint: did you mean 'straggler'?");
   CHECK(error("straggler=nan").find("which is not a number from 1 to 1000") != std::string::npos);
-  CHECK(error("fusing=al").find("fusing does not know 'al'") == 0);
+  CHECK(error("fusing=al").find("fusing does not support 'al'") == 0);
   CHECK(error("overlap=maybe").find("neither yes nor no") != std::string::npos);
-  CHECK(error("straggler").find("is no setting") != std::string::npos);
+  CHECK(error("straggler").find("is not a setting") != std::string::npos);
   CHECK(error("launch_overhead=2 h").find("launch_overhead") != std::string::npos);
 }

@@ -70,19 +70,19 @@ TEST_CASE("numbers are read, and empty cells are none") {
   CHECK_FALSE(table.positive_integer(1, 1));
 }
 
-TEST_CASE("a cell that is no finite number is refused at its place") {
+TEST_CASE("a cell that is not a finite number is refused at its place") {
   const CsvTable table = CsvTable::parse("name,time\nfc,fast\n,nan\n,1e999\n,inf\n, 1\n,1 s\n", "t.csv");
   CHECK(error_of([&] { (void)table.number(0, 1); }) ==
-        "t.csv:2:4: 'fast' is not a finite number\n  fc,fast\n     ^\nhint: column 'time' holds numbers");
+        "t.csv:2:4: 'fast' is not a finite number\n  fc,fast\n     ^\nhint: column 'time' must contain numbers");
   for (std::size_t row = 1; row < table.rows(); ++row) {
     CHECK(error_of([&] { (void)table.number(row, 1); }).find("is not a finite number") != std::string::npos);
   }
 }
 
-TEST_CASE("a cell that is no positive whole number is refused at its place") {
+TEST_CASE("a cell that is not a positive whole number is refused at its place") {
   const CsvTable table = CsvTable::parse("n\n0\n-1\n1.5\n99999999999999999999\n1e3\n", "t.csv");
   CHECK(error_of([&] { (void)table.positive_integer(0, 0); }) ==
-        "t.csv:2:1: '0' is not a positive whole number\n  0\n  ^\nhint: column 'n' holds positive whole numbers");
+        "t.csv:2:1: '0' is not a positive whole number\n  0\n  ^\nhint: column 'n' must contain positive whole numbers");
   for (std::size_t row = 1; row < table.rows(); ++row) {
     CHECK(error_of([&] { (void)table.positive_integer(row, 0); }).find("is not a positive whole number") !=
           std::string::npos);
@@ -98,7 +98,7 @@ TEST_CASE("an error of the caller is placed at the cell, on the right line after
 TEST_CASE("a missing column is reported at the header with the nearest name") {
   const CsvTable table = CsvTable::parse("\nname,time\n", "t.csv");
   CHECK(error_of([&] { (void)table.column("tiem"); }) ==
-        "t.csv:2:1: no column is named 'tiem'\n  name,time\n  ^\nhint: did you mean 'time'?");
+        "t.csv:2:1: unknown column 'tiem'\n  name,time\n  ^\nhint: did you mean 'time'?");
   CHECK(error_of([&] { (void)table.column("memory"); }).ends_with("hint: known: name, time"));
 }
 
@@ -131,10 +131,9 @@ TEST_CASE("two columns of one name are refused") {
 }
 
 TEST_CASE("a row with too many or too few cells is refused") {
-  CHECK(
-      error_in("a,b\n1,2,3\n") ==
-      "t.csv:2:5: this row has 3 cells, but there are 2 columns\n  1,2,3\n      ^\nhint: put a cell that holds a comma into "
-      "\"quotes\"");
+  CHECK(error_in("a,b\n1,2,3\n") ==
+        "t.csv:2:5: this row has 3 cells, but there are 2 columns\n  1,2,3\n      ^\nhint: put a cell that contains a comma "
+        "into \"quotes\"");
   CHECK(error_in("a,b\n1\n").starts_with("t.csv:2:1: this row has 1 cells, but there are 2 columns"));
 }
 
@@ -156,14 +155,14 @@ TEST_CASE("text behind a quoted cell is refused") {
         "\"\"");
 }
 
-TEST_CASE("a table that is no text is refused") {
+TEST_CASE("a table that is not text is refused") {
   CHECK(error_in(std::string("a\n\0", 3)).starts_with("t.csv:2:1: not a text file"));
 }
 
 TEST_CASE("a table that cannot be read is named") {
   CHECK(error_of([] { (void)CsvTable::load("no/such.csv"); }) ==
-        "cannot read 'no/such.csv': No such file or directory"
-        "\nhint: check its spelling; a path starts at the folder that you are in, or at /");
+        "cannot read 'no/such.csv': No such file or directory\nhint: check its spelling; a path is relative to the current "
+        "folder, or starts with /");
 }
 
 TEST_CASE("a cell is quoted when it must be") {

@@ -15,7 +15,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a pipe that somebody holds open, but says nothing, is given up") {
+TEST_CASE("a pipe that is open, but silent, is given up") {
   std::string folder = (std::filesystem::temp_directory_path() / "ddl-pipe-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/pipe";
@@ -26,7 +26,7 @@ TEST_CASE("a pipe that somebody holds open, but says nothing, is given up") {
   {
     FileStream stream(path, 100, 0.01);
     CHECK(error_of([&] { static_cast<void>(stream.read(bytes)); }) ==
-          "cannot read '" + path + "': nobody has written to it for 0.01 s");
+          "cannot read '" + path + "': nothing has been written to it for 0.01 s");
   }
   // Data that arrives in time is read, and the timeout then starts again.
   REQUIRE(::write(writer.number(), "abc", 3) == 3);

@@ -59,7 +59,7 @@ TEST_CASE("columns count from the first letter, not from a byte-order mark") {
   CHECK(place_in("\xEF\xBB\xBF{\"a\": 1}", "a") == "1:7");
 }
 
-TEST_CASE("what is no JSON is refused at its place, with the hint") {
+TEST_CASE("what is not JSON is refused at its place, with the hint") {
   CHECK(refusal_of("{\n \"a\": }") ==
         "p.json:2:7: not valid JSON\n"
         "   \"a\": }\n"
@@ -105,12 +105,12 @@ TEST_CASE("values of every kind stand where they were") {
   CHECK(JsonSource(text, "p.json", "").root().dump() == text);
 }
 
-TEST_CASE("what is no text is refused as such") {
+TEST_CASE("what is not text is refused as such") {
   CHECK(refusal_of(std::string("[1]\0", 4)).starts_with("p.json:1:4: not a text file"));
   CHECK(refusal_of("[\"\xFF\"]").starts_with("p.json:1:3: not a text file"));
 }
 
-TEST_CASE("deep nesting is no danger") {
+TEST_CASE("deep nesting is not a danger") {
   const std::size_t limit = JsonSource::max_depth;
   CHECK(refusal_of(std::string(limit, '[') + std::string(limit, ']')) == "no error");
   const std::string refusal = "p.json:1:65: nested deeper than 64 levels";

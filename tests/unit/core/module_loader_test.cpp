@@ -25,7 +25,7 @@ TEST_CASE("a module that is not there is named, with where it was looked for and
   CHECK_THAT(error, ContainsSubstring("hint: install libabsent-dev, build again"));
 }
 
-TEST_CASE("a file that is no module says why it does not load") {
+TEST_CASE("a file that is not a module says why it does not load") {
   const std::string error = error_of([] { static_cast<void>(load_module("test-broken", "ddl_broken", "libbroken-dev")); });
   CHECK_THAT(error, ContainsSubstring("cannot load '" MODULE_FOLDER "/test-broken.so': "));
   CHECK_THAT(error, EndsWith("hint: install libbroken-dev, and build again"));

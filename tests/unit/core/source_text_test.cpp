@@ -131,7 +131,7 @@ TEST_CASE("offsets become lines and columns") {
   CHECK(std::string(source.error(4, "m").what()) == "f:2:2: m\n  cd\n   ^");
 }
 
-TEST_CASE("a byte-order mark is no part of the text") {
+TEST_CASE("a byte-order mark is not a part of the text") {
   const SourceText source("\xEF\xBB\xBFx", "f");
   CHECK(source.text() == "x");
   CHECK(source.place(0).column == 1);
@@ -142,7 +142,7 @@ TEST_CASE("UTF-8, tabs and both line breaks are text") {
   CHECK(bad_text("") == "no error");
 }
 
-TEST_CASE("what is no text is refused at its first bad byte") {
+TEST_CASE("what is not text is refused at its first bad byte") {
   CHECK(bad_text(std::string("ab\nc\0d", 6)) ==
         "f:2:2: not a text file: byte 0x00 does not occur in UTF-8 text\n  c?d\n   ^\nhint: save it as UTF-8 text");
   CHECK(bad_text("a\x04").starts_with("f:1:2: not a text file: byte 0x04"));
@@ -174,9 +174,10 @@ TEST_CASE("a file is read byte for byte") {
 TEST_CASE("a file that cannot be read is named together with the reason") {
   const Folder folder;
   const std::string missing = folder.file("missing");
-  CHECK(error_of([&] { (void)read_file(missing); }) ==
-        "cannot read '" + missing.substr(0, 60) + (missing.size() > 60 ? "..." : "") +
-            "': No such file or directory\nhint: check its spelling; a path starts at the folder that you are in, or at /");
+  CHECK(error_of([&] { (void)read_file(missing); }) == "cannot read '" + missing.substr(0, 60) +
+                                                           (missing.size() > 60 ? "..." : "") +
+                                                           "': No such file or directory\nhint: check its spelling; a path "
+                                                           "is relative to the current folder, or starts with /");
   CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory"));
 }
 
@@ -263,7 +264,7 @@ TEST_CASE("characters that a terminal obeys are shown as escapes") {
   CHECK(quote("a\u202Eb") == "'a?b'");
 }
 
-TEST_CASE("what is no regular file is written to, not replaced") {
+TEST_CASE("what is not a regular file is written to, not replaced") {
   write_file("/dev/null", "x");
   CHECK(fs::is_character_file("/dev/null"));
   const Folder folder;
@@ -275,17 +276,17 @@ TEST_CASE("what is no regular file is written to, not replaced") {
   CHECK(received == "through");
 }
 
-TEST_CASE("a pipe that nobody reads from is given up") {
+TEST_CASE("a pipe without a reader is given up") {
   const Folder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
-  CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': nobody reads from this pipe"));
+  CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': no process reads from this pipe"));
 }
 
 TEST_CASE("a file that cannot be written is named together with the reason") {
   const Folder folder;
   CHECK(error_of([&] { write_file(folder.file(""), "x"); }).ends_with(": Is a directory"));
   CHECK(error_of([&] { write_file("no/such/folder/out", "x"); }) ==
-        "cannot write 'no/such/folder/out': No such file or directory\nhint: make its folder first");
+        "cannot write 'no/such/folder/out': No such file or directory\nhint: create its folder first");
   CHECK(error_of([&] { write_file("", "x"); }) != "no error");
   CHECK(error_of([&] { write_file("/dev/full", "x"); }) == "cannot write '/dev/full': No space left on device");
 }

@@ -100,7 +100,7 @@ TEST_CASE("a bare number has no unit") {
   CHECK(problem_of<FlopRate>("15.7 ") == "'15.7' has no unit\nhint: write for example '15.7 TFLOP/s'");
 }
 
-TEST_CASE("what does not start with a number is no quantity") {
+TEST_CASE("what does not start with a number is not a quantity") {
   CHECK(problem_of<Bandwidth>("fast") == "'fast' is not a bandwidth\nhint: write for example '900 GB/s'");
   CHECK(problem_of<Bytes>("") == "'' is not a size\nhint: write for example '900 GiB'");
   CHECK(problem_of<Seconds>("+5 us") == "'+5 us' is not a time\nhint: write for example '900 us'");
@@ -129,10 +129,11 @@ TEST_CASE("numbers that a double cannot hold are refused on both sides") {
   CHECK(problem_of<Bytes>("1e300 PiB") == "'1e300 PiB' is too large");
   CHECK(problem_of<Seconds>("1e308 d") == "'1e308 d' is too large");
   CHECK(problem_of<Seconds>(std::string(400, '9') + " ns").ends_with("is too large"));
-  CHECK(problem_of<Seconds>("1e-999 s") == "'1e-999 s' is too small to tell from zero");
-  CHECK(problem_of<Seconds>("1e-99999999999999999999 s") == "'1e-99999999999999999999 s' is too small to tell from zero");
-  CHECK(problem_of<Seconds>("0." + std::string(400, '0') + "1 s").ends_with("is too small to tell from zero"));
-  CHECK(problem_of<Bandwidth>("4e-324 b/s") == "'4e-324 b/s' is too small to tell from zero");
+  CHECK(problem_of<Seconds>("1e-999 s") == "'1e-999 s' is too small to distinguish from zero");
+  CHECK(problem_of<Seconds>("1e-99999999999999999999 s") ==
+        "'1e-99999999999999999999 s' is too small to distinguish from zero");
+  CHECK(problem_of<Seconds>("0." + std::string(400, '0') + "1 s").ends_with("is too small to distinguish from zero"));
+  CHECK(problem_of<Bandwidth>("4e-324 b/s") == "'4e-324 b/s' is too small to distinguish from zero");
   CHECK(parsed<Seconds>("1e310 ns") == 1e301);
   CHECK(parsed<Bytes>("1e-330 PB") == 1e-315);
 }
@@ -291,7 +292,7 @@ TEST_CASE("huge and tiny numbers are not padded with zeros") {
   CHECK(humanize(Bandwidth(1e18)) == "1.00 EB/s");
 }
 
-TEST_CASE("zero, signs and what is no number are said in words") {
+TEST_CASE("zero, signs and what is not a number are said in words") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   CHECK(humanize(0.0_s) == "0 s");

@@ -277,7 +277,7 @@ TEST_CASE("a number in quotes is text") {
         }).find("expected yes or no, found text in quotes") != std::string::npos);
 }
 
-TEST_CASE("what is no whole number is refused") {
+TEST_CASE("what is not a whole number is refused") {
   const std::string word = GENERATE("1.0", "1e3", "0x10", "1_000", "12 GB", "+5", "ten", "1,5");
   CHECK(error_at_x("x: " + word, [](const YamlNode& x) { (void)x.integer(); }) ==
         "f.yaml:1:4: '" + word + "' is not a whole number\n  x: " + word +
@@ -292,7 +292,7 @@ TEST_CASE("a whole number out of its range is refused with the limit") {
   CHECK(error_at_x("x: -99999999999999999999", in_range).find("is too small: at least 1") != std::string::npos);
 }
 
-TEST_CASE("what is no finite number is refused") {
+TEST_CASE("what is not a finite number is refused") {
   const auto use = [](const YamlNode& x) { (void)x.number(); };
   CHECK(error_at_x("x: fast", use) ==
         "f.yaml:1:4: 'fast' is not a number\n  x: fast\n     ^\nhint: write a decimal number without unit or separators");
@@ -335,7 +335,7 @@ TEST_CASE("an empty file is refused, whatever makes it empty") {
   CHECK(yaml_error(text).find(": the file is empty") != std::string::npos);
 }
 
-TEST_CASE("a file that is no text is refused at its first bad byte") {
+TEST_CASE("a file that is not text is refused at its first bad byte") {
   CHECK(yaml_error(std::string("a: 1\nb: \0", 9)).starts_with("f.yaml:2:4: not a text file"));
   CHECK(yaml_error("a: caf\xE9\n").starts_with("f.yaml:1:7: not a text file"));
   CHECK(yaml_error("a: x\x04y\n").starts_with("f.yaml:1:5: not a text file"));
@@ -343,7 +343,7 @@ TEST_CASE("a file that is no text is refused at its first bad byte") {
 
 TEST_CASE("a duplicate key is refused and says where the first one stands") {
   CHECK(yaml_error("a: 1\nb: 2\n\"a\": 3\n") ==
-        "f.yaml:3:1: duplicate key 'a', which stands at line 1 already\n  \"a\": 3\n  ^\nhint: remove one of them");
+        "f.yaml:3:1: duplicate key 'a', already at line 1\n  \"a\": 3\n  ^\nhint: remove one of them");
   CHECK(yaml_error("x: {a: 1, b: 2, a: 3}\n").starts_with("f.yaml:1:17: duplicate key 'a'"));
   CHECK(yaml_error("- a: 1\n- a: 2\n") == "no error");
   CHECK(yaml_error("a: {a: {a: 1}}\n") == "no error");
@@ -382,7 +382,7 @@ TEST_CASE("what does not belong to the root is refused where it starts") {
   CHECK(yaml_error("- a\n-b\n").starts_with("f.yaml:2:1: this does not belong to what stands before it"));
 }
 
-TEST_CASE("a key that is no text is refused") {
+TEST_CASE("a key that is not text is refused") {
   CHECK(yaml_error("? [a]\n: b\n") == "f.yaml:1:3: a key must be text\n  ? [a]\n    ^\nhint: put the key into 'quotes'");
   CHECK(yaml_error("{a: 1}: 2\n").starts_with("f.yaml:1:1: a key must be text"));
   CHECK(yaml_error("null: a\n").starts_with("f.yaml:1:1: a key must be text"));
@@ -516,8 +516,8 @@ TEST_CASE("a text that is too long is refused") {
 
 TEST_CASE("a file that cannot be read is named") {
   CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) ==
-        "cannot read 'no/such.yaml': No such file or directory"
-        "\nhint: check its spelling; a path starts at the folder that you are in, or at /");
+        "cannot read 'no/such.yaml': No such file or directory\nhint: check its spelling; a path is relative to the current "
+        "folder, or starts with /");
   CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory");
   CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) == "cannot read '/dev/zero': it is longer than 16 MiB");
 }

@@ -454,7 +454,8 @@ TEST_CASE("forward products of experts take no less than the host takes to start
   }
 }
 
-TEST_CASE("exchanges of a tensor split run in pieces beside products inside of a node, and not across nodes") {
+TEST_CASE(
+    "collectives of a tensor split are overlapped in chunks with matrix products inside of a node, and not across nodes") {
   const auto collectives = [](int tensor, bool in_pieces) {
     const Model model = parse_model(
         "format: 1\nmodel: run\nfamily: gpt\nparameters: {layers: 2, hidden: 64, heads: 8, vocabulary: 800, tokens: 64}\n",
@@ -569,7 +570,7 @@ TEST_CASE("kernels and an exchange that run at the same time each take longer") 
   CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value() == Approx(0.125));
 }
 
-TEST_CASE("gradients are exchanged after backward where beside it is longer, unless the software does so all the same") {
+TEST_CASE("gradients are reduced after backward if overlap is slower, unless the software does so all the same") {
   Coefficients coefficients;
   coefficients.overlap = {.kernels = 2, .exchange = 2};  // both together are as fast as one alone
   const auto shown = [&] {
@@ -651,7 +652,7 @@ TEST_CASE("stages update and exchange at the same time, and the fullest one sets
   CHECK(estimate.time.gradient_exchange.value() == Approx(1 + 864 * 4 * 0.001));
 }
 
-TEST_CASE("a plan whose time is no number is rejected, and has no figures") {
+TEST_CASE("a plan whose time is not a number is rejected, and has no figures") {
   Machine machine = nodes_of_four();
   machine.device.memory_bandwidth = Bandwidth(4e-324);
   const OwnedJob job(load_model("alexnet"), machine, without_overlap(), 1000, std::nullopt, Precision::fp32);

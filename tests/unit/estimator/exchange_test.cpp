@@ -441,7 +441,7 @@ TEST_CASE("a group stays where it is while prices of all others are asked for") 
   CHECK(first.ranks == ranks);
 }
 
-TEST_CASE("the Allreduce chosen is no longer than any other that may be chosen") {
+TEST_CASE("the Allreduce chosen is not longer than any other that may be chosen") {
   Random random(2);
   for (int i = 0; i < 5000; ++i) {
     Setting setting = random_setting(random);

@@ -174,7 +174,7 @@ TEST_CASE("a linear convolution is a matrix product to the device") {
   CHECK(linear == 36);
 }
 
-TEST_CASE("ranks wait for each other, the longer the more there are, until measured runs have taught how long") {
+TEST_CASE("ranks wait for each other, the longer the more there are, unless measured runs are fitted") {
   StudySpec spec;
   spec.coefficients = "none";
   spec.software = "pytorch";

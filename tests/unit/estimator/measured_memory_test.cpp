@@ -150,7 +150,7 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
   CHECK(counts[0].at_risk <= 79);
 }
 
-TEST_CASE("what the allocator cannot use is no more than upper bounds count, in 95 of 100 steps") {
+TEST_CASE("what the allocator cannot use is not more than upper bounds count, in 95 of 100 steps") {
   // The allocator returns completely free segments before a request fails: nearly all of these steps, which fill the memory
   // of an RTX 3090 or a little more, need at most that much above their peaks.
   const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");

@@ -302,7 +302,7 @@ TEST_CASE("a tile that reads its neighbours' rows costs what the same tile with 
   CHECK(tile.time.value() == Approx(1e-3).epsilon(0.1));
 }
 
-TEST_CASE("another window, pass or kind is no neighbour") {
+TEST_CASE("another window, pass or kind is not a neighbour") {
   const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
   CHECK(price(known, convolution(64, 64, 56, 4, "backward-data")).source == Provenance::curve);
   CHECK(price(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == Provenance::curve);

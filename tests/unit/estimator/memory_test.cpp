@@ -391,7 +391,7 @@ layers:
                      "blocks.yaml");
 }
 
-TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it is computed again") {
+TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it is recomputed") {
   const OwnedJob owned(three_blocks(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 1000;
@@ -409,7 +409,7 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   CHECK(whole_memory(owned, plan).activations.value() > three);
 }
 
-TEST_CASE("the first blocks are computed again, and the others keep what backward needs") {
+TEST_CASE("the first blocks are recomputed, and the others keep what backward needs") {
   const OwnedJob owned(three_blocks(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 1000;

@@ -101,7 +101,7 @@ double shortest(const std::string& kinds, const std::vector<double>& seconds, in
   return best;
 }
 
-TEST_CASE("layers are dealt so that the longest stage is as short as it can be") {
+TEST_CASE("layers are distributed so that the longest stage is as short as it can be") {
   // 9 | 1 2 3 3 are 9 and 9; any later cut has 10 and more on its left.
   CHECK(stages_of("wwwww", {9, 1, 2, 3, 3}, 2) == std::vector<int>{0, 1, 5});
   // 1 2 3 4 | 9 are 10 and 9; any earlier cut has 13 and more on its right.

@@ -73,7 +73,7 @@ TEST_CASE("what was chosen is set, the rest stays") {
   CHECK_FALSE(chosen[PlanChoice::schedule]);
 }
 
-TEST_CASE("whoever says how many blocks are computed again computes blocks again") {
+TEST_CASE("a number of recomputed blocks implies full recomputation") {
   ChosenOfPlan chosen;
   choose_what_follows(chosen);
   CHECK_FALSE(chosen[PlanChoice::recompute]);
@@ -88,7 +88,7 @@ TEST_CASE("whoever says how many blocks are computed again computes blocks again
   CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::none));
 }
 
-TEST_CASE("whoever says which modules are computed again has selective recomputation") {
+TEST_CASE("recomputed modules imply selective recomputation") {
   ChosenOfPlan chosen;
   chosen[PlanChoice::recompute_modules] = 0;
   choose_what_follows(chosen);
@@ -98,7 +98,7 @@ TEST_CASE("whoever says which modules are computed again has selective recomputa
   CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::none));
 }
 
-TEST_CASE("whoever shards a second copy of weights has ZeRO-3") {
+TEST_CASE("secondary shards imply ZeRO-3") {
   ChosenOfPlan chosen;
   chosen[PlanChoice::secondary_shards] = 1;
   choose_what_follows(chosen);
@@ -111,7 +111,7 @@ TEST_CASE("whoever shards a second copy of weights has ZeRO-3") {
   CHECK(chosen[PlanChoice::zero] == 1);
 }
 
-TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sharded or computed again") {
+TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sharded or recomputed") {
   Plan plan;
   plan.mesh = Mesh{{Axis::data, 4}, {Axis::tensor, 2}};
   plan.global_batch = 32;

@@ -196,7 +196,7 @@ TEST_CASE("backward takes as much longer as forward of the modules takes") {
   }
 }
 
-TEST_CASE("experts that are computed again get their tokens again") {
+TEST_CASE("recomputed experts get their tokens again") {
   using enum RecomputeModule;
   const OnNodes owned(small_mixture());
   const Estimator estimator(owned.job);
@@ -232,7 +232,7 @@ TEST_CASE("one module more takes no less time and keeps no more") {
   CHECK(kept_by(owned, again(RecomputeModules::numbered(RecomputeModules::last_number))) > kept_by(owned, full));
 }
 
-TEST_CASE("all that a step requests goes again, whatever is computed again in which order") {
+TEST_CASE("all that a step requests goes again, whatever is recomputed in which order") {
   // With many equal layers, those in the middle are counted instead of visited, with the same result.
   const OnNodes owned(load_model("llama@layers=9@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
   const OnNodes short_one(
@@ -246,7 +246,7 @@ TEST_CASE("all that a step requests goes again, whatever is computed again in wh
   }
 }
 
-TEST_CASE("modules that a model lacks, or that nothing computes again, are a limit") {
+TEST_CASE("modules that a model lacks, or that are not recomputed, are a limit") {
   using enum RecomputeModule;
   const OnNodes owned(small_llama());
   const Estimator estimator(owned.job);

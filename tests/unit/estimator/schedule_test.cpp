@@ -237,7 +237,8 @@ TEST_CASE("a stage holds as many micro-batches as its schedule's closed form say
   }
 }
 
-TEST_CASE("interleaved stages do each pass of each micro-batch once in each stretch, and hold what the closed form says") {
+TEST_CASE(
+    "interleaved stages do each pass of each micro-batch once in each virtual stage, and keep what the closed form says") {
   for (const int stretches : {2, 3, 4}) {
     for (const int stages : {2, 4, 5}) {
       for (const std::int64_t rounds : {1, 2, 4}) {
@@ -264,7 +265,7 @@ TEST_CASE("interleaved stages do each pass of each micro-batch once in each stre
   CHECK(micro_batches_in_flight(Schedule::one_forward_one_backward, 0, 8, 64, 3) == Approx(8 * (1 + 7.0 / 24)));
 }
 
-TEST_CASE("v stretches of layers divide the bubble of equal stages by v") {
+TEST_CASE("v virtual stages divide the bubble of equal stages by v") {
   for (const int stretches : {1, 2, 3, 6}) {
     for (const int stages : {2, 4, 8}) {
       for (const std::int64_t rounds : {1, 2, 5}) {

@@ -709,7 +709,7 @@ TEST_CASE("tensor: sequence parallelism needs tokens that the degree divides") {
   CHECK(limit_of(load_model("resnet50"), 2) == "tokens 2 of 0");
 }
 
-TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
+TEST_CASE("pipeline: virtual stages are groups of identical blocks") {
   const Model model = load_model("gpt2");  // 12 blocks
   const ModelFacts facts = facts_of(model);
   CHECK(facts.like_blocks == 12);
@@ -906,7 +906,7 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
   CHECK(describe_limit(*limits_of({dense, plan, {}}).begin()) == "experts 2 of 0");
 }
 
-TEST_CASE("expert: whole experts are dealt to the ranks of tensor as well, each of which has tokens of its own") {
+TEST_CASE("expert: unsplit experts are distributed to the ranks of tensor as well, each of which has tokens of its own") {
   const Model model = load_model("mixtral-8x7b");
   const ModelFacts facts = facts_of(model);
   Plan plan;

@@ -77,7 +77,7 @@ TEST_CASE("kernels that were measured are surer than those of the data sheet") {
   }
 }
 
-TEST_CASE("a time that depends more on a source is no surer") {
+TEST_CASE("a time that depends more on a source is not surer") {
   std::mt19937_64 engine(2);
   const TimeErrors errors = some_errors();
   for (int i = 0; i < 100; ++i) {

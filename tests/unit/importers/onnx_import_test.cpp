@@ -195,8 +195,8 @@ TEST_CASE("padding that differs from side to side is refused unless it is that o
   CHECK(same.layers.front().output_shape.extent[0] == 4);
   CHECK(import_text(head + "{ y = Conv<strides = [2, 2], auto_pad = \"SAME_UPPER\">(x, w) }").macs() == same.macs());
   CHECK(error_in(head + "{ y = Conv<pads = [0, 0, 3, 3]>(x, w) }") ==
-        "net.onnx: node 'y' (Conv of 'x', 'w'): its padding is not the same on both sides\n"
-        "hint: model files know padding that is, and 'same'");
+        "net.onnx: node 'y' (Conv of 'x', 'w'): its padding is not the same on both sides\nhint: model files support "
+        "symmetric padding, and 'same'");
 }
 
 TEST_CASE("the batch may be open, one or any number") {
@@ -209,28 +209,28 @@ TEST_CASE("the batch may be open, one or any number") {
   }
 }
 
-TEST_CASE("what is no network is refused with its reason") {
+TEST_CASE("what is not a network is refused with its reason") {
   const auto error_with = [](const std::string& bytes) {
     return error_of([&] { static_cast<void>(import_onnx(bytes, "net.onnx", {})); });
   };
   CHECK(error_with("") == "net.onnx: the file is empty\nhint: export the network again");
   const std::string no_file =
-      "net.onnx: this is no ONNX file, or a part of one\nhint: export the network again, and copy the whole file";
+      "net.onnx: this is not an ONNX file, or only a part of one\nhint: export the network again, and copy the whole file";
   CHECK(error_with("hello, world") == no_file);
   const std::string whole = read_file(DATA_FOLDER "residual_train_op17.onnx");
   CHECK(error_with(whole.substr(0, whole.size() / 2)) == no_file);
   CHECK(error_with(onnx::ModelProto().SerializeAsString() + "\x08\x07").starts_with("net.onnx: the file has no graph"));
 
   const std::string relu = "g (float[N,4] x) => (float[N,4] y) { y = Relu(x) }";
-  CHECK(error_in(relu, 10).starts_with("net.onnx: the file is of opset 10, and 11 to 17 are understood"));
-  CHECK(error_in(relu, 99).starts_with("net.onnx: the file is of opset 99"));
+  CHECK(error_in(relu, 10).starts_with("net.onnx: the file has opset 10, but only 11 to 17 are supported"));
+  CHECK(error_in(relu, 99).starts_with("net.onnx: the file has opset 99"));
   CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Add(x, z) z = Relu(y) }") ==
-        "net.onnx: node 'y' (Add of 'x', 'z'): 'z' is made by this node or a later one\n"
-        "hint: the nodes of a graph stand in the order in which they run, without cycles");
+        "net.onnx: node 'y' (Add of 'x', 'z'): 'z' is produced by this node or a later one\nhint: the nodes of a graph must "
+        "be in execution order, without cycles");
   CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Add(x, z) }")
-            .starts_with("net.onnx: node 'y' (Add of 'x', 'z'): nothing makes 'z'"));
+            .starts_with("net.onnx: node 'y' (Add of 'x', 'z'): no node produces 'z'"));
   CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Relu(x) y = Tanh(x) }") ==
-        "net.onnx: node 'y' (Tanh of 'x'): 'y' is made twice");
+        "net.onnx: node 'y' (Tanh of 'x'): 'y' is produced twice");
   CHECK(error_in("g (float[N,4] x, float[N,4] x) => (float[N,4] y) { y = Relu(x) }") ==
         "net.onnx: two inputs are named 'x'");
   onnx::ModelProto shapeless;
@@ -240,8 +240,8 @@ TEST_CASE("what is no network is refused with its reason") {
   CHECK(error_in("g (float[N,T,4] x) => (float[N,T,4] y) { y = Relu(x) }") ==
         "net.onnx: dimension 1 of the input 'x' has no size, but the name 'T'\n"
         "hint: only dimension 0, the batch, may be left open: export the others with a fixed size");
-  CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Relu(x, x) }").find("is not as ONNX defines its operator") !=
-        std::string::npos);
+  CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Relu(x, x) }")
+            .find("violates the definition of its operator in ONNX") != std::string::npos);
 }
 
 TEST_CASE("sizes beyond reason are refused, not computed with") {
@@ -280,7 +280,7 @@ TEST_CASE("graphs inside one another are no way to exhaust the stack") {
   }
   CHECK(error_of([&] {
           static_cast<void>(import_onnx(model.SerializeAsString(), "net.onnx", {}));
-        }).starts_with("net.onnx: this is no ONNX file"));
+        }).starts_with("net.onnx: this is not an ONNX file"));
 }
 
 TEST_CASE("an unknown operator is kept as a layer only where the user allows it and the shape stays") {
@@ -299,7 +299,7 @@ TEST_CASE("an unknown operator is kept as a layer only where the user allows it 
       "g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { e = com.x.Gather(t, x) y = MatMul(e, w) }");
   CHECK(error_of([&] {
           static_cast<void>(import_onnx(strange, "net.onnx", {.allow_unknown = true, .name = "mine"}));
-        }).find("operators of 'com.x' are not understood") != std::string::npos);
+        }).find("operators of 'com.x' are not supported") != std::string::npos);
 }
 
 TEST_CASE("names of layers are those of modules, and are unique") {
@@ -333,7 +333,7 @@ TEST_CASE("what a file calls its tensors gets into no warning as it is") {
   }
 }
 
-TEST_CASE("outputs that nobody makes anything of are none of the network") {
+TEST_CASE("unread outputs are not part of the network") {
   CHECK(operations_of(import_text("g (float[N,3,8,8] x, float[2,3,1,1] w) => (float[N,2,4,4] y, int64[N,2,4,4] i) { c = "
                                   "Conv(x, w) y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(c) }")) ==
         "conv pool");
@@ -401,7 +401,7 @@ TEST_CASE("tokens are looked up however they are seen") {
   CHECK(shorter.input.extent[0] == 5);
   CHECK(error_in("g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { i = Mul(x, x) e = Gather(t, i) y = "
                  "MatMul(e, w) }")
-            .starts_with("net.onnx: node 'e' (Gather of 't', 'i'): it looks up what the graph computes"));
+            .starts_with("net.onnx: node 'e' (Gather of 't', 'i'): it looks up values computed from"));
 }
 
 TEST_CASE("factors of a resize may be put together") {
@@ -423,10 +423,10 @@ TEST_CASE("weights that several layers have are said, and so is what is not coun
   CHECK(warnings_of(
             "g (float[N,3,4,4] x, float[3,3,1,1] w) => (float[N,3,4,4] y) { c = Conv(x, w) d = Relu(c) e = Conv(d, w) y "
             "= Conv(e, w) }")
-            .front() == "'conv', 'conv_2' and 1 other layer share the weights 'w', which count for each of them");
+            .front() == "'conv', 'conv_2' and 1 other layer share the weights 'w', which are counted for each of them");
   CHECK(warnings_of("g (float[N,5,8] x, float[8] s, float[8] b) => (float[N,5,8] y) { a = LayerNormalization(x, s, b) y = "
                     "LayerNormalization(a, s, b) }")
-            .front() == "'norm' and 'norm_2' share the weights 's', which count for each of them");
+            .front() == "'norm' and 'norm_2' share the weights 's', which are counted for each of them");
   const std::string scores =
       "g (float[N,6,8] x, float[2,6,6] rel, float[8,8] w) => (float[N,6,8] y) { q = MatMul(x, w) s = Constant<value = "
       "int64[4] "

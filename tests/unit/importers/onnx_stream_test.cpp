@@ -119,5 +119,5 @@ TEST_CASE("a file that is large beside its tensors is refused") {
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   CHECK(error_of([&] {
           static_cast<void>(onnx_import::read_model(stream, "net.onnx"));
-        }).starts_with("net.onnx: the file has more than 256 MiB beside its tensors"));
+        }).starts_with("net.onnx: the file has more than 256 MiB in addition to its tensors"));
 }

@@ -124,14 +124,14 @@ TEST_CASE("an attribute that an operation does not have is what is said instead"
   CHECK(attributes.sizes("heads", 1) == std::array<std::int64_t, 3>{2, 2, 2});
 }
 
-TEST_CASE("a value of another type is an error, and a number is no text") {
+TEST_CASE("a value of another type is an error, and a number is not text") {
   const AttributeValues attributes{
       {"kernel", AttributeSizes{{3, 5, 1}, 2}}, {"rate", 0.5}, {"padding", "same"}, {"of", true}};
-  CHECK_THROWS_WITH(attributes.integer("kernel", 1), "the attribute kernel=3x5 is no whole number");
-  CHECK_THROWS_WITH(attributes.integer("rate", 1), "the attribute rate=0.5 is no whole number");
-  CHECK_THROWS_WITH(attributes.number("padding", 1), "the attribute padding=same is no number");
+  CHECK_THROWS_WITH(attributes.integer("kernel", 1), "the attribute kernel=3x5 is not a whole number");
+  CHECK_THROWS_WITH(attributes.integer("rate", 1), "the attribute rate=0.5 is not a whole number");
+  CHECK_THROWS_WITH(attributes.number("padding", 1), "the attribute padding=same is not a number");
   CHECK_THROWS_WITH(attributes.flag("padding", false), "the attribute padding=same is neither yes nor no");
-  CHECK_THROWS_WITH(attributes.sizes("of", 1), "the attribute of=yes is no size");
+  CHECK_THROWS_WITH(attributes.sizes("of", 1), "the attribute of=yes is not a size");
   CHECK(attributes.text("padding") == "same");
   CHECK(attributes.text("kernel").empty());
 }

@@ -582,7 +582,7 @@ TEST_CASE("a name may give other values to parameters") {
         "fused, dropout, attention_dropout, head, masked, classes");
   for (const std::string wrong : {"@=1", "@tokens=1@tokens=2", "@tokens={a: b}", "@tokens=", "@tokens=1@", "@a=[1"}) {
     INFO(wrong);
-    CHECK(error_of([&] { (void)load_model("gpt2" + wrong); }).starts_with("'" + wrong + "' does not say what to change\n"));
+    CHECK(error_of([&] { (void)load_model("gpt2" + wrong); }).starts_with("'" + wrong + "' has no parameter after '@'\n"));
   }
   CHECK(error_of([] { (void)load_model("gpt2@tokens"); }).starts_with("unknown model 'gpt2@tokens'"));
   CHECK(error_of([] { (void)load_model("alexnet@tokens=1"); }) ==
@@ -601,7 +601,7 @@ TEST_CASE("models of sequences may have samples of another length, others say th
       CHECK(load_model(name, own.sequence_length).parameters() == own.parameters());
     } else {
       CHECK(error_of([&] { (void)load_model(name, 16); }) ==
-            name + " has no sequence length to choose\nhint: only models of sequences have one, such as gpt2 or llama3-8b");
+            name + " has no sequence length to choose\nhint: only sequence models have one, such as gpt2 or llama3-8b");
     }
   }
   // Only a table of trained positions depends on the length.
@@ -609,7 +609,7 @@ TEST_CASE("models of sequences may have samples of another length, others say th
   CHECK(load_model("gpt2", 2048).parameters() - load_model("gpt2").parameters() == 1024 * 768);
   CHECK(load_model("gpt2@layers=2", 64).name == "gpt2@layers=2@tokens=64");
   CHECK(error_of([] { (void)load_model("gpt2@tokens=64", 64); }) ==
-        "'gpt2@tokens=64' says its sequence length already, and 64 is asked for\nhint: leave one of the two out");
+        "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave one of the two out");
 }
 
 TEST_CASE("an unknown model is an error that suggests a known one") {

@@ -81,7 +81,7 @@ TEST_CASE("what is wrong in a data set file is refused with its place") {
   CHECK(first_line(error_in(with("1 MB", "1000"))).starts_with("d.yaml:7:15: "));
   CHECK(first_line(error_in(with("1 MB", "0 MB"))) == "d.yaml:7:15: '0 MB' must be greater than zero");
   CHECK(first_line(error_in(with("size: 8x8", "size: 8by8"))) == "d.yaml:6:29: '8by8' is not a size");
-  CHECK(first_line(error_in(with("size: 8x8", "size: 8x0"))) == "d.yaml:6:9: a sample of 3×8×0 cannot be");
+  CHECK(first_line(error_in(with("size: 8x8", "size: 8x0"))) == "d.yaml:6:9: a sample of 3×8×0 is not possible");
   CHECK(first_line(error_in(with("{channels: 3, size: 8x8}", "{tokens: 8, size: 8}"))) ==
         "d.yaml:6:9: the shape of a sample is not clear");
   CHECK(first_line(error_in(with("{channels: 3, size: 8x8}", "{size: 8}"))) == "d.yaml:6:9: the key 'channels' is missing");

@@ -152,7 +152,7 @@ TEST_CASE("imported decoders have the layers of the bundled models") {
   }
 }
 
-TEST_CASE("keys that change the number of parameters and that nobody reads are refused where they stand") {
+TEST_CASE("unread keys that change the number of parameters are refused at their place") {
   const auto refusal = [](const std::string& type, const std::string& key) {
     const std::string message = refusal_of("{\n  \"model_type\": \"" + type + "\",\n  " + key + "\n}");
     return message.substr(0, message.find('\n'));
@@ -176,7 +176,7 @@ TEST_CASE("keys that change the number of parameters and that nobody reads are r
   CHECK(refusal("deepseek_v2", R"("first_k_dense_replace": 1)") ==
         "config.json:1:1: the configuration has no 'num_experts_per_tok', and the library no default");
   CHECK(refusal("gpt_oss", R"("layer_types": ["full_attention"])") ==
-        "config.json:3:18: 'layer_types' has 1 entries, and there are 36 layers");
+        "config.json:3:18: 'layer_types' has 1 entries, but there are 36 layers");
   CHECK(refusal("gpt_oss",
                 R"("num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "full_attention"])") ==
         "config.json:3:42: layer 2 breaks the order of 1 with a window before each without one");
@@ -305,9 +305,8 @@ TEST_CASE("windows are those of the layers, where the model uses one") {
   CHECK(window(R"("model_type": "qwen2", "sliding_window": 512, "use_sliding_window": true, "max_window_layers": 0)") ==
         "heads=32 causal=yes window=512 fused=yes");
   CHECK(refusal_of(R"({"model_type": "qwen2", "use_sliding_window": true})") ==
-        "config.json:1:1: only 4 of 32 layers have a window: here all have one, or none\n"
-        "  {\"model_type\": \"qwen2\", \"use_sliding_window\": true}\n"
-        "  ^");
+        "config.json:1:1: only 4 of 32 layers have a window, but mixtures are not supported\n  {\"model_type\": \"qwen2\", "
+        "\"use_sliding_window\": true}\n  ^");
 }
 
 TEST_CASE("what a configuration says of positions and biases reaches the layers") {
@@ -332,8 +331,7 @@ TEST_CASE("positions that were stretched after training do not lengthen a sample
   CHECK(imported("llama-3.1-8b").warnings.empty());
   CHECK(model_of("mistral-nemo").sequence_length == 131'072);
   CHECK(imported("mistral-nemo").warnings ==
-        std::vector<std::string>{
-            "a sample has 131072 tokens, the most that the model takes: set 'tokens' to what it is trained with"});
+        std::vector<std::string>{"a sample has 131072 tokens, the model's maximum: set 'tokens' to the training length"});
 }
 
 TEST_CASE("positions that are stretched linearly were trained at their own length") {
@@ -352,9 +350,9 @@ TEST_CASE("positions that are stretched linearly were trained at their own lengt
   CHECK(refused(R"({"type": "linear", "factor": 0})") == "config.json:1:70: 'factor' is too small: at least 1");
   CHECK(refused(R"({"type": "linear", "factor": "2"})") == "config.json:1:70: 'factor' is text, not a number");
   CHECK(refused(R"({"type": {"a": 1}})") == "config.json:1:50: 'type' is an object, not text");
-  CHECK(refused(R"({"type": "liner"})") == "config.json:1:50: unknown kind of stretched positions 'liner'");
+  CHECK(refused(R"({"type": "liner"})") == "config.json:1:50: unknown kind of scaled positions (rope_scaling) 'liner'");
   CHECK(refused(R"({"full_attention": {"factor": 2}})") ==
-        "config.json:1:60: 'full_attention' is an object: layers whose positions differ are not known");
+        "config.json:1:60: 'full_attention' is an object: layers with different positions are not supported");
 }
 
 TEST_CASE("sizes that the file leaves to the library are named, each once") {
@@ -405,10 +403,10 @@ TEST_CASE("an architecture says what is behind the layers") {
   CHECK(last("T5EncoderModel", "t5") == "512 over 512 tokens, kind=mse");
   CHECK(imported("bert-base").warnings.empty());
   CHECK(import_hugging_face(R"({"model_type": "gpt2"})", "c.json").warnings ==
-        std::vector<std::string>{"the file names no architecture: read as GPT2LMHeadModel", gpt2_defaults});
+        std::vector<std::string>{"the file has no architecture: read as GPT2LMHeadModel", gpt2_defaults});
 }
 
-TEST_CASE("keys that nobody reads are named") {
+TEST_CASE("unread keys are named") {
   CHECK(imported("gpt2").warnings.empty());
   const auto warnings = [](const std::string& keys) {
     return import_hugging_face(R"({"model_type": "gpt2", "architectures": ["GPT2Model"])" + keys + "}", "c.json").warnings;
@@ -453,8 +451,8 @@ TEST_CASE("a value that cannot be is refused at its place") {
   CHECK(llama(R"("hidden_size": 18446744073709551615)") ==
         "config.json:1:40: 'hidden_size' is too large: at most 2147483648");
   CHECK(llama(R"("hidden_size": true)") == "config.json:1:40: 'hidden_size' is true or false, not a whole number");
-  CHECK(llama(R"("num_attention_heads": 30)") == "config.json:1:48: 4096 channels do not divide among 30 heads");
-  CHECK(llama(R"("num_key_value_heads": 5)") == "config.json:1:48: 32 heads do not divide among 5 key and value heads");
+  CHECK(llama(R"("num_attention_heads": 30)") == "config.json:1:48: 4096 channels are not divisible by 30 heads");
+  CHECK(llama(R"("num_key_value_heads": 5)") == "config.json:1:48: 32 heads are not divisible by 5 key-value heads");
   CHECK(llama(R"("head_dim": 5)") == "config.json:1:37: heads of 5 channels cannot be turned in pairs");
   CHECK(llama(R"("attention_dropout": 2)") == "config.json:1:46: 'attention_dropout' is not from 0 to 1");
   CHECK(llama(R"("attention_dropout": "no")") == "config.json:1:46: 'attention_dropout' is text, not a number");
@@ -474,7 +472,7 @@ TEST_CASE("sizes that no model has are refused, whatever they are each") {
     return text.substr(0, text.find('\n'));
   };
   const std::string huge = message(R"("llama", "hidden_size": 536870912, "intermediate_size": 2147483648)");
-  CHECK(huge.starts_with("config.json:1:1: no model has these sizes: "));
+  CHECK(huge.starts_with("config.json:1:1: no model can have these sizes: "));
   CHECK(huge.find("would have more than 2^53 items") != std::string::npos);
   CHECK(message(R"("llama", "num_hidden_layers": 100000)").find("at most 10000") != std::string::npos);
   CHECK(message(R"("llama", "num_hidden_layers": 10000)").find("more than 100000 layers") != std::string::npos);
@@ -482,14 +480,14 @@ TEST_CASE("sizes that no model has are refused, whatever they are each") {
             .ends_with("of 4 experts 5 cannot be active"));
 }
 
-TEST_CASE("what is no JSON is refused, and no depth or length is a danger") {
+TEST_CASE("what is not JSON is refused, and no depth or length is a danger") {
   CHECK(refusal_of("{\"model_type\": }").starts_with("config.json:1:16: not valid JSON\n"));
   CHECK(refusal_of("").starts_with("config.json:1:1: the file is empty\n"));
   CHECK(refusal_of(R"({"model_type": "llama", "model_type": "gpt2"})").starts_with("config.json:1:25: duplicate key"));
   const std::string deep = R"({"model_type": "gpt2", "x": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   CHECK(refusal_of(deep).starts_with("config.json:1:92: nested deeper than 64 levels\n"));
   CHECK(refusal_of(std::string(5U << 20U, ' ')) ==
-        "config.json: longer than 4 MiB\nhint: this should be the 'config.json' of a model of Hugging Face's transformers");
+        "config.json: longer than 4 MiB\nhint: give the 'config.json' of a model of Hugging Face's transformers");
 }
 
 TEST_CASE("what no family can say is refused, or read as the nearest with a warning") {

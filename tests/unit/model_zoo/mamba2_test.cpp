@@ -82,7 +82,7 @@ TEST_CASE("shorter sequences are one chunk") {
   CHECK(products("256") == 2 * 256 * 128 * 2 * 3);
 }
 
-TEST_CASE("Mamba-2 dealt to ranks by groups has all of its work and parameters") {
+TEST_CASE("Mamba-2 distributed to ranks by groups has all of its work and parameters") {
   const Layer layer = scan_layer();
   CHECK(layer.operation->divisible().channelwise);
   CHECK(layer.operation->divisible().channel_units == 2);

@@ -59,11 +59,11 @@ TEST_CASE("the head of a file is strict") {
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayer: [softmax]\n") ==
         "m.yaml:4:1: unknown key 'layer' | did you mean 'layers'?");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: []\n") ==
-        "m.yaml:4:9: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
+        "m.yaml:4:9: this list of layers is empty | write one operation per line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: softmax\n") ==
-        "m.yaml:4:9: expected a list of layers, found text | write one '- operation: ...' on a line for each");
+        "m.yaml:4:9: expected a list of layers, found text | write one '- operation: ...' per line");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: [{softmax: , when: no}]\n") ==
-        "m.yaml:4:9: the model has no layers: every one is left out");
+        "m.yaml:4:9: the model has no layers: all are excluded");
   CHECK(error_in("[1]\n") == "m.yaml:1:1: expected a map, found a list");
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("an item is one known operation with its own attributes") {
   CHECK(error_in_layers("  - convolutoin: {filters: 6, kernel: 3}\n") ==
         "m.yaml:5:5: unknown operation 'convolutoin' | did you mean 'convolution'?");
   CHECK(error_in_layers("  - convolution: {filters: 6, kernel: 3}\n    activation: relu\n") ==
-        "m.yaml:6:5: a layer is one thing: 'convolution' or 'activation' | start each layer with a '-' of its own");
+        "m.yaml:6:5: a layer has a single operation: 'convolution' or 'activation' | start each layer with its own '-'");
   CHECK(error_in_layers("  - name: a\n") ==
         "m.yaml:5:5: this layer has no operation | for example '- convolution: {filters: 64, kernel: 3}'");
   CHECK(error_in_layers("  - [flatten]\n") ==
@@ -111,13 +111,12 @@ TEST_CASE("misfits name the layer and what it reads") {
   CHECK(error_in_layers("  - convolution: {filters: 5, kernel: 3, groups: 4}\n") ==
         "m.yaml:5:50: the 6 channels of the input do not divide into 4 groups");
   CHECK(error_in_layers("  - convolution: {filters: 5, kernel: 9}\n") ==
-        "m.yaml:5:5: layer 'conv1': the kernel 9x9 does not fit the input 6×8×8: it reaches over 9 positions, the padded "
-        "input has 8"
-        " | a smaller kernel, or padding");
+        "m.yaml:5:5: layer 'conv1': the kernel 9x9 does not fit the input 6×8×8: it spans 9 positions, but the padded input "
+        "has 8 | use a smaller kernel, or padding");
   CHECK(error_in_layers("  - convolution: {filters: 5, kernel: 3}\n  - residual:\n    - convolution: {filters: 8, kernel: "
                         "3, padding: 1}\n") ==
-        "m.yaml:6:5: layer 'add1': add needs inputs of one shape, not 8×6×6 and 5×6×6 (it reads 'conv2', 'conv1') | "
-        "bring them to one shape, for example by a 1x1 convolution on one branch");
+        "m.yaml:6:5: layer 'add1': add needs inputs of the same shape, not 8×6×6 and 5×6×6 (it reads 'conv2', 'conv1') | "
+        "make the shapes equal, for example by a 1x1 convolution on one branch");
   CHECK(error_in_layers("  - fully_connected: 10\n") ==
         "m.yaml:5:5: layer 'fc1': fully_connected needs a flat vector or a sequence, not 6×8×8 | put '- flatten' before it");
 }
@@ -133,22 +132,22 @@ TEST_CASE("a layer can only read layers before it") {
   CHECK(error_in_layers("  - activation: relu\n  - flatten:\n    from: relu2\n") ==
         "m.yaml:7:11: unknown layer 'relu2' | did you mean 'relu1'?");
   CHECK(error_in_layers("  - residual:\n      - add:\n        from: [input, part]\n    name: part\n") ==
-        "m.yaml:7:23: 'part' is what this layer is part of: this would be a cycle | a layer can only read layers before it");
-  CHECK(error_in_layers("  - flatten:\n    from: []\n") == "m.yaml:6:11: 'from' names no layer");
+        "m.yaml:7:23: 'part' contains this layer: this would be a cycle | a layer can only read layers before it");
+  CHECK(error_in_layers("  - flatten:\n    from: []\n") == "m.yaml:6:11: 'from' does not name a layer");
   CHECK(error_in_layers("  - flatten:\n    from: [{}]\n") == "m.yaml:6:12: expected text, found a map");
   CHECK(error_in_layers("  - residual: [flatten]\n    from: [input, input]\n") == "m.yaml:6:19: residual reads one tensor");
 }
 
 TEST_CASE("names are unique, and plain") {
   CHECK(error_in_layers("  - activation: relu\n    name: a\n  - activation: relu\n    name: a\n") ==
-        "m.yaml:8:11: two layers are named 'a', the other at line 5"
-        " | leave the name out, or give the 'repeat' or 'block' around them a name of its own");
+        "m.yaml:8:11: two layers are named 'a', the other at line 5 | leave the name out, or name the enclosing 'repeat' or "
+        "'block'");
   CHECK(error_in_layers("  - repeat:\n      times: 2\n      layers:\n        - activation: relu\n          name: a\n")
             .starts_with("m.yaml:9:17: two layers are named 'a', the other at line 8"));
   CHECK(error_in_layers("  - repeat: {times: 1, layers: [flatten]}\n    name: a\n  - flatten:\n    name: a0\n")
             .starts_with("m.yaml:8:11: two layers are named 'a0'"));
   CHECK(error_in_layers("  - flatten:\n    name: a.b\n") ==
-        "m.yaml:6:11: 'a.b' is no name for a layer | a name has letters, digits, '_' and '-'");
+        "m.yaml:6:11: 'a.b' is not a valid name of a layer | a name has letters, digits, '_' and '-'");
   CHECK(error_in_layers("  - flatten:\n    name: input\n") ==
         "m.yaml:6:11: 'input' is the name of the model's input | choose another name");
   CHECK(error_in_layers("  - flatten:\n    name: " + std::string(101, 'a') + "\n") ==
@@ -164,13 +163,13 @@ TEST_CASE("repeats and residuals say what they contain") {
   CHECK(error_in_layers("  - repeat: {layers: [flatten]}\n") ==
         "m.yaml:5:13: the key 'times' is missing | add 'times: ...'");
   CHECK(error_in_layers("  - repeat: {times: 2, layers: []}\n") ==
-        "m.yaml:5:32: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
+        "m.yaml:5:32: this list of layers is empty | write one operation per line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in_layers("  - repeat: {times: 2, layer: [flatten]}\n") ==
         "m.yaml:5:24: unknown key 'layer' | did you mean 'layers'?");
   CHECK(error_in_layers("  - repeat\n") == "m.yaml:5:5: 'repeat' needs a value");
   CHECK(error_in_layers("  - residual: {boddy: [flatten]}\n") == "m.yaml:5:16: unknown key 'boddy' | did you mean 'body'?");
   CHECK(error_in_layers("  - residual: {body: []}\n") ==
-        "m.yaml:5:22: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
+        "m.yaml:5:22: this list of layers is empty | write one operation per line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in_layers("  - concat: {branches: [[flatten]]}\n") == "m.yaml:5:24: concat needs two or more branches");
   CHECK(error_in_layers("  - concat: {branches: [[flatten], []], axis: 1}\n") ==
         "m.yaml:5:41: unknown key 'axis' | known: branches");
@@ -187,14 +186,13 @@ TEST_CASE("blocks are checked, used or not") {
   CHECK(error_in_blocks("  a: {layers: [{block: bb}]}\n  b: {layers: [flatten]}\n") ==
         "m.yaml:5:24: unknown block 'bb' | did you mean 'b'?");
   CHECK(error_in_blocks("  a: {parameters: {channels: 2}, layers: [flatten]}\n") ==
-        "m.yaml:5:20: the parameter 'channels' always means the channels of the tensor that a layer reads | choose another "
-        "name");
+        "m.yaml:5:20: the parameter 'channels' is reserved for the channels of a layer's input | choose another name");
   CHECK(error_in_blocks("  a: {parameters: {use: 2}, layers: [flatten]}\n") ==
         "m.yaml:5:20: a block's parameter cannot be named 'use'");
   CHECK(error_in_blocks("  a: {parameters: {a-b: 2}, layers: [flatten]}\n") ==
-        "m.yaml:5:20: 'a-b' is no name for a parameter | a parameter's name has letters, digits and '_'");
+        "m.yaml:5:20: 'a-b' is not a valid name of a parameter | a parameter's name has letters, digits and '_'");
   CHECK(error_in_blocks("  a b: {layers: [flatten]}\n") ==
-        "m.yaml:5:3: 'a b' is no name for a block | a name has letters, digits, '_' and '-'");
+        "m.yaml:5:3: 'a b' is not a valid name of a block | a name has letters, digits, '_' and '-'");
   CHECK(error_in_blocks("  a: {checkpoint: 2, layers: [flatten]}\n").starts_with("m.yaml:5:19: '2' is neither yes nor no"));
   CHECK(error_in_layers("  - block: a\n") == "m.yaml:5:12: unknown block 'a' | this file defines no 'blocks:'");
 }
@@ -216,10 +214,10 @@ TEST_CASE("a block gets the values it needs, and no others") {
 
 TEST_CASE("a block that uses itself is refused, however long the way round") {
   CHECK(error_in_blocks("  a: {layers: [{block: a}]}\n", "layers: [{block: a}]\n") ==
-        "m.yaml:5:24: the block 'a' uses itself: a -> a | a block can be made of others, but not of itself");
+        "m.yaml:5:24: the block 'a' uses itself: a -> a | a block may contain other blocks, but not itself");
   CHECK(error_in_blocks("  a: {layers: [{block: b}]}\n  b: {layers: [{repeat: {times: 1, layers: [{block: a}]}}]}\n",
                         "layers: [{block: a}]\n") ==
-        "m.yaml:6:53: the block 'a' uses itself: a -> b -> a | a block can be made of others, but not of itself");
+        "m.yaml:6:53: the block 'a' uses itself: a -> b -> a | a block may contain other blocks, but not itself");
 }
 
 TEST_CASE("a file expands to a limited number of layers and steps, to a limited depth") {
@@ -262,14 +260,14 @@ TEST_CASE("shared weights must be those of an embedding of the same size") {
     return error_in_layers("  - embedding: {vocabulary: 10, features: 4}\n    name: words\n  - " + head, "{tokens: 8}");
   };
   CHECK(tied("fully_connected: {features: 11, bias: no, tied: words}\n") ==
-        "m.yaml:7:53: layer 'fc1' cannot share the weights of 'words': they are 10 × 4, not 11 × 4"
-        " | 'tied' names an embedding whose vocabulary and features these features and channels are");
+        "m.yaml:7:53: layer 'fc1' cannot share the weights of 'words': they are 10 × 4, not 11 × 4 | 'tied' must name an "
+        "embedding with matching vocabulary and features");
   CHECK(tied("fully_connected: {features: 10, tied: wrods}\n") ==
         "m.yaml:7:43: unknown layer 'wrods' | did you mean 'words'?");
   CHECK(tied("fully_connected: {features: 10, tied: input}\n")
             .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has none"));
   CHECK(tied("activation: relu\n    name: a\n  - fully_connected: {features: 10, tied: a}\n")
-            .starts_with("m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': it is no embedding but activation"));
+            .starts_with("m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': it is not embedding but activation"));
 }
 
 TEST_CASE("what a model of a family may say is checked") {
@@ -285,7 +283,7 @@ TEST_CASE("what a model of a family may say is checked") {
         "halved, gate, squeezed, first_divisor, classes");
   CHECK(error_in(head + "parameters: {stage1: }\n") == "m.yaml:4:14: the parameter 'stage1' has no value");
   CHECK(error_in("format: 1\nfamily: mine\nlayers: [flatten]\n") ==
-        "m.yaml:2:9: this file is a family, not a model | a model of it has 'model: name', 'family: ...' and its "
+        "m.yaml:2:9: this file is a family, not a model | a model of a family has 'model: name', 'family: ...' and "
         "'parameters:'");
 }
 

@@ -280,7 +280,7 @@ TEST_CASE("an activation keeps its output where that tells the derivative, else 
     CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
   }
   CHECK(error_in(image, "  - activation: {kind: gelu, in_place: yes}\n") ==
-        "gelu cannot work in place: its gradient needs the input");
+        "gelu cannot be in-place: its gradient needs the input");
 }
 
 TEST_CASE("dropout keeps a byte for each item, unless it drops nothing") {
@@ -334,11 +334,11 @@ TEST_CASE("a crop is the middle, and asks neighbours for no more than the rim") 
   CHECK(crop.operation->divisible().spatial);
   // Borders of 2 and 1.
   CHECK(crop.operation->window().size == std::array<std::int64_t, 3>{5, 3, 1});
-  CHECK(error_in(image, "  - crop: 9\n") == "layer 'crop1': 9x9 cannot be cut out of 6×8×10");
+  CHECK(error_in(image, "  - crop: 9\n") == "layer 'crop1': 9x9 cannot be cropped from 6×8×10");
   CHECK(error_in(image, "  - crop: 2x2x2\n") == "the size '2x2x2' has 3 sizes, but the input 6×8×10 has 2");
   CHECK(error_in(image, "  - crop\n") == "crop needs 'size'");
-  CHECK(error_in(vector, "  - crop: 2\n") == "the input 12 has no middle to cut out");
-  CHECK(error_in(sequence, "  - crop: 2\n") == "the input 24 over 16 tokens has no middle to cut out");
+  CHECK(error_in(vector, "  - crop: 2\n") == "the input 12 has no positions to crop");
+  CHECK(error_in(sequence, "  - crop: 2\n") == "the input 24 over 16 tokens has no positions to crop");
 }
 
 TEST_CASE("a resized image has a mean of neighbours in each position, or the nearest") {
@@ -384,7 +384,7 @@ TEST_CASE("a trained factor for each channel has a gradient, a constant has none
   CHECK(constant.operation->attributes() == "factor=0.17");
   CHECK(error_in(image, "  - scale\n") == "scale needs 'factor'");
   CHECK(error_in(image, "  - scale: much\n").find("much") != std::string::npos);
-  CHECK(error_in(image, "  - scale: {factor: 2, bias: yes}\n") == "only a trained factor has a trained shift beside it");
+  CHECK(error_in(image, "  - scale: {factor: 2, bias: yes}\n") == "a trained shift needs a trained factor");
 }
 
 TEST_CASE("the loss of an image is a sum over positions") {
@@ -562,7 +562,7 @@ TEST_CASE("sequences are not divided spatially") {
 
 TEST_CASE("operations refuse inputs that do not fit") {
   CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 9}\n") ==
-        "layer 'conv1': the kernel 9x9 does not fit the input 6×8×10: it reaches over 9 positions, the padded input has 8");
+        "layer 'conv1': the kernel 9x9 does not fit the input 6×8×10: it spans 9 positions, but the padded input has 8");
   CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, groups: 4}\n") ==
         "the 6 channels of the input do not divide into 4 groups");
   CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, groups: 3}\n") == "4 filters do not divide into 3 groups");
@@ -594,7 +594,7 @@ TEST_CASE("operations refuse inputs that do not fit") {
   CHECK(error_in(image, "  - pool: {kind: max, global: yes, adaptive: 2}\n") ==
         "'adaptive' and 'global' exclude each other");
   CHECK(error_in(image, "  - pool: {kind: max, global: yes, kernel: 2}\n") ==
-        "'kernel' has no meaning where the output's size is given");
+        "'kernel' has no effect if the output size is given");
   CHECK(error_in(vector, "  - pool: {kind: max, global: yes}\n") == "the input 12 has no positions to pool");
   CHECK(error_in(image, "  - norm: {kind: group, groups: 4}\n") ==
         "the 6 channels of the input do not divide into 4 groups");
@@ -604,23 +604,22 @@ TEST_CASE("operations refuse inputs that do not fit") {
   CHECK(error_in(image, "  - add\n") == "layer 'add1': add takes two or more inputs, not 1");
   CHECK(error_in(image, "  - concat\n") == "layer 'concat1': concat takes two or more inputs, not 1");
   CHECK(error_in(image, "  - flatten:\n    name: f\n  - concat:\n    from: [f, input]\n") ==
-        "layer 'concat1': concat needs inputs of the same positions, not 480 and 6×8×10 (it reads 'f', 'input')");
+        "layer 'concat1': concat needs inputs with the same positions, not 480 and 6×8×10 (it reads 'f', 'input')");
   CHECK(error_in(image, "  - flatten:\n    name: f\n  - multiply:\n    from: [f, input]\n") ==
-        "layer 'multiply1': multiply needs inputs of one shape, not 480 and 6×8×10 (it reads 'f', 'input')");
+        "layer 'multiply1': multiply needs inputs of the same shape, not 480 and 6×8×10 (it reads 'f', 'input')");
   CHECK(error_in(image, "  - activation: relu\n    from: [input, input]\n") ==
         "layer 'relu1': activation takes one input, not 2 (it reads 'input', 'input')");
   CHECK(error_in(image, "  - reshape: {channels: 7}\n") == "layer 'reshape1': 6×8×10 has 480 items, 7 has 7");
   CHECK(error_in(image, "  - reshape: {channels: 7, size: 3, tokens: 4}\n") == "'size' and 'tokens' exclude each other");
   CHECK(error_in(image, "  - embedding: {vocabulary: 9, features: 4}\n") ==
-        "layer 'embedding1': embedding looks up tokens, and 6×8×10 are none");
+        "layer 'embedding1': embedding needs tokens, not 6×8×10");
   CHECK(error_in(sequence, "  - position_embedding: 15\n") ==
         "layer 'positions1': the sequence has 16 tokens, but there are 15 positions");
   CHECK(error_in(vector, "  - position_embedding: 15\n") ==
         "layer 'positions1': position_embedding needs a sequence, not 12");
   CHECK(error_in(sequence, "  - attention: 5\n") ==
         "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
-  CHECK(error_in(sequence, "  - attention: {heads: 4, kv_heads: 3}\n") ==
-        "4 heads do not divide among 3 key and value heads");
+  CHECK(error_in(sequence, "  - attention: {heads: 4, kv_heads: 3}\n") == "4 heads are not divisible by 3 key-value heads");
   CHECK(error_in(image, "  - attention: 2\n") == "layer 'attention1': attention needs a sequence, not 6×8×10");
   CHECK(error_in(image, "  - select: first\n") == "layer 'select1': select takes a token of a sequence, not 6×8×10");
 }
@@ -636,7 +635,7 @@ TEST_CASE("sizes that a double cannot count exactly are refused") {
   CHECK(error_in("{channels: 3, tokens: 100000000}", "  - attention: 1\n") ==
         "layer 'attention1': the scores would have more than 2^53 items");
   CHECK(error_in("{channels: 1, size: 2147483648x2147483648}", "  - flatten\n") ==
-        "a sample of 1×2147483648×2147483648 cannot be");
+        "a sample of 1×2147483648×2147483648 is not possible");
   CHECK(error_in("{channels: 1, size: 8}", "  - convolution: {filters: 9999999999, kernel: 1}\n") ==
         "'9999999999' is too large: at most 2147483648");
   CHECK(error_in("{channels: 1, size: 8}",

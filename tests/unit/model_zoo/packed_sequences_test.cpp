@@ -54,12 +54,12 @@ TEST_CASE("documents fit into sequences, and a model without attention between t
   Model language = load_model("gpt2"), images = load_model("resnet50"), patches = load_model("vit_b_16");
   const std::string hint = "only language models have packed sequences, such as gpt2 or llama3-8b";
   CHECK(error_of([&] { pack_sequences(language, 2048); }) ==
-        "documents of 2048 tokens do not fit into the sequences of gpt2, which have 1024\nhint: shorter documents, or "
+        "documents of 2048 tokens do not fit into the sequences of gpt2, which have 1024\nhint: use shorter documents, or "
         "longer sequences (--seq)");
   CHECK(error_of([&] { pack_sequences(images, 8); }) ==
-        "resnet50 has no attention between the tokens of a sequence, so that no documents can be packed\nhint: " + hint);
+        "resnet50 has no attention between the tokens of a sequence, so documents cannot be packed\nhint: " + hint);
   CHECK(error_of([&] { pack_sequences(patches, 8); }) ==
-        "vit_b_16 has no attention between the tokens of a sequence, so that no documents can be packed\nhint: " + hint);
+        "vit_b_16 has no attention between the tokens of a sequence, so documents cannot be packed\nhint: " + hint);
   const double whole = language.macs();
   pack_sequences(language, 512);
   CHECK(language.macs() < whole);
@@ -70,7 +70,7 @@ TEST_CASE("documents fit into sequences, and a model without attention between t
   CHECK(is_packed(language));
   CHECK_FALSE(is_packed(images));
   CHECK(error_of([&] { pack_sequences(language, 64); }) ==
-        "gpt2@packed=512 says the length of its documents already, and 64 is asked for\nhint: leave one of the two out");
+        "gpt2@packed=512 already sets the length of its documents, but 64 is requested\nhint: leave one of the two out");
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST_CASE("a rank's slice of a layer is a problem of its own") {
   }
 }
 
-TEST_CASE("groups are dealt whole") {
+TEST_CASE("groups are not split") {
   const Layer layer =
       layer_of("{channels: 32, size: 8x8}", "  - convolution: {filters: 64, kernel: 3, groups: 8, padding: 1}\n");
   TensorShape input = layer.input_shapes.front();
@@ -137,7 +137,7 @@ TEST_CASE("groups are dealt whole") {
   CHECK(local.operation->attributes() == "filters=16 kernel=3x3 padding=1 groups=2");
 }
 
-TEST_CASE("what is no problem is refused where it is wrong") {
+TEST_CASE("what is not a problem is refused where it is wrong") {
   CHECK_THAT(error_of(""), ContainsSubstring("the problem is empty"));
   CHECK_THAT(error_of("conv2d in=3x8x8"), ContainsSubstring("line:1:1: unknown operation 'conv2d'"));
   CHECK_THAT(error_of("pool kind=max kernel=2"), ContainsSubstring("pool needs 'in'"));
@@ -145,7 +145,7 @@ TEST_CASE("what is no problem is refused where it is wrong") {
   CHECK_THAT(error_of("pool kind=max kernel=2 in=8x8x8x8x8"), ContainsSubstring("is not a shape"));
   CHECK_THAT(error_of("pool kind=max kernal=2 in=8x8"), ContainsSubstring("line:1:15: unknown attribute 'kernal' of pool") &&
                                                             ContainsSubstring("did you mean 'kernel'?"));
-  CHECK_THAT(error_of("pool kind=max kernel=2 kernel=3 in=8x8"), ContainsSubstring("line:1:24: 'kernel' is there twice"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 kernel=3 in=8x8"), ContainsSubstring("line:1:24: 'kernel' is given twice"));
   CHECK_THAT(error_of("pool kind=max kernel= in=8x8"),
              ContainsSubstring("'kernel' has no value") || ContainsSubstring("'kernel=' has no value"));
   CHECK_THAT(error_of("pool kind=max kernel=9 in=8x8"), ContainsSubstring("does not fit"));
@@ -234,9 +234,8 @@ TEST_CASE("a cast is a problem, and no layer of a model") {
   CHECK_FALSE(problem.operation->work(Pass::backward_weight, problem.inputs, problem.output).is_any());
   const Problem wider = parse_problem("cast to=fp32 in=10 precision=fp16", "line");
   CHECK(wider.operation->work(Pass::forward, wider.inputs, wider.output).activation_items * 2 == 60);
-  CHECK_THAT(error_of("cast to=fp32 in=4"),
-             ContainsSubstring("a cast from fp32 to fp32 is none between two and four bytes"));
-  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), ContainsSubstring("is none between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp32 in=4"), ContainsSubstring("a cast from fp32 to fp32 is not between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), ContainsSubstring("is not between two and four bytes"));
   CHECK_THAT(error_of("cast to=fp8 in=4"), ContainsSubstring("line:1:6:"));
   CHECK_THAT(why([] {
                static_cast<void>(parse_model("format: 1\nmodel: m\ninput: {features: 4}\nlayers:\n  - cast: bf16\n", "m"));

@@ -74,14 +74,14 @@ TEST_CASE("interaction keeps what PyTorch saves") {
   }
 }
 
-TEST_CASE("interaction refuses what is no vector, or not of one length") {
+TEST_CASE("interaction refuses what is not a vector, or not of one length") {
   const auto error_in = [](const std::string& input, const std::string& items) {
     return error_of([&] { (void)model_of(input, items); });
   };
   CHECK(error_in("{features: 4}", "  - interaction\n").find("interaction takes two or more inputs, not 1") !=
         std::string::npos);
   CHECK(error_in("{features: 4}", "  - fully_connected: 5\n    name: a\n  - interaction:\n    from: [input, a]\n")
-            .find("interaction needs inputs of one shape, not 4 and 5") != std::string::npos);
+            .find("interaction needs inputs of the same shape, not 4 and 5") != std::string::npos);
   CHECK(error_in("{channels: 4, tokens: 3}", "  - interaction:\n    from: [input, input]\n")
             .find("interaction needs flat vectors, not 4 over 3 tokens") != std::string::npos);
 }

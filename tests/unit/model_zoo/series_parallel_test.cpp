@@ -88,7 +88,7 @@ TEST_CASE("a tensor that many layers read is set apart") {
                     "  - add:\n    from: [e, encoder]\n    name: f\n") == "(encoder | a) b c d<encoder e f<encoder");
 }
 
-TEST_CASE("a branch whose end nobody reads leaves the way") {
+TEST_CASE("a branch whose end is not read leaves the way") {
   CHECK(series_text("  - fully_connected: 8\n    name: fork\n"
                     "  - fully_connected: 2\n    name: side\n"
                     "  - fully_connected: 3\n    name: main\n    from: fork\n"

@@ -46,7 +46,7 @@ Sum whole_of(const Layer& layer, Pass pass) {
 
 }  // namespace
 
-TEST_CASE("filters of a convolution, dealt to ranks, have all of its work and weights") {
+TEST_CASE("filters of a convolution, distributed to ranks, have all of its work and weights") {
   std::mt19937 random(1);
   const auto pick = [&random](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
   for (int run = 0; run < 300; ++run) {
@@ -111,7 +111,7 @@ TEST_CASE("tiles of an image have all of its work") {
   }
 }
 
-TEST_CASE("channels of a channelwise operation, dealt to ranks, have all of its work and weights") {
+TEST_CASE("channels of a channelwise operation, distributed to ranks, have all of its work and weights") {
   const std::string image = "{channels: 24, size: 8x8}";
   const std::string sequence = "{channels: 24, tokens: 16}";
   for (const auto& [input, item] : {std::pair<std::string, std::string>{image, "norm: batch"},
@@ -158,7 +158,7 @@ TEST_CASE("channels of a channelwise operation, dealt to ranks, have all of its 
   }
 }
 
-TEST_CASE("features of a fully connected layer and an embedding, dealt to ranks, have all of its work and weights") {
+TEST_CASE("features of a fully connected layer and an embedding, distributed to ranks, have all of its work and weights") {
   for (const auto& [input, item] : {std::pair<std::string, std::string>{"{features: 100}", "fully_connected: 60"},
                                     {"{channels: 100, tokens: 16}", "fully_connected: {features: 60, bias: no}"},
                                     {"{tokens: 16}", "embedding: {vocabulary: 1000, features: 60}"}}) {

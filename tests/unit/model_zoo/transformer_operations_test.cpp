@@ -81,8 +81,7 @@ TEST_CASE("a window limits what each token sees, where the kernel leaves it out"
   // A window that covers all tokens has no effect, and written scores are all written.
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 99, fused: yes}\n")) == 2.0 * 136 * 8);
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4}\n")) == 2.0 * 256 * 8);
-  CHECK(error_in(sequence, "  - attention: {heads: 4, window: 4}\n") ==
-        "a window looks back from each token: it needs 'causal: yes'");
+  CHECK(error_in(sequence, "  - attention: {heads: 4, window: 4}\n") == "a window needs 'causal: yes'");
 }
 
 TEST_CASE("biases of positions are a table of the layer that owns it") {
@@ -112,10 +111,10 @@ TEST_CASE("biases of positions are a table of the layer that owns it") {
   CHECK(tied("heads: 4, buckets: 16", "first") ==
         "layer 'attention1' cannot share the weights of 'first': they are 32 × 4, not 16 × 4");
   CHECK(tied("heads: 4, buckets: 32", "fc") ==
-        "layer 'attention1' cannot share the weights of 'fc': it is no attention but fully_connected");
-  CHECK(tied("heads: 4", "first") == "attention shares biases of distances, and this one has none");
+        "layer 'attention1' cannot share the weights of 'fc': it is not attention but fully_connected");
+  CHECK(tied("heads: 4", "first") == "this attention has no relative position biases to share");
   CHECK(error_in(sequence, "  - attention: {heads: 4, buckets: 32, fused: yes}\n") ==
-        "fused attention has no biases that are trained");
+        "fused attention does not support trained biases");
 }
 
 TEST_CASE("ALiBi adds to each score and trains nothing") {
@@ -186,16 +185,16 @@ TEST_CASE("parts of experts that do not belong together are refused") {
   CHECK(error_in(sequence, router + "  - dispatch: 9\n    from: [tokens, router]\n")
             .starts_with("layer 'dispatch1': of 8 experts 9 cannot be active"));
   CHECK(error_in(sequence, router + "  - dispatch: 2\n").starts_with("layer 'dispatch1': dispatch takes tokens"));
-  CHECK(error_in(sequence, router + "  - combine\n").starts_with("layer 'combine1': combine takes what experts made"));
+  CHECK(error_in(sequence, router + "  - combine\n").starts_with("layer 'combine1': combine takes the output of experts"));
   CHECK(error_in(sequence, router + "  - select: first\n    name: one\n  - dispatch: 1\n    from: [one, router]\n")
             .starts_with("layer 'dispatch1': dispatch needs a sequence"));
   CHECK(error_in(sequence,
                  router + "  - input: {channels: 24, tokens: 17}\n    name: odd\n  - combine:\n    from: [odd, router]\n")
-            .starts_with("layer 'combine1': 17 tokens are not so many for each of the 16"));
+            .starts_with("layer 'combine1': 17 tokens do not match top-k × 16"));
   CHECK(error_in("{features: 24}", "  - router: {experts: 2, active: 1}\n")
             .starts_with("layer 'router1': router needs a sequence"));
   CHECK(error_in("{features: 24}", "  - fully_connected: {features: 2, experts: 2}\n")
-            .starts_with("experts share the tokens of a sequence"));
+            .starts_with("experts need the tokens of a sequence"));
   CHECK(error_in(sequence, router + "  - dispatch: 2147483648\n    from: [tokens, router]\n").find("cannot be active") !=
         std::string::npos);
 }
@@ -213,7 +212,7 @@ TEST_CASE("an embedding may be that of another layer") {
       "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
       "  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n    from: input\n";
   CHECK(error_in(words, two + "  - fully_connected: {features: 100, tied: second}\n") ==
-        "layer 'fc1' cannot share the weights of 'second': they are those of another layer already");
+        "layer 'fc1' cannot share the weights of 'second': they are already shared with another layer");
   CHECK(error_in(words, two + "  - embedding: {vocabulary: 99, features: 24, tied: first}\n    from: input\n") ==
         "layer 'embedding1' cannot share the weights of 'first': they are 100 × 24, not 99 × 24");
 }
@@ -271,7 +270,7 @@ TEST_CASE("values of another size have a product of their own") {
   CHECK(error("attention: {heads: 4, value_size: 5}")
             .find("40 channels are not 4 keys of 6, the size of the 4 query heads, and values of 5") != std::string::npos);
   CHECK(error_in(sequence, "  - attention: {heads: 4, value_size: 2}\n") ==
-        "values of another size than queries and keys are in a tensor of their own");
+        "values of another size than queries and keys need a separate tensor");
 }
 
 TEST_CASE("sinks train a number for each head, caps take a tangent of each score") {
@@ -333,12 +332,12 @@ TEST_CASE("latent keys and values are a matrix of the compressed channels, and c
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * macs_of(layer));
   CHECK(layer.operation->divisible().channel_units == 2);
   CHECK(error_in(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 24, value_size: 5}\n")
-            .find("of 24 channels 24 are shared: none is compressed") != std::string::npos);
+            .find("of 24 channels 24 are shared: none are compressed") != std::string::npos);
   CHECK(error_in("{features: 24}", "  - latent_keys_and_values: {heads: 2, key_size: 3, value_size: 5}\n")
             .find("latent_keys_and_values needs a sequence") != std::string::npos);
 }
 
-TEST_CASE("latent keys and values dealt to ranks by heads have all of the matrix, and the shared channels each") {
+TEST_CASE("latent keys and values distributed to ranks by heads have all of the matrix, and the shared channels each") {
   const Layer layer = layer_of(sequence, "  - latent_keys_and_values: {heads: 4, key_size: 3, shared: 4, value_size: 5}\n");
   for (const Pass pass : passes) {
     double flops = 0;
@@ -383,7 +382,7 @@ TEST_CASE("a capped output takes a pass before the loss and one behind it") {
   CHECK(kept_of(capped).extra_items == 24);
 }
 
-TEST_CASE("heads dealt to ranks have all of the work, the biases and what is kept") {
+TEST_CASE("heads distributed to ranks have all of the work, the biases and what is kept") {
   for (const auto& [channels, item] : {std::pair<int, std::string>{24, "rotary_embedding: 4"},
                                        {48, "rotary_embedding: {heads: 8, kv_heads: 4, turned: 2}"},
                                        {24, "attention: {heads: 4, fused: yes, causal: yes}"},

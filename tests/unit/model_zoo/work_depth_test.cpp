@@ -183,7 +183,7 @@ TEST_CASE("the input's gradient waits for an LSTM to go back through time") {
   CHECK(training_work_depth(model, samples).depth == forward + (80 + 4) + (96 + 6));
 }
 
-TEST_CASE("of what is made of the sample alone nobody asks for a gradient") {
+TEST_CASE("what depends on the sample alone needs no gradient") {
   // The first matrix reads a rectified sample: neither it nor the activation has a backward-data pass.
   const std::string head = "  - activation: relu\n  - fully_connected: 5\n  - fully_connected: 3\n";
   const Model model = model_of(vector, head);

@@ -13,10 +13,10 @@ using Catch::Matchers::StartsWith;
 
 TEST_CASE("an unknown back end is refused with the nearest known") {
   CHECK(error_of([] { static_cast<void>(open_backend("onednm", {})); }) ==
-        "no back end is called 'onednm'\nhint: did you mean 'onednn'?");
+        "unknown back end 'onednm'\nhint: did you mean 'onednn'?");
   CHECK(error_of([] { static_cast<void>(open_backend("", {})); }) ==
-        "no back end is called ''\nhint: known: cuda, onednn, simulated");
-  CHECK_THAT(error_of([] { static_cast<void>(count_devices("tpu")); }), StartsWith("no back end is called 'tpu'"));
+        "unknown back end ''\nhint: known: cuda, onednn, simulated");
+  CHECK_THAT(error_of([] { static_cast<void>(count_devices("tpu")); }), StartsWith("unknown back end 'tpu'"));
 }
 
 TEST_CASE("the simulated back end is always there, with the figures it is given") {
@@ -75,13 +75,13 @@ TEST_CASE("the back end that was built here runs from its module, and its errors
   CHECK(kernel->tensors().size() >= 1);
 }
 
-TEST_CASE("what is chosen where nobody chooses is no simulation") {
+TEST_CASE("the default back end is not a simulation") {
   const auto runs = [](const char* name) { return backend_status(name).available(); };
   if (runs("cuda") || runs("onednn")) {
     CHECK(default_backend() == (runs("cuda") ? "cuda" : "onednn"));
   } else {
     const std::string error = error_of([] { static_cast<void>(default_backend()); });
-    CHECK_THAT(error, StartsWith("nothing can be measured here:\n  cuda: "));
+    CHECK_THAT(error, StartsWith("no measurement back end is available:\n  cuda: "));
     CHECK_THAT(error, ContainsSubstring("\n  onednn: "));
   }
 }

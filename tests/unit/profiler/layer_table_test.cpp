@@ -75,13 +75,13 @@ TEST_CASE("layers with weights may be numbered, and several rows are several mea
   CHECK(found(import, "norm", "pass=backward-data").samples.median.value() == Approx(0.0005));
 }
 
-TEST_CASE("a time of zero is no measurement") { CHECK(imported("layer,forward ms\nfirst,0\n").profile.rows.empty()); }
+TEST_CASE("a time of zero is not a measurement") { CHECK(imported("layer,forward ms\nfirst,0\n").profile.rows.empty()); }
 
 TEST_CASE("mistakes in a table are refused at their place") {
-  CHECK(error("forward ms\n1\n") == "t.csv:1:1: no column is named 'layer'\n  forward ms\n  ^\nhint: known: forward ms");
+  CHECK(error("forward ms\n1\n") == "t.csv:1:1: unknown column 'layer'\n  forward ms\n  ^\nhint: known: forward ms");
   CHECK(error("layer,forwards ms\nfirst,1\n") ==
         "t.csv:1:7: unknown column 'forwards ms'\n  layer,forwards ms\n        ^" + layout);
-  CHECK(error("layer\nfirst\n") == "t.csv:1:1: no column of times\n  layer\n  ^" + layout);
+  CHECK(error("layer\nfirst\n") == "t.csv:1:1: no column has times\n  layer\n  ^" + layout);
   CHECK(error("layer,forward ms\n") == "t.csv:1:1: the table has no rows\n  layer,forward ms\n  ^" + layout);
   CHECK(error("layer,forward ms,forward us\nfirst,1,1\n") ==
         "t.csv:1:18: two columns of forward\n  layer,forward ms,forward us\n                   ^");
@@ -92,13 +92,13 @@ TEST_CASE("mistakes in a table are refused at their place") {
         "t.csv:2:1: m has 3 layers with weights\n  4,1\n  ^\nhint: a number counts the layers with weights from 1");
   CHECK(error("layer,forward ms\n0,1\n").starts_with("t.csv:2:1: '0' is not a positive whole number"));
   CHECK(error("layer,forward\nfirst,1\n") ==
-        "t.csv:2:7: '1' has no unit\n  first,1\n        ^\nhint: such as 1.2 ms, or in the head: forward ms");
+        "t.csv:2:7: '1' has no unit\n  first,1\n        ^\nhint: write 1.2 ms, or in the header: forward ms");
   CHECK(error("layer,forward ms\nfirst,-1\n").starts_with("t.csv:2:7: "));
   CHECK(error("layer,forward ms\nfirst,1e999\n").starts_with("t.csv:2:7: "));
   CHECK(error("layer,forward d\nfirst,400\n").starts_with("t.csv:2:7: '400' is more than a year"));
   CHECK(error("layer,forward ms\nfirst,nan\n").starts_with("t.csv:2:7: "));
   CHECK(error("layer,backward ms,backward_data ms\nfirst,1,1\n") ==
-        "t.csv:2:1: this layer has a time of backward, and others of its parts\n  first,1,1\n  ^\nhint: leave the column "
+        "t.csv:2:1: this layer has a time of backward and also of its parts\n  first,1,1\n  ^\nhint: leave the column "
         "'backward' empty, or those of its parts");
   std::string many = "layer,forward ms\n";
   for (int i = 0; i < 201; ++i) many += "first,1\n";
@@ -117,7 +117,7 @@ TEST_CASE("a table says neither samples nor device") {
     return error_of([&] { static_cast<void>(import_layer_table("layer,forward ms\nfirst,1\n", "t.csv", model, options)); });
   };
   CHECK(error_with({.samples = {}, .precision = {}, .optimizer = {}, .device = "d"}) ==
-        "a table of layer times does not say of how many samples\nhint: add --batch N");
+        "a table of layer times does not state the number of samples\nhint: add --batch N");
   CHECK(error_with({.samples = 1, .precision = {}, .optimizer = {}, .device = ""}) ==
-        "a table of layer times does not say of which device\nhint: add --device NAME");
+        "a table of layer times does not state the device\nhint: add --device NAME");
 }

@@ -76,7 +76,7 @@ TEST_CASE("the first touch of fresh memory is measured where memory is mapped pa
   CHECK_FALSE(measured.algorithm.empty());
   const auto other = make_simulated_backend({.noise = 0});
   CHECK(measure(*other, "fresh_memory bytes=1000000", {}, CacheState::step).reason ==
-        "the memory of this device is not mapped page by page");
+        "this device does not map memory by page");
 }
 
 TEST_CASE("caches are what was asked for before each sample") {

@@ -74,7 +74,7 @@ TEST_CASE("the layout of images is in the head, and was among the details") {
   CHECK(print_profile_head(older).find("layout: \"channels-last\"\n") != std::string::npos);
   CHECK_THAT(
       error_of([&] { static_cast<void>(layout_of("layout: NHWC\n")); }),
-      ContainsSubstring("p:4:9: 'NHWC' is no layout of images") && ContainsSubstring("channels-last or channels-first"));
+      ContainsSubstring("p:4:9: 'NHWC' is not a layout of images") && ContainsSubstring("channels-last or channels-first"));
 }
 
 TEST_CASE("what a crash leaves of the last line is not read") {
@@ -120,8 +120,8 @@ TEST_CASE("a problem is known however its attributes are ordered") {
 
 TEST_CASE("what is wrong with a profile is said where it is") {
   const auto error = [](const std::string& text) { return error_of([&] { static_cast<void>(parse_profile(text, "p")); }); };
-  CHECK_THAT(error(""), ContainsSubstring("p:1:1: a profile has a line '---'"));
-  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), ContainsSubstring("a profile has a line '---'"));
+  CHECK_THAT(error(""), ContainsSubstring("p:1:1: a profile needs a line '---'"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), ContainsSubstring("a profile needs a line '---'"));
   CHECK_THAT(error("format: 2\nbackend: b\ndevice: d\n---\n" + columns), ContainsSubstring("p:1:9"));
   CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ndevise: d\n---\n" + columns), ContainsSubstring("p:4:1"));
   CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ncaches: hot\n---\n" + columns), ContainsSubstring("p:4:9"));
@@ -130,15 +130,16 @@ TEST_CASE("what is wrong with a profile is said where it is") {
              ContainsSubstring("p:6:") && ContainsSubstring("negative"));
   CHECK_THAT(error(head + columns + relu + ",1,1,nan,0,2,2,no,no,0,0,loop,,2\n"), ContainsSubstring("p:6:"));
   CHECK_THAT(error(head + columns + relu + ",1,1,1e16,0,0,1e16,no,no,0,0,loop,,2\n"),
-             ContainsSubstring("p:6:") && ContainsSubstring("'1e16' is no time"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,1e308\n"), ContainsSubstring("'1e308' is no time"));
+             ContainsSubstring("p:6:") && ContainsSubstring("'1e16' is not a time"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,1e308\n"),
+             ContainsSubstring("'1e308' is not a time"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,1e300,loop,,2\n"),
              ContainsSubstring("'1e300' is too large"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,3,4,no,no,0,0,loop,,2\n"),
-             ContainsSubstring("does not hold the median"));
-  CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,0,loop,,2\n"), ContainsSubstring("2 samples, and 1 times"));
+             ContainsSubstring("does not contain the median"));
+  CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,0,loop,,2\n"), ContainsSubstring("2 samples, but 1 times"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,maybe,no,0,0,loop,,2\n"), ContainsSubstring("yes or no"));
-  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2 x\n"), ContainsSubstring("'x' is no time"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2 x\n"), ContainsSubstring("'x' is not a time"));
   CHECK_THAT(error(head + columns + "activation kind=rleu in=10,1,1,2,0,2,2,no,no,0,0,loop,,2\n"),
              ContainsSubstring("p:6:1") && ContainsSubstring("rleu"));
 }

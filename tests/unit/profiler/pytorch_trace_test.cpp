@@ -437,7 +437,7 @@ TEST_CASE("sums of gradients are problems of their own") {
 
 // A table of 16 positions is added to one sample as in torchvision, with a dimension for the samples, or without: only the
 // first has the shapes of a residual addition.
-TEST_CASE("of one sample, the addition of positions is no residual addition") {
+TEST_CASE("of one sample, the addition of positions is not a residual addition") {
   const Model model = model_of("{channels: 4, size: 4x4}",
                                "  - convolution: {filters: 8, kernel: 1, bias: no}\n"
                                "  - reshape: {channels: 8, tokens: 16}\n"
@@ -502,9 +502,9 @@ TEST_CASE("what cannot be a profile of the model is refused") {
   CHECK(error(TraceBuilder().operation("aten::relu", 0, 1)) ==
         "t.json: the trace has no shapes of tensors\nhint: profile with torch.profiler.profile(record_shapes=True)");
   CHECK(error(TraceBuilder().operation("aten::relu", 0, 1, "[[2,3,4,4]]")) ==
-        "t.json: no operator of the trace has the shapes of a layer of m\nhint: is it a trace of that model, with images or "
-        "sequences of that size?");
-  CHECK(error(two_steps(), {}) == "the trace does not say on which device it ran\nhint: add --device NAME");
+        "t.json: no operator of the trace has the shapes of a layer of m\nhint: check that the trace is of that model, with "
+        "images or sequences of that size");
+  CHECK(error(two_steps(), {}) == "the trace does not state its device\nhint: add --device NAME");
   ProfileImportOptions many = on_device;
   many.samples = std::int64_t{1} << 53U;
   CHECK(error(two_steps(), many) == "the input would have more than 2^53 items");
@@ -514,7 +514,7 @@ TEST_CASE("another number of samples, steps without marks and too many of them a
   ProfileImportOptions options = on_device;
   options.samples = 3;
   CHECK(imported(two_steps(), two_convolutions, options).warnings ==
-        std::vector<std::string>{"most operators of the trace are those of 2 samples, not of 3"});
+        std::vector<std::string>{"most operators of the trace have 2 samples, not 3"});
   TraceBuilder unmarked;
   unmarked.operation("aten::conv2d", 1, 10, "[" + image + "," + filters + "]");
   CHECK(imported(unmarked, two_convolutions).warnings ==

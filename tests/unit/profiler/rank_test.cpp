@@ -25,7 +25,7 @@ std::string problem_of(const Variables& variables) {
 }
 
 constexpr const char* hint =
-    "\nhint: a launcher such as torchrun, mpirun or srun sets it; unset it where the program runs alone";
+    "\nhint: a launcher such as torchrun, mpirun or srun sets it; unset it if the program runs alone";
 
 }  // namespace
 
@@ -53,7 +53,7 @@ TEST_CASE("each launcher is understood") {
   check({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "16"}}, "Slurm");
 }
 
-TEST_CASE("torchrun is understood, whoever started it") {
+TEST_CASE("torchrun is understood, whatever started it") {
   const Variables own{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}};
   CHECK(rank_of(own).launcher == "torchrun");
   CHECK(rank_of(own).rank == 5);
@@ -126,13 +126,13 @@ TEST_CASE("a rank takes the device of its local number") {
   CHECK(device_of(third, 1, true) == 0);
   CHECK(device_of(LaunchedRank(), 4, false) == 0);
   CHECK(error_of([&] { static_cast<void>(device_of(third, 2, false)); }) ==
-        "rank 6 is number 2 on its node, which has 2 devices\n"
-        "hint: start as many processes on a node as it has devices: two on one would measure each other");
+        "rank 6 has local rank 2, but its node has 2 devices\nhint: start one process per device of a node: two on one "
+        "device would disturb each other");
   LaunchedRank unplaced = third;
   unplaced.local.reset();
   CHECK(error_of([&] {
           static_cast<void>(device_of(unplaced, 8, false));
-        }).starts_with("Open MPI does not say which rank of its node rank 6 is"));
+        }).starts_with("Open MPI does not give the local rank of rank 6"));
   LaunchedRank bound = third;
   bound.own_device = true;
   CHECK(device_of(bound, 1, false) == 0);

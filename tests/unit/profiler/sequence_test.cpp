@@ -100,7 +100,7 @@ TEST_CASE("the line of a framework's step says who ran it") {
     return error_of([&] { static_cast<void>(parse_sequence_problem(start + end, "x")); });
   };
   CHECK_THAT(error("for=me"), ContainsSubstring("x:1:70: expected by="));
-  CHECK_THAT(error("by= memory=kept"), ContainsSubstring("x:1:73: who ran it?"));
+  CHECK_THAT(error("by= memory=kept"), ContainsSubstring("x:1:73: the framework is missing"));
   CHECK_THAT(error("by=me memory=lost"), ContainsSubstring("x:1:83: unknown 'lost'"));
   CHECK_THAT(error("by=me launch=rocket"), ContainsSubstring("x:1:83: unknown 'rocket'"));
   CHECK_THAT(error("by=me memory=kept launch=graph"), ContainsSubstring("x:1:88: unknown 'launch=graph'"));
@@ -173,7 +173,7 @@ TEST_CASE("a problem that the device refuses is a row with the reason") {
   CHECK(sum_checks(profile, model).empty());
 }
 
-TEST_CASE("the line of a step that was captured says so, whoever ran it") {
+TEST_CASE("the line of a captured step says so, whatever ran it") {
   SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::sgd, StepPart::forward, {}, false, true};
   const std::string line = print_problem(problem);
   CHECK(line == "sequence model=vgg16 samples=32 precision=bf16 optimizer=sgd pass=forward launch=graph");

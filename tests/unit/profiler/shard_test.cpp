@@ -108,11 +108,11 @@ TEST_CASE("shards are counted from 0, as ranks are") {
   CHECK(parse_shard("--shard", "0/1") == Shard{0, 1});
   CHECK(parse_shard("--shard", "15/16") == Shard{15, 16});
   CHECK(error_in_shard("16/16") ==
-        "--shard: there is no shard 16 of 16, because shards are counted from 0, as ranks are\nhint: 0/16 to 15/16");
+        "--shard: there is no shard 16 of 16, because shards are numbered from 0, like ranks\nhint: 0/16 to 15/16");
   for (const std::string text :
        {"", "/", "3", "3/", "/3", "a/3", "1/b", "-1/3", "1/0", "0/1000001", "1/2/3", "1 /2", "+1/2"}) {
     INFO(text);
-    CHECK_THAT(error_in_shard(text), ContainsSubstring("is no shard"));
+    CHECK_THAT(error_in_shard(text), ContainsSubstring("is not a shard"));
   }
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("shards are the whole plan, once each, in its order") {
   }
 }
 
-TEST_CASE("what takes longest is dealt out first") {
+TEST_CASE("what takes longest is distributed first") {
   ProfilePlan plan = plan_of("vgg16", {1});
   // The whole step; then the update of the layer with most parameters; then those that move or compute less.
   CHECK(shard_of(plan, {0, 1000}).plan.sequences == std::vector<std::int64_t>{1});
@@ -149,7 +149,7 @@ TEST_CASE("what takes longest is dealt out first") {
              ContainsSubstring("loss kind=cross_entropy in=1000 samples=1 precision=fp32 pass=backward-data"));
 }
 
-TEST_CASE("a line that is asked for twice is dealt out once") {
+TEST_CASE("a line that is requested twice is distributed once") {
   ProfilePlan plan;
   plan.problems.assign(2, {"activation kind=relu in=8 samples=1 precision=fp32 pass=forward", 0});
   CHECK(shard_of(plan, {0, 2}).plan.items() == 1);
@@ -205,16 +205,17 @@ TEST_CASE("shards of different questions are not merged") {
   CHECK_THAT(error([](Profile& p) { p.head.details.emplace_back("blas", "x"); }), ContainsSubstring("the blas is 'x'"));
   CHECK_THAT(error([](Profile& p) { p.head.shard->plan = "0"; }), ContainsSubstring("are shards of different plans"));
   CHECK_THAT(error([](Profile& p) { p.head.shard->count = 3; }), ContainsSubstring("are shards of different plans"));
-  CHECK_THAT(error([](Profile& p) { p.head.shard.reset(); }), ContainsSubstring("1.profile:1:1: this profile is no shard"));
+  CHECK_THAT(error([](Profile& p) { p.head.shard.reset(); }),
+             ContainsSubstring("1.profile:1:1: this profile is not a shard"));
   CHECK_THAT(error([](Profile& p) { p.rows[0].place = 0, p.rows[1].place = 1; }),
-             ContainsSubstring("two rows have the place"));
+             ContainsSubstring("two rows have the index"));
 }
 
 TEST_CASE("a shard that is doubled, missing or not complete is an error, unless that is asked for") {
   Shards shards(10, 3);
-  CHECK_THAT(shards.error({0, 1, 1}), ContainsSubstring("1.profile:9:1: shard 1/3 was given before, in") &&
+  CHECK_THAT(shards.error({0, 1, 1}), ContainsSubstring("1.profile:9:1: shard 1/3 was already given in") &&
                                           ContainsSubstring("hint: give each shard once"));
-  CHECK_THAT(shards.error({0, 2}), ContainsSubstring("shard 1 of 3 is missing\nhint: measure it as") &&
+  CHECK_THAT(shards.error({0, 2}), ContainsSubstring("shard 1 of 3 is missing\nhint: measure it like") &&
                                        ContainsSubstring("with --shard 1/3; --partial"));
   CHECK_THAT(shards.error({1}), ContainsSubstring("shards 0, 2 of 3 are missing"));
   shards.at(1).rows.pop_back();

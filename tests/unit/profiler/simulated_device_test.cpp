@@ -41,12 +41,12 @@ TEST_CASE("what is wrong with a figure is placed") {
         "test:1:17: a simulated device has no 'bandwith'\n  peak=10 TFLOP/s bandwith=1 TB/s\n                  ^\n"
         "hint: did you mean 'bandwidth'?");
   CHECK(problem_of("fast") ==
-        "test:1:1: 'fast' is no figure\n  fast\n  ^\nhint: such as: peak=10 TFLOP/s bandwidth=500 GB/s");
-  CHECK(problem_of("seed=1 seed=2") == "test:1:8: 'seed' is there twice\n  seed=1 seed=2\n         ^");
+        "test:1:1: 'fast' is not a figure\n  fast\n  ^\nhint: such as: peak=10 TFLOP/s bandwidth=500 GB/s");
+  CHECK(problem_of("seed=1 seed=2") == "test:1:8: 'seed' is given twice\n  seed=1 seed=2\n         ^");
   CHECK(problem_of("peak=0 FLOP/s") ==
-        "test:1:6: peak of '0 FLOP/s' is too little\n  peak=0 FLOP/s\n       ^\nhint: at least 1 FLOP/s");
+        "test:1:6: peak of '0 FLOP/s' is too small\n  peak=0 FLOP/s\n       ^\nhint: at least 1 FLOP/s");
   CHECK(problem_of("noise=2") ==
-        "test:1:7: '2' is no noise\n  noise=2\n        ^\nhint: a spread between 0 and 1: 0.01 is 1 %");
+        "test:1:7: '2' is not a valid noise\n  noise=2\n        ^\nhint: a spread between 0 and 1: 0.01 is 1 %");
   for (const char* text :
        {"peak=", "peak=10", "peak=10 GB/s", "peak=-1 FLOP/s", "peak=nan FLOP/s", "peak=1e400 FLOP/s", "noise=nan",
         "noise=-0.1", "noise=", "noise=0.1 0.2", "noise=inf", "seed=-1", "seed=1.5", "seed=18446744073709551616",

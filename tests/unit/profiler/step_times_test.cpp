@@ -105,18 +105,18 @@ TEST_CASE("what is wrong with times of steps is placed") {
   CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), ContainsSubstring("steps.json:2:13: another version"));
   CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("it has no 'schema'"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")),
-             ContainsSubstring("steps.json:4:12: 'batch' is no count"));
+             ContainsSubstring("steps.json:4:12: 'batch' is not a count"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 1e300")),
-             ContainsSubstring("steps.json:4:12: 'batch' is no count"));
+             ContainsSubstring("steps.json:4:12: 'batch' is not a count"));
   CHECK_THAT(import_error(result("fp32", "fp31")), ContainsSubstring("steps.json:5:16: unknown precision 'fp31'"));
   CHECK_THAT(import_error(result("momentum", "rmsprop")), ContainsSubstring("steps.json:6:16: unknown optimizer 'rmsprop'"));
-  CHECK_THAT(import_error(result("\"1.13.1\"", "113")), ContainsSubstring("steps.json:8:12: 'torch' is no text"));
+  CHECK_THAT(import_error(result("\"1.13.1\"", "113")), ContainsSubstring("steps.json:8:12: 'torch' is not text"));
   CHECK_THAT(import_error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")),
              ContainsSubstring("neither true nor false"));
   CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")),
-             ContainsSubstring("steps.json:17:") && ContainsSubstring("-3 is no time"));
+             ContainsSubstring("steps.json:17:") && ContainsSubstring("-3 is not a time"));
   CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[]")), ContainsSubstring("no list of times"));
-  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), ContainsSubstring("\"3\" is no time"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), ContainsSubstring("\"3\" is not a time"));
   CHECK_THAT(import_error(result("{\"samples_s\": [3, 3, 3, 3, 3, 3], \"median_s\": 3}", "3")),
              ContainsSubstring("'backward' has no 'samples_s'"));
   CHECK_THAT(import_error(result("\"parameters\": 16", "\"parameters\": 17")), ContainsSubstring("has 16 parameters"));

@@ -57,22 +57,22 @@ TEST_CASE("a list of events is a trace; other events and whatever else it holds 
             .events.empty());
 }
 
-TEST_CASE("what is no trace is refused at its place") {
+TEST_CASE("what is not a trace is refused at its place") {
   CHECK(trace_error("") == "t.json:1:1: the file is empty" + trace_hint_line);
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
   CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
   CHECK(first_line("3") == "t.json:1:1: no trace: it has no list 'traceEvents'");
   CHECK(first_line("{\"traceEvents\":[],\n\"traceEvents\":[]}") == "t.json:2:15: a second list 'traceEvents'");
   CHECK(first_line(event(R"("ts":1)")) == "t.json:1:17: an event without 'ts' and 'dur'");
-  CHECK(first_line(event(R"("ts":"1","dur":2)")) == "t.json:1:17: 'ts' of this event is no number");
-  CHECK(first_line(event(R"("ts":1,"dur":-2)")) == "t.json:1:17: 'dur' of this event is no duration");
-  CHECK(first_line(event(R"("ts":1e300,"dur":2)")) == "t.json:1:17: 'ts' of this event is no time");
+  CHECK(first_line(event(R"("ts":"1","dur":2)")) == "t.json:1:17: 'ts' of this event is not a number");
+  CHECK(first_line(event(R"("ts":1,"dur":-2)")) == "t.json:1:17: 'dur' of this event is not a duration");
+  CHECK(first_line(event(R"("ts":1e300,"dur":2)")) == "t.json:1:17: 'ts' of this event is not a time");
   CHECK(first_line(event(R"("ts":1e999,"dur":2)")).find("a number that is too large") != std::string::npos);
   const auto shapes = [](const std::string& text) {
     return first_line(event(R"("ts":1,"dur":2,"args":{"Input Dims":)" + text + "}"));
   };
-  CHECK(shapes("[[2,-3]]") == "t.json:1:17: a size among 'Input Dims' of this event is no size");
-  CHECK(shapes("[[2,0.5]]") == "t.json:1:17: a size among 'Input Dims' of this event is no size");
+  CHECK(shapes("[[2,-3]]") == "t.json:1:17: a size among 'Input Dims' of this event is not a size");
+  CHECK(shapes("[[2,0.5]]") == "t.json:1:17: a size among 'Input Dims' of this event is not a size");
   CHECK(shapes("[3]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[[3],4]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[3,[4]]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");

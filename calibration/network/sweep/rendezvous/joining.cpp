@@ -29,21 +29,21 @@ constexpr std::string_view greeting = "ddl-oracle ranks 1\n";
 /// Timeout for sending a final message.
 constexpr Seconds last_word(2);
 
-std::string text_of(const Comer& comer) {
-  return pack({std::to_string(comer.rank), std::to_string(comer.ranks), comer.node, comer.name, comer.run, comer.version});
+std::string text_of(const PeerInfo& peer) {
+  return pack({std::to_string(peer.rank), std::to_string(peer.ranks), peer.node, peer.name, peer.run, peer.version});
 }
 
-std::optional<Comer> read_comer(std::string_view text) {
+std::optional<PeerInfo> read_peer_info(std::string_view text) {
   const std::optional<std::vector<std::string>> parts = unpack(text);
   constexpr std::size_t count = 6;
   if (!parts || parts->size() != count) return std::nullopt;
-  Comer comer{.node = (*parts)[2], .name = (*parts)[3], .run = (*parts)[4], .version = (*parts)[5]};
+  PeerInfo peer{.node = (*parts)[2], .name = (*parts)[3], .run = (*parts)[4], .version = (*parts)[5]};
   const auto number = [](const std::string& from, int& to) {
     const auto [end, problem] = std::from_chars(from.data(), from.data() + from.size(), to);
     return problem == std::errc() && end == from.data() + from.size() && to >= 0;
   };
-  if (!number((*parts)[0], comer.rank) || !number((*parts)[1], comer.ranks)) return std::nullopt;
-  return comer;
+  if (!number((*parts)[0], peer.rank) || !number((*parts)[1], peer.ranks)) return std::nullopt;
+  return peer;
 }
 
 std::string_view first_of(std::string_view text) {
@@ -64,13 +64,13 @@ Greeted take_greeting(Connection& from) {
 /// Rank 0, while the others connect.
 class Host {
  public:
-  Host(const Comer& self, const MeetingPlace& place, Seconds patience)
+  Host(const PeerInfo& self, const MeetingPlace& place, Seconds patience)
       : self_(self),
         place_(place),
         patience_(patience),
         listener_(place.host, place.port),
         members_(static_cast<std::size_t>(self.ranks)) {
-    members_[0].comer = self;
+    members_[0].peer = self;
   }
 
   Joined wait() {
@@ -82,7 +82,7 @@ class Host {
         if (member.connection) sockets.push_back(member.connection->socket());
       }
       if (!wait_for_any(sockets, until))
-        refuse(what_is_missing(), "look at what these ranks say, or wait longer: --patience");
+        refuse(what_is_missing(), "see the output of these ranks, or wait longer: --patience");
       for (Connection& fresh : listener_.accept()) {
         if (fresh.send(greeting, Deadline(last_word))) guests_.push_back({std::move(fresh)});
       }
@@ -98,21 +98,21 @@ class Host {
     bool greeted = false, is_done = false;
   };
   struct Member {
-    std::optional<Comer> comer;
+    std::optional<PeerInfo> peer;
     std::optional<Connection> connection;
   };
 
   std::vector<int> missing() const {
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-      if (!members_[rank].comer) ranks.push_back(static_cast<int>(rank));
+      if (!members_[rank].peer) ranks.push_back(static_cast<int>(rank));
     }
     return ranks;
   }
 
   std::string what_is_missing() const {
     const std::vector<int> absent = missing();
-    return fmt::format("{} of {} {} not come to {} within {} s{}", name_ranks(absent), self_.ranks,
+    return fmt::format("{} of {} {} not connected to {} within {} s{}", name_ranks(absent), self_.ranks,
                        absent.size() == 1 ? "has" : "have", print_endpoint(place_.host, place_.port), patience_.value(),
                        stranger_.empty() ? "" : "; " + stranger_);
   }
@@ -120,16 +120,16 @@ class Host {
   /// A connected rank may disconnect before all have joined.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
-      auto& [comer, connection] = members_[rank];
-      if (!comer || !connection) continue;
+      auto& [peer, connection] = members_[rank];
+      if (!peer || !connection) continue;
       connection->read();
       if (const auto frame = connection->take_frame(); frame && frame->kind == FrameKind::end) {
         const std::vector<std::string> words = unpack(frame->text).value_or(std::vector<std::string>{});
         refuse(words.empty() ? "a rank ended" : words[0], words.size() < 2 ? "" : words[1]);
       }
       if (connection->is_closed()) {
-        refuse(fmt::format("rank {} of {} on {} ended before all had come", rank, self_.ranks, comer->name),
-               "look at what that rank says");
+        refuse(fmt::format("rank {} of {} on {} ended before all ranks had connected", rank, self_.ranks, peer->name),
+               "see the output of that rank");
       }
     }
   }
@@ -140,7 +140,7 @@ class Host {
       if (!guest.greeted) {
         const Greeted greeted = take_greeting(guest.connection);
         if (greeted == Greeted::no) {
-          stranger_ = fmt::format("another program came from {} and said {}", guest.connection.address(),
+          stranger_ = fmt::format("another program connected from {} and sent {}", guest.connection.address(),
                                   quote(std::string(first_of(guest.connection.received()))));
           guest.is_done = true;
         }
@@ -162,37 +162,37 @@ class Host {
     }
     if (!frame) return;
     guest.is_done = true;
-    const std::optional<Comer> comer = frame->kind == FrameKind::hello ? read_comer(frame->text) : std::nullopt;
-    if (!comer) {
-      stranger_ = fmt::format("what came from {} is no rank", guest.connection.address());
+    const std::optional<PeerInfo> peer = frame->kind == FrameKind::hello ? read_peer_info(frame->text) : std::nullopt;
+    if (!peer) {
+      stranger_ = fmt::format("a connection from {} is not a rank", guest.connection.address());
       return;
     }
-    if (comer->run != self_.run) {  // of another launch: ours may still connect
-      stranger_ = fmt::format("rank {} of another launch came, from {}", comer->rank, comer->name);
+    if (peer->run != self_.run) {  // of another launch: ours may still connect
+      stranger_ = fmt::format("rank {} of another launch connected from {}", peer->rank, peer->name);
       send_end_to(guest.connection,
                   fmt::format("rank 0 of another launch is at {}", print_endpoint(place_.host, place_.port)),
-                  "take another MASTER_PORT, or --rendezvous HOST:PORT");
+                  "use another MASTER_PORT, or --rendezvous HOST:PORT");
       return;
     }
-    if (comer->version != self_.version) {
+    if (peer->version != self_.version) {
       refuse_with(guest,
-                  fmt::format("rank {} on {} is ddl-oracle {}, rank 0 on {} is {}", comer->rank, comer->name, comer->version,
-                              self_.name, self_.version),
-                  "start the same program everywhere");
+                  fmt::format("rank {} on {} is ddl-oracle {}, but rank 0 on {} is {}", peer->rank, peer->name,
+                              peer->version, self_.name, self_.version),
+                  "start the same program on all ranks");
     }
-    if (comer->ranks != self_.ranks || comer->rank >= self_.ranks) {
+    if (peer->ranks != self_.ranks || peer->rank >= self_.ranks) {
       refuse_with(guest,
-                  fmt::format("rank {} on {} is one of {}, rank 0 on {} one of {}", comer->rank, comer->name, comer->ranks,
-                              self_.name, self_.ranks),
-                  "WORLD_SIZE is the same number for all ranks of a launch");
+                  fmt::format("rank {} on {} is one of {} ranks, but rank 0 on {} is one of {}", peer->rank, peer->name,
+                              peer->ranks, self_.name, self_.ranks),
+                  "set the same WORLD_SIZE for all ranks of a launch");
     }
-    Member& member = members_[static_cast<std::size_t>(comer->rank)];
-    if (member.comer) {
+    Member& member = members_[static_cast<std::size_t>(peer->rank)];
+    if (member.peer) {
       refuse_with(guest,
-                  fmt::format("rank {} came twice: from {} and from {}", comer->rank, member.comer->name, comer->name),
-                  "RANK is another number for each process");
+                  fmt::format("rank {} connected twice: from {} and from {}", peer->rank, member.peer->name, peer->name),
+                  "set a different RANK for each process");
     }
-    member.comer = comer;
+    member.peer = peer;
     member.connection.emplace(std::move(guest.connection));
     guest.connection = Connection(-1, "");
   }
@@ -220,12 +220,12 @@ class Host {
     std::vector<std::string> known;
     std::string numbers;
     for (const Member& member : members_) {
-      assert(member.comer);  // all have joined
-      const auto found = std::find(known.begin(), known.end(), member.comer->node);
+      assert(member.peer);  // all have joined
+      const auto found = std::find(known.begin(), known.end(), member.peer->node);
       joined.nodes.push_back(static_cast<int>(found - known.begin()));
       if (found == known.end()) {
-        known.push_back(member.comer->node);
-        joined.node_names.push_back(member.comer->name);
+        known.push_back(member.peer->node);
+        joined.node_names.push_back(member.peer->name);
       }
       append_length(numbers, static_cast<std::size_t>(joined.nodes.back()));
     }
@@ -238,7 +238,7 @@ class Host {
     return joined;
   }
 
-  const Comer& self_;
+  const PeerInfo& self_;
   const MeetingPlace& place_;
   Seconds patience_;
   Listener listener_;
@@ -247,11 +247,11 @@ class Host {
   std::string stranger_;  ///< the last connection that was not one of our ranks
 };
 
-Joined read_welcome(const std::string& text, const Comer& self) {
+Joined read_welcome(const std::string& text, const PeerInfo& self) {
   Joined joined;
   const auto parts = unpack(text);
   const auto names = parts && parts->size() == 2 ? unpack((*parts)[1]) : std::nullopt;
-  const Error wrong("what rank 0 says of the nodes cannot be read", "start the same program everywhere");
+  const Error wrong("the node list of rank 0 cannot be read", "start the same program on all ranks");
   if (!names || (*parts)[0].size() != static_cast<std::size_t>(self.ranks) * packed_length_bytes) throw wrong;
   joined.node_names = *names;
   for (std::size_t at = 0; at < (*parts)[0].size(); at += packed_length_bytes) {
@@ -263,8 +263,8 @@ Joined read_welcome(const std::string& text, const Comer& self) {
 }
 
 /// Waits until rank 0 has welcomed all. Empty if the connection was closed before a message.
-std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, const MeetingPlace& place, const Deadline& until,
-                                       Seconds patience) {
+std::optional<Joined> wait_for_welcome(Connection& host, const PeerInfo& self, const MeetingPlace& place,
+                                       const Deadline& until, Seconds patience) {
   bool greeted = false;
   const std::string where = print_endpoint(place.host, place.port);
   while (true) {
@@ -272,9 +272,9 @@ std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, cons
     if (!greeted) {
       const Greeted answer = take_greeting(host);
       if (answer == Greeted::no) {
-        throw Error(fmt::format("what answers at {} is not rank 0, but another program: it said {}", where,
-                                quote(std::string(first_of(host.received())))),
-                    "take another MASTER_PORT, or --rendezvous HOST:PORT");
+        throw Error(
+            fmt::format("the program at {} is not rank 0: it sent {}", where, quote(std::string(first_of(host.received())))),
+            "use another MASTER_PORT, or --rendezvous HOST:PORT");
       }
       greeted = answer == Greeted::yes;
     }
@@ -283,26 +283,27 @@ std::optional<Joined> wait_for_welcome(Connection& host, const Comer& self, cons
         if (frame->kind == FrameKind::welcome) return read_welcome(frame->text, self);
         const std::vector<std::string> words = unpack(frame->text).value_or(std::vector<std::string>{});
         if (frame->kind == FrameKind::end && words.size() == 2) throw EndedElsewhere(words[0], words[1]);
-        throw Error(fmt::format("what answers at {} is not rank 0 of this sweep", where));
+        throw Error(fmt::format("the program at {} is not rank 0 of this sweep", where));
       }
     }
     if (host.is_closed()) {
       if (!greeted) return std::nullopt;
-      throw EndedElsewhere(fmt::format("rank 0 at {} ended before all had come", where), "look at what rank 0 says");
+      throw EndedElsewhere(fmt::format("rank 0 at {} ended before all ranks had connected", where),
+                           "see the output of rank 0");
     }
     const std::array<int, 1> sockets{host.socket()};
     if (!wait_for_any(sockets, until)) {
       throw Error(
-          greeted ? fmt::format("rank 0 at {} has said nothing for {} s", where, patience.value())
-                  : fmt::format("who answers at {} has said nothing for {} s, so it is not rank 0", where, patience.value()),
-          "take another MASTER_PORT, or --rendezvous HOST:PORT; or wait longer: --patience");
+          greeted ? fmt::format("rank 0 at {} has been silent for {} s", where, patience.value())
+                  : fmt::format("the program at {} has been silent for {} s, so it is not rank 0", where, patience.value()),
+          "use another MASTER_PORT, or --rendezvous HOST:PORT; or wait longer: --patience");
     }
   }
 }
 
 }  // namespace
 
-Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environment& environment) {
+PeerInfo peer_info_of(const LaunchedRank& rank, const std::string& run, const Environment& environment) {
   constexpr std::size_t room = 256;
   std::array<char, room> name{};
   if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') name = {"an unnamed host"};
@@ -317,11 +318,11 @@ Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environme
           .version = fmt::format("{} ({})", version(), commit())};
 }
 
-Joined host_ranks(const Comer& self, const MeetingPlace& place, Seconds patience) {
+Joined host_ranks(const PeerInfo& self, const MeetingPlace& place, Seconds patience) {
   return Host(self, place, patience).wait();
 }
 
-Joined join_host(const Comer& self, const MeetingPlace& place, Seconds patience) {
+Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patience) {
   const Deadline until(patience);
   std::string why_not = "no answer";
   while (true) {
@@ -337,10 +338,9 @@ Joined join_host(const Comer& self, const MeetingPlace& place, Seconds patience)
       why_not = "the connection was closed";
     }
     if (until.is_over()) {
-      throw Error(
-          fmt::format("rank {} of {} did not find rank 0 at {} within {} s: {}", self.rank, self.ranks,
-                      print_endpoint(place.host, place.port), patience.value(), why_not),
-          "rank 0 listens there: look at what it says, and whether a firewall is between; or wait longer: --patience");
+      throw Error(fmt::format("rank {} of {} did not find rank 0 at {} within {} s: {}", self.rank, self.ranks,
+                              print_endpoint(place.host, place.port), patience.value(), why_not),
+                  "rank 0 listens there: see its output, check for a firewall, or wait longer: --patience");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

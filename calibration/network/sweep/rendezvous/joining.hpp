@@ -10,7 +10,7 @@
 namespace ddl {
 
 /// A rank and its location: its message when it connects.
-struct Comer {
+struct PeerInfo {
   int rank = 0, ranks = 1;
   std::string node;     ///< equal for processes of one machine only
   std::string name;     ///< name of the machine
@@ -18,7 +18,7 @@ struct Comer {
   std::string version;  ///< version of the program
 };
 /// This process. Machines are identified as in NCCL: by NCCL_HOSTID, else by host name and the kernel's boot id.
-[[nodiscard]] Comer comer_of(const LaunchedRank& rank, const std::string& run, const Environment& environment);
+[[nodiscard]] PeerInfo peer_info_of(const LaunchedRank& rank, const std::string& run, const Environment& environment);
 
 /// The connections of ranks that have joined.
 struct Joined {
@@ -29,11 +29,11 @@ struct Joined {
 
 /// Rank 0 waits this long for all others. Throws Error if some do not connect, if one connects twice, has a different number
 /// of ranks, or runs another version: the connected ranks are told the reason. Other connections are rejected.
-[[nodiscard]] Joined host_ranks(const Comer& self, const MeetingPlace& place, Seconds patience);
+[[nodiscard]] Joined host_ranks(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
 /// Another rank connects to rank 0, which may start later, and waits until all have joined. Throws Error if there is no
 /// answer in time, if another program answers, or if rank 0 sends a refusal.
-[[nodiscard]] Joined join_host(const Comer& self, const MeetingPlace& place, Seconds patience);
+[[nodiscard]] Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
 /// `rank 3`, `ranks 1, 2 and 5`.
 [[nodiscard]] std::string name_ranks(const std::vector<int>& ranks);

@@ -30,8 +30,8 @@ std::string value_of(const Environment& environment, const char* name) {
 /// `host:29500`, `127.0.0.1:29500`, `[fd00::1]:29500`.
 MeetingPlace read_endpoint(const std::string& text) {
   const auto wrong = [&] {
-    return Error(fmt::format("--rendezvous {} is no host with a port", quote(text)),
-                 "as in --rendezvous node1:29500 or [fd00::1]:29500; or --rendezvous mpi");
+    return Error(fmt::format("--rendezvous {} is not a host with a port", quote(text)),
+                 "write for example --rendezvous node1:29500 or [fd00::1]:29500; or --rendezvous mpi");
   };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) throw wrong();
@@ -64,7 +64,7 @@ std::string slurm_host(const Environment& environment) {
   }
   std::string launched_from = value_of(environment, "SLURM_LAUNCH_NODE_IPADDR");
   if (launched_from.empty()) {
-    throw Error("srun does not say on which host rank 0 is: SLURM_STEP_NODELIST is not set, or no list of hosts",
+    throw Error("srun does not provide the host of rank 0: SLURM_STEP_NODELIST is not set, or is not a list of hosts",
                 "set MASTER_ADDR to that host, or give --rendezvous HOST:PORT");
   }
   return launched_from;

@@ -156,16 +156,15 @@ class RankWatch::Watcher {
     std::vector<int> silent;
     for (const Other& other : others_) {
       if (other.lost && seconds_since(*other.lost) > for_the_launcher.value()) {
-        alarm_(name_of(other.rank) + " ended without a word",
-               "look at what that rank says, and what its launcher says of it");
+        alarm_(name_of(other.rank) + " ended without a message", "see the output of that rank and of its launcher");
         return true;
       }
       if (!other.lost && seconds_since(other.heard) > silence_.value()) silent.push_back(other.rank);
     }
     if (silent.empty()) return false;
     const std::string who = silent.size() == 1 ? name_of(silent.front()) : name_ranks(silent);
-    alarm_(fmt::format("{} {} given no sign of life for {} s", who, silent.size() == 1 ? "has" : "have", silence_.value()),
-           "it was stopped, or its node cannot be reached; --patience waits longer");
+    alarm_(fmt::format("{} {} sent no heartbeat for {} s", who, silent.size() == 1 ? "has" : "have", silence_.value()),
+           "it was stopped, or its node cannot be reached; wait longer with --patience");
     return true;
   }
 

@@ -140,7 +140,7 @@ Listener::Listener(const std::string& host, int port) : port_(port) {
   if (is_loop(host)) {
     Addresses found(nullptr, nullptr);
     const int status = look_up(host, port, found);
-    if (status != 0) throw Error(fmt::format("the host {} is not known here: {}", quote(host), gai_strerror(status)));
+    if (status != 0) throw Error(fmt::format("the host {} cannot be resolved: {}", quote(host), gai_strerror(status)));
     for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
       if (port == 0 && !sockets_.empty()) break;  // the others would get a different port
       add(each->ai_addr, each->ai_addrlen, false);
@@ -162,8 +162,8 @@ Listener::Listener(const std::string& host, int port) : port_(port) {
   if (sockets_.empty() || why == EADDRINUSE) {
     close_all();
     throw Error(fmt::format("rank 0 cannot listen at {}: {}", print_endpoint(host, port), std::strerror(why)),
-                why == EADDRINUSE ? "another program has this port: take another MASTER_PORT, or --rendezvous HOST:PORT"
-                                  : "take another MASTER_PORT, or --rendezvous HOST:PORT");
+                why == EADDRINUSE ? "another program uses this port: use another MASTER_PORT, or --rendezvous HOST:PORT"
+                                  : "use another MASTER_PORT, or --rendezvous HOST:PORT");
   }
 }
 
@@ -187,7 +187,7 @@ std::vector<Connection> Listener::accept() {
         continue;
       }
       if (errno == EMFILE || errno == ENFILE) {
-        throw Error(fmt::format("rank 0 cannot take in more ranks: {}", std::strerror(errno)),
+        throw Error(fmt::format("rank 0 cannot accept more ranks: {}", std::strerror(errno)),
                     "raise the limit of open files: ulimit -n");
       }
       if (errno != EINTR && errno != ECONNABORTED) break;
@@ -204,8 +204,8 @@ std::optional<Connection> try_to_connect(const std::string& host, int port, cons
     return std::nullopt;
   }
   if (status != 0) {
-    throw Error(fmt::format("the host {} is not known here: {}", quote(host), gai_strerror(status)),
-                "MASTER_ADDR or --rendezvous names the host of rank 0, as all the others know it");
+    throw Error(fmt::format("the host {} cannot be resolved: {}", quote(host), gai_strerror(status)),
+                "MASTER_ADDR or --rendezvous must be the host of rank 0, resolvable on all other hosts");
   }
   int worst = 0;
   for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {

@@ -18,7 +18,7 @@ constexpr Seconds to_be_read(2);
 
 TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
                            const Environment& environment)
-    : self_(comer_of(rank, place.run, environment)),
+    : self_(peer_info_of(rank, place.run, environment)),
       patience_(patience),
       joined_(self_.rank == 0 ? host_ranks(self_, place, patience) : join_host(self_, place, patience)),
       words_(joined_.others.size()) {}
@@ -64,7 +64,7 @@ void TcpProcesses::listen_to(std::size_t other) {
     words_[other].push_back(frame->text);
   }
   if (connection.is_closed() && words_[other].empty()) {
-    end(name_of(rank_of(other)) + " ended without a word", "look at what that rank says, and what its launcher says of it");
+    end(name_of(rank_of(other)) + " ended without a message", "see the output of that rank and of its launcher");
   }
 }
 
@@ -103,8 +103,8 @@ std::vector<std::string> TcpProcesses::gather_at_host(const std::string& text) {
       ranks.push_back(rank_of(other));
     }
     if (!wait_for_any(sockets, until)) {
-      end(fmt::format("{} of {} {} said nothing for {} s", name_ranks(ranks), self_.ranks,
-                      ranks.size() == 1 ? "has" : "have", (patience_ * 2).value()),
+      end(fmt::format("{} of {} {} been silent for {} s", name_ranks(ranks), self_.ranks, ranks.size() == 1 ? "has" : "have",
+                      (patience_ * 2).value()),
           "wait longer: --patience");
     }
   }
@@ -112,7 +112,7 @@ std::vector<std::string> TcpProcesses::gather_at_host(const std::string& text) {
   for (std::size_t other = 0; other < joined_.others.size(); ++other) {
     if (joined_.others[other].send(all, until)) continue;
     listen_to(other);  // it may have sent the reason before it closed
-    end(name_of(rank_of(other)) + " takes in nothing", "look at what that rank says");
+    end(name_of(rank_of(other)) + " does not receive", "see the output of that rank");
   }
   return said;
 }
@@ -126,11 +126,11 @@ std::vector<std::string> TcpProcesses::gather_from_host(const std::string& text)
     if (const std::optional<std::string> word = next_word(0)) {
       const std::optional<std::vector<std::string>> said = unpack(*word);
       if (said && said->size() == static_cast<std::size_t>(self_.ranks)) return *said;
-      throw Error("what rank 0 says cannot be read", "start the same program everywhere");
+      throw Error("the messages of rank 0 cannot be read", "start the same program on all ranks");
     }
     const int socket = host.socket();
     if (!sent || !wait_for_any({&socket, 1}, until)) {
-      end(fmt::format("{} has said nothing for {} s", name_of(0), (patience_ * 2).value()), "wait longer: --patience");
+      end(fmt::format("{} has been silent for {} s", name_of(0), (patience_ * 2).value()), "wait longer: --patience");
     }
   }
 }

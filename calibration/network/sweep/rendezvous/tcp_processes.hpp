@@ -41,7 +41,7 @@ class TcpProcesses final : public Processes {
   /// Rank 0 also tells all other ranks.
   [[noreturn]] void end(const std::string& what, const std::string& hint);
 
-  Comer self_;
+  PeerInfo self_;
   Seconds patience_;
   Joined joined_;
   std::vector<std::vector<std::string>> words_;  ///< by sender: messages that arrived before they were needed

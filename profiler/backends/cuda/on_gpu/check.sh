@@ -105,7 +105,7 @@ check_gpus() {
       stop "no GPU: there is no NVIDIA driver here, neither nvidia-smi nor /proc/driver/nvidia; a container has to be started with the host's GPUs"
       return
     fi
-    note "there is no nvidia-smi: clocks are not recorded, and nobody looked whether the GPU is free"
+    note "there is no nvidia-smi: clocks are not recorded, and it is not checked whether the GPU is free"
   else
     if ! answer=$(nvidia-smi -L 2>&1); then
       stop "no GPU: nvidia-smi fails: $(echo "$answer" | head -n 1)"

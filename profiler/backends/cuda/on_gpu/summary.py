@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what run.sh measured, on one page: parts, models beside PyTorch, kernels, memory, contract, clocks. `summary.py RESULTS`
+"""Prints what run.sh measured, on one page: parts, models against PyTorch, kernels, memory, contract, clocks. `summary.py RESULTS`
 
 Needs nothing but Python 3.6. A file that cannot be read is named and left out.
 """
@@ -26,7 +26,7 @@ reasons = [
     (0x20, "software thermal slowdown"),
     (0x40, "hardware thermal slowdown"),
     (0x80, "power brake"),
-    (0x2, "clocks set by somebody"),
+    (0x2, "clocks set by a user"),
     (0x100, "display clock"),
 ]
 idle_reason = 0x1

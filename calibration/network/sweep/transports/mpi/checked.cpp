@@ -16,7 +16,7 @@ void check(int status, std::string_view what) {
   int length = 0;
   MPI_Error_string(status, text.data(), &length);
   throw Error(fmt::format("MPI: {} failed: {}", what, std::string(text.data(), static_cast<std::size_t>(length))),
-              "look at what the launcher says of its ranks");
+              "see the output of the launcher");
 }
 
 }  // namespace ddl::mpi

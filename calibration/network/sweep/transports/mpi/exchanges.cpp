@@ -16,7 +16,7 @@ constexpr int tag = 7;
 int count_of(std::int64_t bytes, std::int64_t unit) {
   const std::int64_t count = bytes / unit;
   if (count > std::numeric_limits<int>::max()) {
-    throw Error(fmt::format("MPI counts no message of {} bytes", bytes), "take a smaller --largest");
+    throw Error(fmt::format("MPI cannot count a message of {} bytes", bytes), "use a smaller --largest");
   }
   return static_cast<int>(count);
 }

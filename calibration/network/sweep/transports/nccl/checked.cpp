@@ -31,8 +31,8 @@ void check(ncclResult_t status, std::string_view what, ncclComm_t communicator) 
   const char* const noted = ncclGetLastError(communicator);
   const std::string more = noted == nullptr || *noted == '\0' ? "" : fmt::format(": {}", noted);
   throw Error(fmt::format("NCCL: {} failed: {}{}", what, ncclGetErrorString(status), more),
-              status == ncclRemoteError ? "another rank ended, or the network between them: look at what the others say"
-                                        : "NCCL_DEBUG=WARN makes it say more");
+              status == ncclRemoteError ? "another rank ended, or the network failed: see the output of the other ranks"
+                                        : "NCCL_DEBUG=WARN prints more");
 }
 
 }  // namespace ddl::nccl

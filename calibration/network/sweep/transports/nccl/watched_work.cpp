@@ -66,10 +66,9 @@ void run_watched(const WatchedWork& watched) {
     while (!worker.wait_for(between_looks)) {
       watched.look();
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < watched.limit.value()) continue;
-      throw Error(
-          fmt::format("NCCL: {} is not done after {} s", watched.name, watched.limit.value()),
-          "another rank may have ended, or cannot be reached: NCCL_DEBUG=INFO says how they connect; --patience waits "
-          "longer");
+      throw Error(fmt::format("NCCL: {} is not done after {} s", watched.name, watched.limit.value()),
+                  "another rank may have ended, or cannot be reached: NCCL_DEBUG=INFO shows how they connect; --patience "
+                  "waits longer");
     }
   } catch (...) {
     watched.give_up();

@@ -55,7 +55,7 @@ template <class Q>
 Q quantity(const FigureText& read, const FigureText::Figure& figure, Q least, Q most) {
   const Q found = read.quantity(figure, least);
   if (found > most) {
-    throw read.error(figure.value_offset, fmt::format("{} of {} is too much", figure.key, quote(figure.value)),
+    throw read.error(figure.value_offset, fmt::format("{} of {} is too large", figure.key, quote(figure.value)),
                      fmt::format("at most {}", print_quantity(most)));
   }
   return found;
@@ -92,7 +92,7 @@ std::vector<SimulatedProtocol> protocols(const FigureText& read, const FigureTex
     };
     const std::vector<std::string_view> parts = parts_of(texts[i], ':');
     const bool is_last = i + 1 == texts.size();
-    if (parts.size() != (is_last ? 3 : 4) || parts[0].empty()) throw refused("this is no protocol");
+    if (parts.size() != (is_last ? 3 : 4) || parts[0].empty()) throw refused("this is not a protocol");
     const auto factor = [&](std::string_view part, double most) {
       double number = 0;
       const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), number);
@@ -108,7 +108,7 @@ std::vector<SimulatedProtocol> protocols(const FigureText& read, const FigureTex
       UnitProblem problem;
       protocol.largest = parse_quantity<Bytes>(parts[3], problem);
       if (!protocol.largest) throw refused(problem.message);
-      if (!found.empty() && *protocol.largest <= *found.back().largest) throw refused("sizes ascend");
+      if (!found.empty() && *protocol.largest <= *found.back().largest) throw refused("sizes must ascend");
     }
     found.push_back(std::move(protocol));
   }
@@ -143,8 +143,8 @@ SimulatedNetwork parse_simulated_network(const std::string& text, const std::str
     }
   }
   if (network.ranks % network.nodes != 0) {
-    throw read.error(0, fmt::format("{} ranks are not as many on each of {} nodes", network.ranks, network.nodes),
-                     "ranks are a multiple of nodes");
+    throw read.error(0, fmt::format("{} ranks are not a multiple of {} nodes", network.ranks, network.nodes),
+                     "the number of ranks must be a multiple of the nodes");
   }
   return network;
 }
