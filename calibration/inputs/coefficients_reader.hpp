@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// The coefficients that come with the program for a machine of that name; nothing where there are none.
+/// The coefficients that come with the program for a machine of that name; nothing if there are none.
 [[nodiscard]] std::optional<Coefficients> bundled_coefficients(const std::string& machine_name);
 /// Bundled coefficients by their own name or their machine's (spelled as name_key allows), or the user's own file when the
 /// name has a '/' or ends in `.yaml` or `.yml`. An unknown name is an Error that lists those there are.

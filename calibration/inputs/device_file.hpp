@@ -24,7 +24,7 @@ struct DeviceFile {
 [[nodiscard]] DeviceFile parse_device_file(const std::string& text, const std::string& origin);
 [[nodiscard]] std::string print_device_file(const DeviceFile& file);
 
-/// The bundled file of a device of one of these names; nothing where there is none.
+/// The bundled file of a device of one of these names; nothing if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
 /// What other devices reach of their data sheets: first those of the same compute capability, whose multiprocessors are
 /// alike, then all.

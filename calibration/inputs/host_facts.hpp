@@ -39,7 +39,7 @@ struct DetectedNodes {
   bool with_gpus = false;  ///< only those are counted that have some
 };
 
-/// What a host says of itself; nothing where it does not.
+/// What a host says of itself; nothing if it does not.
 struct HostFacts {
   std::optional<DetectedGpus> gpus;
   std::optional<DetectedProcessor> processor;

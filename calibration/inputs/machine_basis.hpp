@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// What numbers rest on, the most reliable first.
+/// The basis of a number, the most reliable first.
 enum class NumberBasis {
   measured,    ///< on this machine: its coefficients hold them
   published,   ///< others measured machines of this kind, and nothing is assumed
@@ -23,7 +23,7 @@ struct MachineBasis {
   NumberBasis network = NumberBasis::data_sheet;
 };
 
-/// What times of kernels and of exchanges rest on, told from the coefficients that come with the machine and from the
+/// The basis of the times of kernels and of exchanges, read from the coefficients that come with the machine and from the
 /// citations of its numbers: one of a measurement starts with "measured:", one of an assumption holds "assumed".
 [[nodiscard]] MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients);
 

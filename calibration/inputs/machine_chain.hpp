@@ -58,11 +58,11 @@ class MachineChain {
   [[nodiscard]] MachineChain without(std::size_t count) const;
   [[nodiscard]] const YamlNode& nearest() const { return files_.front()->root; }
 
-  /// A section that the nearest file with it replaces as a whole; nothing where that file says `none`.
+  /// A section that the nearest file with it replaces as a whole; nothing if that file says `none`.
   [[nodiscard]] std::optional<SourcedPart> find_whole(std::string_view key) const;
   /// The same of a section that belongs to another: a file that has `owner` and not `key` says that there is none.
   [[nodiscard]] std::optional<SourcedPart> find_beside(std::string_view owner, std::string_view key) const;
-  /// A section whose keys are merged one by one; nothing where no file has it, or the nearest one with it says `none`.
+  /// A section whose keys are merged one by one; nothing if no file has it, or the nearest one with it says `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;
   // The same of a section that a machine must have: an Error placed in the nearest file.
   [[nodiscard]] SourcedPart whole(std::string_view key) const;

@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory
 constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
                                                      "attainable", "rails",  "oversubscription"};
 
-/// The lines of numbers whose key starts with `prefix`, without it; nothing where there are none.
+/// The lines of numbers whose key starts with `prefix`, without it; nothing if there are none.
 std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {
   std::string lines;
   for (const SourcedNumber& number : sheet.numbers) {

@@ -138,7 +138,7 @@ void add_medians(const Profile& profile, Medians& medians) {
   }
 }
 
-/// One part of a step, whole and kernel by kernel; nothing where a kernel of it was not measured.
+/// One part of a step, whole and kernel by kernel; nothing if a kernel of it was not measured.
 std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model, const Medians& medians,
                                       SecondsPerByte fresh_memory) {
   const ModelFacts facts = facts_of(model);

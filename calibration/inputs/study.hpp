@@ -88,7 +88,7 @@ class Study {
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   [[nodiscard]] const StudySpec& spec() const { return spec_; }
-  /// Measured kernels that prices rest on; none where kernels().measured() says so.
+  /// Measured kernels that kernel times are based on; none if kernels().measured() says so.
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Of what was measured and is not used, each one line.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }

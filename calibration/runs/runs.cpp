@@ -152,7 +152,7 @@ class RowReader {
     return *value;
   }
 
-  /// Nothing where the cell is empty; an Error where it is none of the names.
+  /// Nothing if the cell is empty; an Error where it is none of the names.
   template <class Parse>
   [[nodiscard]] auto choice(std::string_view name, std::string_view noun, const Parse& parse, const std::string& known) const
       -> decltype(parse(name)) {

@@ -90,7 +90,7 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   return file.plan;
 }
 
-/// The best plan of a strategy, or of all of them; where none is possible the one that misses by least, and nothing where so
+/// The best plan of a strategy, or of all of them; where none is possible the one that misses by least, and nothing if so
 /// many devices cannot be divided so. `options` say devices, batch and what is chosen.
 std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
                               const std::optional<NamedFamily>& family, bool ideal) {

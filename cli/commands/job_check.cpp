@@ -83,7 +83,7 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
 constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 
-/// Tries the plan with other lengths of a sample; nothing where the model has none to choose.
+/// Tries the plan with other lengths of a sample; nothing if the model has none to choose.
 std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& plan) {
   const std::int64_t own = study.model().sequence_length;
   if (own <= 0) return std::nullopt;

@@ -128,7 +128,7 @@ Table graph_table(const Shown& shown) {
   return table;
 }
 
-/// A ratio of two times or of work and data; nothing where there is nothing to divide by.
+/// A ratio of two times or of work and data; nothing if there is nothing to divide by.
 std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.3g}", *ratio) : "-"; }
 
 Table level_table(const Shown& shown) {

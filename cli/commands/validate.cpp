@@ -44,7 +44,7 @@ std::string part(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Of a group's cases that have a prediction; nothing where none has.
+/// Of a group's cases that have a prediction; nothing if none has.
 std::optional<double> mean_error(const ValidationSummary::Group& group) {
   return group.predicted > 0 ? std::optional(group.mean_error) : std::nullopt;
 }

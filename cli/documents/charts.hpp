@@ -32,7 +32,7 @@ struct PlanTables {
 };
 
 /// Sections that a page shows of a plan and a text leaves out: its step, its memory and its kernels as drawings, and where
-/// each figure comes from. Nothing where the plan has no price.
+/// each figure comes from. Nothing if the plan has no price.
 void add_plan_figures(Document& document, const Estimator& estimator, const Plan& plan, const Study& study,
                       const PlanTables& tables = {});
 

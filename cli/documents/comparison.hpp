@@ -17,7 +17,7 @@ struct PlanComparison {
   std::string asked;    ///< as typed: `data`, `data=64,spatial=2x2`, a file
   std::string heading;  ///< `Why not data`
   std::string explained_name, other_name;
-  std::optional<Explanation> other;  ///< nothing where no plan of so many devices is of that strategy
+  std::optional<Explanation> other;  ///< nothing if no plan of so many devices is of that strategy
   Comparison comparison;
   std::string sentence;  ///< how they compare; why there is no other
 };

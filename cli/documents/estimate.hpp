@@ -25,7 +25,7 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of);
 /// Where kernel times come from.
 [[nodiscard]] std::string kernel_times_text(const Study& study);
-/// What the times of exchanges rest on: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty where
+/// The basis of the times of exchanges: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty where
 /// nothing was measured.
 [[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
 /// On what exchanges between nodes rest where none was measured: `data sheet, at the efficiency of 5 published clusters
@@ -44,7 +44,7 @@ void add_defaults(Document& document, const std::vector<Default>& defaults);
 [[nodiscard]] std::string reasons_text(const Estimate& estimate, const Model& model);
 
 /// Of plans that are not possible, the one that needs the least memory too much; the first where none was priced, and
-/// nothing where there are none.
+/// nothing if there are none.
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
 /// Ranked plans with their time split into its parts; one unit for all times.

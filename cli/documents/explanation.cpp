@@ -204,7 +204,7 @@ std::string legend(const Explanation& explanation, bool profile) {
   return text;
 }
 
-/// Where the layer's share of a part of the iteration is held back: of what the layers exchange together, the link of the
+/// What limits the layer's share of a part of the step: of what the layers exchange together, the link of the
 /// whole.
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {

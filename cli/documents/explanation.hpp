@@ -10,10 +10,10 @@
 
 namespace ddl {
 
-/// Phases, layers and memory of a priced plan as tables; layers that are alike share a row. Nothing where it has no price.
+/// Phases, layers and memory of a priced plan as tables; layers that are alike share a row. Nothing if it has no price.
 void add_explanation(Document& document, const Explanation& explanation, const Study& study);
 
-/// The phases of an iteration as a table, with where their times come from. Nothing where the plan has no price.
+/// The phases of an iteration as a table, with where their times come from. Nothing if the plan has no price.
 void add_phases(Document& document, const Explanation& explanation, const Study& study);
 
 /// One object for each phase, each layer, each kind of exchange; empty lists where the plan has no price.

@@ -23,11 +23,11 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// How column headings call intervals: `90 % interval`.
 [[nodiscard]] std::string interval_name();
 
-/// The interval of the ratio of the times of two plans of one study, `other` over `of`; nothing where one has no interval.
+/// The interval of the ratio of the times of two plans of one study, `other` over `of`; nothing if one has no interval.
 [[nodiscard]] std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other);
-/// Whether the interval says that `other` is slower, or faster: nothing where one has no interval.
+/// Whether the interval says that `other` is slower, or faster: nothing if one has no interval.
 [[nodiscard]] std::optional<bool> differ(const Estimate& of, const Estimate& other);
-/// `2 to 4 cannot be told from 1: …`; empty where all can, or nothing has an interval.
+/// `2 to 4: tied with plan 1, …`; empty if none is tied, or none has an interval.
 [[nodiscard]] std::string undecided_text(const std::vector<Estimate>& ranked);
 /// The same for programs: of each other plan of a ranking its rank, the ratio to the first one, and whether they differ.
 [[nodiscard]] nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked);

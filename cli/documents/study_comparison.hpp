@@ -19,7 +19,7 @@ namespace ddl {
 struct StudyOutcome {
   std::string model, machine;       ///< as asked
   bool understood = true;           ///< there are such a model and such a machine
-  std::shared_ptr<Study> study;     ///< nothing where what is asked cannot be answered
+  std::shared_ptr<Study> study;     ///< nothing if what is asked cannot be answered
   std::optional<Estimate> best;     ///< one that does not fit only where that very plan was asked for
   std::optional<Estimate> nearest;  ///< where no plan is possible, one that misses by little
   std::string problem, hint;        ///< empty where there is a plan

@@ -25,7 +25,7 @@ namespace ddl {
 [[nodiscard]] std::string purpose_of(const Training& training);
 /// How long a plan trains; zero for one without a time.
 [[nodiscard]] Seconds time_of(const Estimate& estimate, const Study& study, const Training& training);
-/// What that costs; nothing where the machine has no price, or the plan no time.
+/// What that costs; nothing if the machine has no price, or the plan no time.
 [[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training);
 /// `5 min 24 s and 12.30 USD per epoch`, `34.1 d and 1,234,567 USD for 1T tokens`; no price where the machine has none.
 [[nodiscard]] std::string time_text(const Estimate& estimate, const Study& study, const Training& training);

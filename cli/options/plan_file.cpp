@@ -76,7 +76,7 @@ class PlanReader {
     throw source_.error(path_to(key), message, hint);
   }
 
-  /// Nothing where the report does not say it.
+  /// Nothing if the report does not say it.
   [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
     const Json& root = source_.root();
     if (!root.contains("inputs")) return std::nullopt;
@@ -130,7 +130,7 @@ class PlanReader {
     }
   }
 
-  /// Nothing where the value is no whole number in the range.
+  /// Nothing if the value is no whole number in the range.
   static std::optional<std::int64_t> whole_number(const Json& value, std::int64_t low, std::int64_t high) {
     if (!value.is_number_integer()) return std::nullopt;
     // An unsigned number above the signed range must not come back negative.

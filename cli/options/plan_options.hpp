@@ -47,7 +47,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
 /// A single number of a list is no list.
 void settle_lists(PlanOptions& options);
 
-/// Throws Error on a name that is none; nothing where the option is not given.
+/// Throws Error on a name that is none; nothing if the option is not given.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
 /// Returns a warning for each choice that the options fix, but with "none", and that `plan` has no use for.
 [[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan);

@@ -22,9 +22,9 @@ struct Device {
   std::vector<std::string> profile_names{};  ///< as drivers call it, and so profiles of it
   /// A host's own processor: it has no driver's context, no caching allocator and no NCCL.
   bool is_processor = false;
-  /// Of CUDA, as in 8.0; nothing where the sheet does not say.
+  /// Of CUDA, as in 8.0; nothing if the sheet does not say.
   std::optional<double> compute_capability{};
-  /// Peak per precision, matrix units where the precision has them; nothing where the device lacks it.
+  /// Peak per precision, matrix units where the precision has them; nothing if the device lacks it.
   EnumArray<Precision, std::optional<FlopRate>> peak;
   Bytes memory{};
   Bandwidth memory_bandwidth{};
@@ -37,7 +37,7 @@ struct Device {
   /// precision of its own where the sheet says so.
   double sustained_peak = 1;
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
-  /// Streaming multiprocessors; nothing where the sheet does not say.
+  /// Streaming multiprocessors; nothing if the sheet does not say.
   std::optional<int> multiprocessors{};
   /// What is known of kernels of devices like this one, and of other devices, which stand in for what is not known of this
   /// one. Without either, kernels have their rooflines.
@@ -62,7 +62,7 @@ struct LinkLevel {
   /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May
   /// be a fraction where an over-subscribed level has fewer links than its units could fill.
   double rails = 1;
-  /// How a library exchanges over links of this kind; nothing where the sheet does not say of which kind they are.
+  /// How a library exchanges over links of this kind; nothing if the sheet does not say of which kind they are.
   std::optional<LibraryHabits> library{};
 };
 
@@ -88,7 +88,7 @@ struct HostPath {
   Bandwidth bandwidth{};                        ///< of one device-side link (PCIe), one direction
   int devices_per_link = 1;                     ///< devices that share it
   Seconds latency{};                            ///< start-up of a message between neighbors that is staged through the host
-  std::optional<Bandwidth> memory_bandwidth{};  ///< of the memory of one node's host; nothing where the sheet does not say
+  std::optional<Bandwidth> memory_bandwidth{};  ///< of the memory of one node's host; nothing if the sheet does not say
 };
 
 /// Where samples come from.

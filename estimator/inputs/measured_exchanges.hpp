@@ -68,12 +68,12 @@ class MeasuredExchanges {
   [[nodiscard]] bool empty() const { return curves_.empty(); }
 
   /// Time of an exchange of `ranks` ranks, equally many on each of `nodes` nodes, while no other exchange runs. `message` is
-  /// the full vector. Nothing where no curve has as many ranks a node, or for one rank. A Reduce-scatter that was not
+  /// the full vector. Nothing if no curve has as many ranks a node, or for one rank. A Reduce-scatter that was not
   /// measured takes what an Allgather takes, and the other way round: both move the same bytes in the same steps.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
-  /// Whether time() rests on two nodes alone, and more are asked for. Of the bytes of an Allreduce two nodes may send each
-  /// other half of what each of more nodes sends, so that what two nodes reach is no promise for more.
+  /// Whether time() is based on two nodes alone, and more are asked for. Of the bytes of an Allreduce two nodes may send
+  /// each other half of what each of more nodes sends, so that what two nodes reach is no promise for more.
   [[nodiscard]] bool rests_on_two_nodes(Collective operation, double ranks, double nodes) const;
 
   /// Geometric standard deviation of one repetition of such an exchange, as of the curves that time() uses, weighted as
@@ -82,7 +82,7 @@ class MeasuredExchanges {
   /// Whether any of the curves was repeated.
   [[nodiscard]] bool has_spread() const;
 
-  /// A lower bound of the time of a byte of any message: time(…) is at least `message` times this. Nothing where time() has
+  /// A lower bound of the time of a byte of any message: time(…) is at least `message` times this. Nothing if time() has
   /// nothing.
   [[nodiscard]] std::optional<SecondsPerByte> least_per_byte(Collective operation, double ranks, double nodes) const;
   /// The least of least_per_byte() over all counts that were measured or may be asked for, half of it for an Allreduce.
@@ -100,7 +100,7 @@ class MeasuredExchanges {
   [[nodiscard]] std::optional<Prediction> predict(Collective operation, Bytes message, double ranks, double nodes) const;
 
   /// How well measurements with one count left out predict it: the median over counts between two others, and sizes, of
-  /// |predicted/measured − 1|. Nothing where no count lies between two others.
+  /// |predicted/measured − 1|. Nothing if no count lies between two others.
   [[nodiscard]] std::optional<double> left_out_error() const;
 
   friend bool operator==(const MeasuredExchanges& a, const MeasuredExchanges& b) { return a.curves_ == b.curves_; }

@@ -33,7 +33,7 @@ inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "c
                                                            "waiting",         "input",          "rare_splits"};
 inline constexpr std::size_t kernel_sources = 5;  ///< the first ones
 
-/// What a price rests on, the nearest to a measurement first.
+/// The basis of a predicted time, the nearest to a measurement first.
 enum class PriceBasis {
   measured,      ///< the problem itself was measured
   interpolated,  ///< between measured ones, or a measured total shared out

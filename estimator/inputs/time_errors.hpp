@@ -26,7 +26,7 @@ struct TimeInterval {
 /// How wrong prices are, as measured runs have shown. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< where a price is fitted to this device, or the sheet's
-  /// Factors on the widths of kernels and of exchanges by what their prices rest on; none is below the one before.
+  /// Factors on the widths of kernels and of exchanges by the basis of their times; none is below the one before.
   EnumArray<PriceBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< what no source explains
   double kinds_together = 0.5;                  ///< correlation of the errors of two kinds of kernels

@@ -20,7 +20,7 @@ class Leaders {
 
   /// Whether there are as many of them as anybody wants to see.
   [[nodiscard]] bool are_enough() const { return wanted_ > 0 && leaders_.size() >= wanted_; }
-  /// The last one that is wanted; what ties with it may come before it. Nothing where there are not as many.
+  /// The last one that is wanted; what ties with it may come before it. Nothing if there are not as many.
   [[nodiscard]] const std::optional<Rank>& last() const { return last_; }
 
  private:

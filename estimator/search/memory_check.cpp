@@ -33,7 +33,7 @@ MemoryCheck check_of(const Estimator& estimator, Estimate estimate) {
   return {std::move(estimate), verdict};
 }
 
-/// The same where a plan fits or is at risk; nothing where it does not fit, or cannot be.
+/// The same where a plan fits or is at risk; nothing if it does not fit, or cannot be.
 std::optional<MemoryCheck> check_if_feasible(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
   if (!estimate || !estimate->feasible()) return std::nullopt;

@@ -120,7 +120,7 @@ class Estimator {
   /// Returns the same bound with priced exchanges, for any cuts of the stages, of plans that divide layers as this one. It
   /// takes still longer, and is closer.
   [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
-  /// Returns that bound with the longest of the stages as they are cut; nothing where there are none to cut.
+  /// Returns that bound with the longest of the stages as they are cut; nothing if there are none to cut.
   [[nodiscard]] Seconds cut_time(const Plan& plan) const;
   /// Returns the time without update, gradients and recomputation, with the stages cut. It takes still longer, and is
   /// closer.
@@ -177,7 +177,7 @@ class Estimator {
   /// computes a tile, and what its software copies to join the largest tile with its halos.
   [[nodiscard]] Bytes managed_demand(const Plan& plan) const;
   /// The time of one micro-batch in which managed memory passes through the host link, once forward and once backward;
-  /// nothing where a rank's demand fits in the device.
+  /// nothing if a rank's demand fits in the device.
   [[nodiscard]] Seconds paging(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;
   /// The prices of layers under one split, and what was worked out of them.
@@ -255,7 +255,7 @@ class Estimator {
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
   /// The part of the communication of a tensor split that cannot be overlapped, at least.
   [[nodiscard]] double shown_tensor_exchanges(const Plan& plan) const;
-  /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
+  /// Bytes of gradients that the busiest rank exchanges at least; nothing if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are
   /// gathered where the split ends.

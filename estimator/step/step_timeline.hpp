@@ -55,7 +55,7 @@ struct StepTimeline {
 /// More slots of a schedule are not drawn.
 inline constexpr std::int64_t most_drawn_slots = 300'000;
 
-/// The timeline of a step whose time is `timing`, under the schedule of its plan. Nothing where the schedule has too many
+/// The timeline of a step whose time is `timing`, under the schedule of its plan. Nothing if the schedule has too many
 /// slots.
 [[nodiscard]] std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>& timing, const Plan& plan);
 

@@ -18,7 +18,7 @@ namespace ddl {
 
 /// Adds what a stage does in every micro-batch for layers of these costs, all of it or that of a single layer. Backward
 /// begins with the recomputed part of forward, including its communication. `again`: the costs of the blocks that are
-/// computed again as a whole; nothing where there are none. `origin`: the coefficients that the costs were priced with,
+/// recomputed as a whole; empty if there are none. `origin`: the coefficients that the costs were priced with,
 /// where tasks are to say how they change with them; without, every time is taken as it is.
 void add_tasks(const LayerCosts& costs, const LayerCosts* again, int stage, const Plan& plan, const Learned* origin,
                std::vector<Task>& tasks);

@@ -134,7 +134,7 @@ void resolve_references(ConfigEntries& settings) {
   }
 }
 
-/// A placed value, whose meaning the row says; nothing where it says nothing.
+/// A placed value, whose meaning the row says; nothing if it says nothing.
 std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
   if (!row.alone.empty() && (setting.value.empty() || row.words.empty())) return std::string(row.alone);
   if (!setting.is_known) return setting.value;  // told when it is asked for

@@ -58,7 +58,7 @@ class Configuration {
 /// Most GPUs, samples and sizes that a configuration may say.
 inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
-/// Reads a file of one of the formats; nothing where it is of none. Throws Error, placed in the file, on what its format
+/// Reads a file of one of the formats; nothing if it is of none. Throws Error, placed in the file, on what its format
 /// cannot be, and on arguments that contradict each other.
 [[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path);
 /// The same, which throws Error for a file of no known format.
@@ -67,7 +67,7 @@ inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 /// A model of the zoo: a bundled one of the name that a tool or Hugging Face uses, or a family with the sizes of the
 /// arguments, as `--model` takes it. Throws Error where nothing says the model, and where no family has such parts.
 [[nodiscard]] std::string model_of(const Configuration& configuration);
-/// The bundled model that is published under this name; nothing where none is.
+/// The bundled model that is published under this name; nothing if none is.
 [[nodiscard]] std::optional<std::string> bundled_model_named(std::string_view name);
 
 /// What a configuration asks for, in the options of this program. Options that were given stay.
@@ -104,7 +104,7 @@ struct ConfigurationChanges {
 [[nodiscard]] ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
                                               std::int64_t layers);
 
-/// `run.sh:12`, or nothing where no place is known.
+/// `run.sh:12`, or nothing if no place is known.
 [[nodiscard]] std::string line_text(const std::optional<Place>& place);
 
 }  // namespace ddl

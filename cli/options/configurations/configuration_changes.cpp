@@ -10,7 +10,7 @@
 namespace ddl {
 namespace {
 
-/// What a field says of a plan, as a meaning; nothing where the field is of no plan.
+/// What a field says of a plan, as a meaning; nothing if the field is of no plan.
 std::optional<std::string> meaning_in(ConfigField field, const Plan& plan, const Configuration& configuration,
                                       std::int64_t layers) {
   const Mesh& mesh = plan.mesh;
@@ -83,7 +83,7 @@ std::optional<std::string> meaning_in(ConfigField field, const Plan& plan, const
   }
 }
 
-/// How a row writes a meaning; nothing where it has no word for it.
+/// How a row writes a meaning; nothing if it has no word for it.
 std::optional<std::string> written(const ArgumentRow& row, const std::string& meaning) {
   if (row.words.empty()) return meaning;
   for (const ArgumentWord& word : row.words) {

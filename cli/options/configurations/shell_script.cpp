@@ -63,7 +63,7 @@ constexpr std::array<SlurmVariable, 5> slurm_variables{{
     {"SLURM_NTASKS_PER_NODE", {"--ntasks-per-node", "", ""}},
 }};
 
-/// A whole number of `$((…))`; nothing where it is unknown.
+/// A whole number of `$((…))`; nothing if it is unknown.
 class Arithmetic {
  public:
   using Lookup = std::optional<std::int64_t> (*)(const void* context, const std::string& name);

@@ -185,9 +185,10 @@ TEST_CASE("fails with an unknown word, and says which was meant") {
         "    - {model: mine, precision: bf61, batch: 64, per_iteration: 640 ms, divided_over: 4, source: log}\n"
         "                               ^\n"
         "hint: did you mean 'bf16'?");
-  CHECK(first_line(error_with("value: host", "value: guest")) == "c.yaml:15:27: unknown route 'guest'");
+  CHECK(first_line(error_with("value: host", "value: guest")) == "c.yaml:15:27: 'guest' is not a valid gradient_route");
   CHECK(error_with("value: leader", "value: leeder").find("hint: did you mean 'leader'?") != std::string::npos);
-  CHECK(first_line(error_with("value: leader", "value: leeder")) == "c.yaml:17:38: unknown Allreduce algorithm 'leeder'");
+  CHECK(first_line(error_with("value: leader", "value: leeder")) ==
+        "c.yaml:17:38: 'leeder' is not a valid hybrid_gradient_algorithm");
   CHECK(first_line(error_with("value: no", "value: maybe")) == "c.yaml:16:31: 'maybe' is neither yes nor no");
 }
 

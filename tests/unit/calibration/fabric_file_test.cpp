@@ -151,8 +151,8 @@ TEST_CASE("a fabric is stated of what it joins") {
     text.replace(at, 16 + level.size(), "fabric: {value: " + fabric);
     return error_of([&] { static_cast<void>(parse_machine(text, "b200.yaml")); });
   };
-  CHECK(error("nvswitch", "infiniband").find("infiniband joins nodes") != std::string::npos);
-  CHECK(error("infiniband", "nvswitch").find("nvswitch joins devices inside a node") != std::string::npos);
+  CHECK(error("nvswitch", "infiniband").find("infiniband connects nodes") != std::string::npos);
+  CHECK(error("infiniband", "nvswitch").find("nvswitch connects devices inside a node") != std::string::npos);
 }
 
 TEST_CASE("a fabric file is refused for what cannot be") {

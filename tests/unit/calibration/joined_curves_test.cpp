@@ -49,7 +49,7 @@ TEST_CASE("measurements of another network do not stay beside new ones") {
     CHECK(joined[0].source == "node.txt");
     CHECK(joined[1] == slow);
     REQUIRE(warnings.size() == 1);
-    CHECK(warnings[0].find("2 earlier measurements between nodes left out") != std::string::npos);
+    CHECK(warnings[0].find("2 earlier measurements between nodes dropped") != std::string::npos);
     CHECK(warnings[0].find("fast-64.txt; fast-gather.txt") != std::string::npos);
   }
 }

@@ -67,7 +67,7 @@ TEST_CASE("a link of half the rate is a contradiction, although small messages t
     CHECK(chosen[0].file == "fast.txt");
     CHECK(chosen[1].file == "again.txt");
     REQUIRE(warnings.size() == 1);
-    CHECK(warnings[0].find("slow.txt: left out") == 0);
+    CHECK(warnings[0].find("slow.txt: ignored") == 0);
     CHECK(measured_curves(chosen, "", warnings).size() == 1);
   }
   SECTION("runs of a busy network have others between them") {

@@ -313,7 +313,7 @@ TEST_CASE("a rank that comes twice, ranks that count others, and other programs'
     while (!guest) guest = try_to_connect("localhost", launch.place.port, until, why);
     REQUIRE(guest->send("ddl-oracle ranks 1\n", until));
     REQUIRE(guest->send(Frame{FrameKind::hello, pack({"1", "2", "node", "elsewhere", "", "0.0.0"})}, until));
-    all_say("rank 1 on elsewhere is ddl-oracle 0.0.0, rank 0 on ");
+    all_say("rank 1 on elsewhere is ddl-oracle 0.0.0, but rank 0 on ");
   }
 }
 
@@ -333,7 +333,7 @@ TEST_CASE("who is not a rank is sent away, and named where a rank is missing") {
     const std::string error = launch.results().front();
     CHECK(contains(error, "rank 1 of 2 has not connected to"));
     CHECK(contains(error, "; another program connected from "));
-    CHECK(contains(error, " and said 'GET / HTTP/1.1"));
+    CHECK(contains(error, " and sent 'GET / HTTP/1.1"));
   }
   SECTION("and the ranks find each other all the same") {
     launch.start(0, 2, long_enough, gathered);

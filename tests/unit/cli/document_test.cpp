@@ -86,7 +86,7 @@ TEST_CASE("another format finds every cell of a report in its document, as the t
 TEST_CASE("the document of explain says what its parts are") {
   const std::string page = page_of(run_command({"explain", "--strategy", "data", "--degrees", "data=64"}).document);
   CHECK(page.starts_with("<p><b>dp64</b>: "));
-  CHECK(has(page, "<h2>Phases of an iteration</h2><table><th>phase</th>"));
+  CHECK(has(page, "<h2>Phases of a step</h2><table><th>phase</th>"));
   CHECK(has(page, "<small>from: "));
   CHECK(has(page, "<td>update</td>"));
   CHECK(has(page, "<h2>Why (data)</h2><p>"));
