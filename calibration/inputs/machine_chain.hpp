@@ -64,7 +64,8 @@ class MachineChain {
   [[nodiscard]] std::optional<SourcedPart> find_beside(std::string_view owner, std::string_view key) const;
   /// A section whose keys are merged one by one; nothing if no file has it, or the nearest one with it says `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;
-  // The same of a section that a machine must have: an Error placed in the nearest file.
+  // Like `find_whole` and `find_merged`, for a section that a machine must have: without it, an Error points to the nearest
+  // file.
   [[nodiscard]] SourcedPart whole(std::string_view key) const;
   [[nodiscard]] MachineSection merged(std::string_view key) const;
 

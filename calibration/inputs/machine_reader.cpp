@@ -320,7 +320,8 @@ class SheetReader {
     const std::size_t levels = machine.levels.size();
     if (shape.kind == Kind::rail_optimised) {
       if (levels < 2 || levels > 3)
-        kind.fail(fmt::format("{} levels, but a rail topology connects nodes to units, and units at most", levels),
+        kind.fail(fmt::format("{} levels, but a rail topology connects nodes to units, and may connect units to each other",
+                              levels),
                   "two or three levels");
       const double rails = machine.levels[1].rails;
       if (rails != std::floor(rails) || rails > most_nodes)
@@ -397,7 +398,7 @@ class SheetReader {
       for (const int extent : shape.extents) halves += extent / 2;
       hops = halves;
     } else if (shape.kind == NetworkShape::Kind::distributed_loop) {
-      // A jump is taken until what is left is no more than half of it.
+      // A route repeats a jump until the remaining distance is at most half of that jump.
       std::vector<int> jumps = shape.shortcuts;
       std::sort(jumps.begin(), jumps.end());
       double jump = 1;

@@ -238,8 +238,8 @@ void warn_of_waiting(SweepResult& result, Seconds wait) {
   }
   if (!shortest || wait <= part * *shortest) return;
   result.warnings.push_back(
-      fmt::format("ranks waited {} at a time for a processor: other programs run on them, or there are more ranks than "
-                  "processors; α and β are those of the busy machine, so measure again while it is idle",
+      fmt::format("ranks waited for a processor, {} each time: other programs use the processors, or there are more ranks "
+                  "than processors; α and β are those of the busy machine, so measure again while it is idle",
                   humanize(wait)));
 }
 

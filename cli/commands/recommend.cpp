@@ -148,7 +148,7 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-/// Whether a plan stands before a faster one that fits as well, because it is simpler.
+/// Whether a plan ranks ahead of a faster one that fits as well, because the slower plan is simpler.
 bool has_faster_behind(const RecommendAnswer& answer) {
   const std::vector<Estimate>& shown = answer.shown;
   for (std::size_t i = 1; i < shown.size(); ++i) {

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// What each of the plans spends an iteration on: of the first ones, those that do not take many times as long as the first.
+/// What the first plans spend an iteration on. Plans that take many times as long as the first one are left out.
 [[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
 /// The same of plans of several studies, each with its label.
 [[nodiscard]] Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans);

@@ -95,8 +95,8 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   const Model& model = study.model();
   const bool is_processor = study.machine().device.is_processor;
   std::string text =
-      "\"\"\"The plan that train.py follows, as ddl-oracle predicted it: figures alone, no choices of the "
-      "scripts.\"\"\"\n\n";
+      "\"\"\"The values of the plan that train.py follows, as ddl-oracle predicted it, without the "
+      "scripts' own choices.\"\"\"\n\n";
   const auto set = [&](std::string_view name, const Json& value) { text += fmt::format("{} = {}\n", name, python(value)); };
   set("DEVICES", plan.mesh.devices());
   set("ON_PROCESSOR", is_processor);

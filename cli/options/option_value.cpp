@@ -15,7 +15,7 @@ namespace {
 template <class Number>
 Option add(const Command& command, const std::string& name, std::optional<Number>& into, Number low, Number high,
            const std::string& description, std::string_view kind, Number example) {
-  // Of several names the first is the one that is spoken of.
+  // If an option has several names, messages use the first.
   const auto read = [name = name.substr(0, name.find(',')), &into, low, high, kind, example](const std::string& text) {
     Number value{};
     const char* const end = text.data() + text.size();

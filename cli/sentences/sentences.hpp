@@ -20,7 +20,7 @@ namespace ddl {
 /// `bound by: exchanging gradients among 16 ranks (ring) takes 60 % of the time`
 [[nodiscard]] std::string describe(const Finding& finding, const Model& model);
 
-/// The comparison of two plans, and the deciding term with its numbers. `comparison`: of these two.
+/// Says how two plans compare, with the numbers of the deciding term. `comparison` is the one of `explained` and `other`.
 [[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
 /// How much longer a plan takes than the first one, and why it ranks behind: `12 %`, `waiting in the pipeline`; if it is
 /// faster, `-5 %` and the reason for its rank. `learned`: the search's fitted factors.

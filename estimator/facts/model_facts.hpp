@@ -95,7 +95,8 @@ struct ModelFacts {
   double expert_parameters = 0;
   std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;
-  /// The last layers of experts with biases, whose outputs are combined into tokens: the router also weighs their biases.
+  /// Whether a layer is the last one of experts, whose outputs are combined into tokens, and has biases. The router's
+  /// weights then multiply the biases, too.
   std::vector<bool> weighs_bias;
   /// The context degree has to divide this, so that all sequences have equal parts and only attention needs the other parts;
   /// 0 if another layer needs them, or if there are no sequences.

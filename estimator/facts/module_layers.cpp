@@ -57,7 +57,7 @@ class BlockModules {
     };
     for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
     std::vector<std::vector<int>> branches(terms.size());
-    // Readers are visited before their inputs. Before a layer that several terms depend on, all layers are shared.
+    // Readers are visited before their inputs. Inputs of shared layers are shared, too: stop when only such layers are left.
     for (std::size_t seen = 0; alone > 0; ++seen) {
       if (seen == most_layers) return {};
       const auto [layer, term] = *term_of.begin();

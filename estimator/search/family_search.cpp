@@ -231,8 +231,8 @@ void FamilySearch::try_variants(Plan plan) {
         least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
                                   estimator_.job().machine.device.memory;
     if (hopeless) continue;
-    // Without a pipeline, cutting micro-batches into several of their own only saves memory: the parts of a tile and of a
-    // message take no less time than the whole. All of the whole's plans fit, or were too slow.
+    // Without a pipeline, smaller micro-batches only save memory: parts of a tile or of a message take no less time than the
+    // whole. They are needless if, with larger micro-batches, every plan fits or was too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();

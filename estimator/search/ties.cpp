@@ -26,7 +26,7 @@ Estimate Ties::simplified(const Estimate& best) const {
       if (value >= row.get(simple.plan)) break;
       Plan plan = simple.plan;
       row.set(plan, value);
-      // What is a part of the value that is given up goes with it.
+      // Choices that only count with the value that is given up are reset, too.
       for (const PlanChoiceRow& part : plan_choices()) {
         if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
       }

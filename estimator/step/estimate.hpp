@@ -109,8 +109,9 @@ class Estimator {
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
   /// and any other choices.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
-  /// Returns the same bound of all plans with these micro-batches, and as many stages, parts of the batch, ranks that divide
-  /// experts, and parts of a context, however the other devices divide layers. It is looked up rather than computed.
+  /// Returns the same bound of all plans that have as many micro-batches, stages, parts of the batch, ranks that divide
+  /// experts, and parts of a context as this one; the other devices may divide layers in any way. The bound is looked up,
+  /// not computed.
   [[nodiscard]] Seconds bare_lower_bound(const Plan& plan) const;
   /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
@@ -284,7 +285,7 @@ class Estimator {
   mutable std::map<std::pair<double, Mesh>, SingleDeviceLaunch> single_device_launch_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
-  /// By degrees without replicas and stages, samples, and the choices that divide layers.
+  /// The key: the degrees except replicas and stages; the samples; and the choices that divide layers.
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   /// Values that the bounds of plans with the same degrees have in common.
   struct BoundParts {

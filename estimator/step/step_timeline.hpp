@@ -30,7 +30,7 @@ enum class StepWork {
 /// Of StepSlice::stage: what is done once in an iteration, and as long as the slowest stage takes for it.
 inline constexpr int every_stage = -1;
 
-/// Some time of a stage, counted from the begin of the iteration.
+/// An interval in which a stage does one piece of work. Times are counted from the beginning of the iteration.
 struct StepSlice {
   int stage = 0;
   StepWork work = StepWork::forward;

@@ -41,7 +41,7 @@ bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
   return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
 }
 
-/// Whether every tile has the whole tensor: it has one position.
+/// Whether the layer's tensors have a single position, so that every tile has all of them.
 bool is_pooled(const ModelFacts& facts, int layer) {
   return layer >= 0 && facts.pooled_branch[static_cast<std::size_t>(layer)];
 }

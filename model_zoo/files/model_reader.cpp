@@ -162,7 +162,7 @@ class Expander {
                                    fmt::join(blocks_in_use_, " -> "), block_name),
                        "a block can be made of others, but not of itself");
     }
-    // Blocks, and a block's parameters for each argument, are searched linearly by name.
+    // Blocks are searched linearly by name; for each argument, so are the block's parameters.
     take_steps(*item.block, 0, block.letters + item.arguments.size() * block.parameters.size() + definition_.blocks.size());
     const Parameters parameters = arguments_of(item, block, input, context);
     Scope scope = open(context, item.name ? item.name->text() : next_step(block_name, *context.scope),

@@ -92,8 +92,8 @@ class Mamba2 final : public Operation {
         std::vector<Work> all{{.flops = 20 * n.x, .activation_items = 5 * n.x, .kind = KernelKind::layer_norm}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // The gradients of the states that C reads; of those of the chunks before; of x; of B and C, through the states and
-        // inside the chunks; of the steps, whose part inside the chunks requires the products once more.
+        // In this order, the gradients of: the states that C reads; the states of the chunks before; x; B and C, through the
+        // states and inside the chunks; the steps, whose part inside the chunks requires the products once more.
         all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
         all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
         all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));

@@ -15,8 +15,8 @@ inline constexpr std::size_t most_repetitions = 100;
 /// median and spread.
 [[nodiscard]] std::vector<double> few_repetitions(std::vector<double> times);
 
-/// Keeps, for each size, in place and out of place, the rows whose times `few_repetitions` would keep, in the order of the
-/// file.
+/// Keeps the rows whose times `few_repetitions` would keep, in the order of the file. It takes each size by itself, and
+/// in-place rows apart from others.
 void keep_few_repetitions(ExchangeSeries& series);
 
 /// The difference between two runs of one benchmark where it is largest: the median of the longer over the shorter time for

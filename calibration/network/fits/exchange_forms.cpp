@@ -140,9 +140,9 @@ Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double byt
 
 }  // namespace
 
-// The formulas are those of estimator/inputs/collective.hpp without reduction, which cannot be distinguished from β. For an
-// Allreduce the ring and all that follows have two halves, a Reduce-scatter and an Allgather. [BH18] §2; pipelined trees:
-// [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
+// The formulas are those of estimator/inputs/collective.hpp without the time of the reduction, which cannot be distinguished
+// from β. A formula with `halves` counts an Allreduce as two exchanges, as a ring's Reduce-scatter and Allgather. [BH18] §2;
+// pipelined trees: [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
 Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes) {
   const double ranks = count.ranks;
   const double nodes = std::max(count.nodes, 1.0);

@@ -63,7 +63,7 @@ bool is_by_mpi(const LaunchedRank& rank, const std::string& rendezvous) {
   return (rank.launcher == "Open MPI" || rank.launcher == "PMI") && has_mpi();
 }
 
-/// Launchers whose processes set a world size in variables from which this program does not read a rank.
+/// Refuses launchers that state how many processes there are, but whose variables for the rank this program does not read.
 void require_known_launcher(const Environment& environment) {
   constexpr std::string_view hint =
       "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT for each";

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> bar_signs{"▇", "▒", "░"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Keeps a number and its unit in one line: whether `word` is a number, and the next word is not.
+/// Whether `word` is a number and the next word is not. The two, such as a number and its unit, are kept in one line.
 bool belongs_to_next(std::string_view word, std::string_view rest) {
   return !word.empty() && is_digit(word.front()) && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
          !rest.empty() && rest.front() != ' ' && !is_digit(rest.front());

@@ -187,7 +187,7 @@ void translate_batch_norm(Translation& translation, const onnx::NodeProto& node)
   const TensorShape shape = translation.network().shape(view.tensor);
   const Value& scale = translation.input(node, 1);
   if (view.dimensions.size() < 2 || !is_whole(view, 1, channels, shape) || item_count(scale) != shape.channels) {
-    translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
+    translation.graph().fail(node, "its second dimension does not match the channels of its scale");
   }
   NetworkLayer layer{.attributes = {{"kind", "batch"}}, .weight = scale.source};
   if (is_made_up(scale)) without_weights(layer);
@@ -225,7 +225,7 @@ void translate_instance_norm(Translation& translation, const onnx::NodeProto& no
   const bool over_channels = std::all_of(view.dimensions[1].begin(), view.dimensions[1].end(),
                                          [](const Atom& atom) { return atom.axis == channels; });
   if (!over_channels || item_count(scale) != groups) {
-    translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
+    translation.graph().fail(node, "its second dimension does not match the channels of its scale");
   }
   if (groups == shape.channels && !is_made_up(scale)) {
     NetworkLayer layer{.attributes = {{"kind", "instance"}}, .weight = scale.source};

@@ -30,8 +30,8 @@ class Event {
 /// between two events with nothing between them, the event floor, is subtracted.
 class Stopwatch {
  public:
-  /// `clock_hz`: the highest clock of the device's multiprocessors; at a lower one it is held longer. Measures the event
-  /// floor.
+  /// Measures the event floor. `clock_hz`: the highest clock of the device's multiprocessors; at a lower clock, the device
+  /// is held longer.
   Stopwatch(cudaStream_t stream, double clock_hz);
 
   /// Sum over the pieces of the work. The device is held for twice the host time of the last launch of each piece; for a new

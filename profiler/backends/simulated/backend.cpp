@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// Memory that is only allocated when it is written, and then only a little: nothing is computed with its content, and a
-/// step of a whole model has tens of GiB.
+/// A buffer that allocates no memory before it is written, and then keeps only the first items: nothing is computed with its
+/// content, and the buffers of a whole model's step would take tens of GiB.
 class SimulatedBuffer final : public DeviceBuffer {
  public:
   explicit SimulatedBuffer(std::int64_t items) : items_(items) {}
