@@ -21,6 +21,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_terms.hpp"
 #include "cli/documents/out_of_core.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/train_tokens.hpp"

@@ -19,6 +19,7 @@
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/options/goals.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/option_value.hpp"

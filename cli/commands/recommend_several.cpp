@@ -8,6 +8,7 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling.hpp"
 #include "cli/documents/study_comparison.hpp"
 #include "cli/report/interrupt.hpp"

@@ -10,6 +10,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/out_of_core.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"

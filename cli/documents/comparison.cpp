@@ -6,6 +6,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"

@@ -9,6 +9,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"

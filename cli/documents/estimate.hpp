@@ -43,22 +43,6 @@ void add_defaults(Document& document, const std::vector<Default>& defaults);
 /// Everything that rules a plan out, in words.
 [[nodiscard]] std::string reasons_text(const Estimate& estimate, const Model& model);
 
-/// Of plans that are not possible, the one that needs the least memory too much; the first where none was priced, and
-/// nothing if there are none.
-[[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
-
-/// Ranked plans with their time split into its parts; one unit for all times.
-[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training,
-                                 bool with_ranks = true);
-/// The ranked plans, and those that are not possible without a rank, in base units: for programs.
-[[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
-                                                const Study& study, const Training& training);
-/// Why each family has no plan, a paragraph each: pure strategies first, hybrids with the same reason together.
-void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model);
-
-/// A plan's object with everything it costs; `rank` 0 for a plan that is not possible.
-[[nodiscard]] nlohmann::ordered_json estimate_to_json(const Estimate& estimate, int rank, const Study& study,
-                                                      const Training& training = {});
 /// What was asked, and where the figures come from.
 [[nodiscard]] nlohmann::ordered_json inputs_to_json(const Study& study, const Training& training = {});
 [[nodiscard]] nlohmann::ordered_json defaults_to_json(const std::vector<Default>& defaults);

@@ -11,6 +11,7 @@
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling_charts.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"

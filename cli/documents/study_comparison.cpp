@@ -12,6 +12,7 @@
 #include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"

@@ -160,7 +160,7 @@ class Expander {
     if (std::find(blocks_in_use_.begin(), blocks_in_use_.end(), block_name) != blocks_in_use_.end()) {
       item.block->fail(fmt::format("the block {} uses itself: {} -> {}", quote(block_name),
                                    fmt::join(blocks_in_use_, " -> "), block_name),
-                       "a block can be made of others, but not of itself");
+                       "a block may contain other blocks, but not itself");
     }
     // Blocks are searched linearly by name; for each argument, so are the block's parameters.
     take_steps(*item.block, 0, block.letters + item.arguments.size() * block.parameters.size() + definition_.blocks.size());

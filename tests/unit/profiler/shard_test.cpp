@@ -216,7 +216,7 @@ TEST_CASE("a shard that is doubled, missing or not complete is an error, unless 
   CHECK_THAT(shards.error({0, 1, 1}), ContainsSubstring("1.profile:9:1: shard 1/3 was already given in") &&
                                           ContainsSubstring("hint: give each shard once"));
   CHECK_THAT(shards.error({0, 2}), ContainsSubstring("shard 1 of 3 is missing\nhint: measure it like") &&
-                                       ContainsSubstring("with --shard 1/3; --partial"));
+                                       ContainsSubstring("with --shard 1/3, or merge"));
   CHECK_THAT(shards.error({1}), ContainsSubstring("shards 0, 2 of 3 are missing"));
   shards.at(1).rows.pop_back();
   CHECK_THAT(shards.error({0, 1, 2}),

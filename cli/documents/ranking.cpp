@@ -1,0 +1,343 @@
+#include "cli/documents/ranking.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/documents/estimate.hpp"
+#include "cli/documents/intervals.hpp"
+#include "cli/documents/memory.hpp"
+#include "cli/documents/throughput.hpp"
+#include "cli/options/plan_file.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/sentences/sentences.hpp"
+#include "core/units.hpp"
+#include "estimator/kernels/fresh_memory.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A plan that was priced, and its place among others; 0 for none.
+struct RankedEstimate {
+  const Estimate& estimate;
+  int rank = 0;
+  const Estimate* first = nullptr;  ///< of the ranking that it belongs to
+  [[nodiscard]] bool priced() const { return estimate.time.iteration().value() > 0; }
+};
+
+void add_memory_fields(Fields<RankedEstimate>& fields) {
+  using Row = RankedEstimate;
+  const auto add = [&](std::string_view name, auto bytes_of) {
+    const auto value = [bytes_of](const Row& row) {
+      return row.priced() ? Json(bytes_of(row.estimate.memory).value()) : Json(nullptr);
+    };
+    fields.add(fmt::format("{}_bytes", name), value, "memory");
+  };
+  const auto add_item = [&](std::string_view name, Bytes MemoryBreakdown::*item) {
+    add(name, [item](const MemoryBreakdown& memory) { return memory.*item; });
+  };
+  add("total", [](const MemoryBreakdown& memory) { return memory.total(); });
+  add_item("weights", &MemoryBreakdown::weights);
+  add_item("gradients", &MemoryBreakdown::gradients);
+  add_item("optimizer", &MemoryBreakdown::optimizer);
+  add_item("activations", &MemoryBreakdown::activations);
+  add_item("input", &MemoryBreakdown::input);
+  add_item("workspace", &MemoryBreakdown::workspace);
+  const auto workspace_is = [](const Row& row) { return to_string(row.estimate.memory.workspace_origin); };
+  fields.add_json("workspace_is", workspace_is, "memory");
+  add_item("communication", &MemoryBreakdown::communication);
+  add_item("context", &MemoryBreakdown::context);
+  add("peak_allocated", [](const MemoryBreakdown& memory) { return memory.allocated(); });
+  add_item("peak_reserved", &MemoryBreakdown::peak_reserved);
+  add("upper_bound", [](const MemoryBreakdown& memory) { return memory.upper_bound(); });
+}
+
+Json findings_to_json(const Estimate& estimate, const Study& study) {
+  return json_list(findings_of(study.job(), estimate), [&study](const Finding& finding) -> Json {
+    return {{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", describe(finding, study.model())}};
+  });
+}
+
+/// What the plan trains in a second, for each device and in all, and how much of the devices' peak that takes.
+void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
+  using Row = RankedEstimate;
+  const SampleFlops flops = sample_flops(study.job().facts);
+  const auto add = [&](std::string_view name, auto value_of) {
+    const auto value = [&study, flops, value_of](const Row& row) {
+      const std::optional<Throughput> throughput = throughput_of(study.job(), flops, row.estimate);
+      return throughput ? Json(value_of(*throughput)) : Json(nullptr);
+    };
+    fields.add(std::string(name), value, "throughput");
+  };
+  const auto add_rate = [&](std::string_view name, auto rate_of) {
+    add(fmt::format("{}_per_s", name), [rate_of](const Throughput& of) { return or_null(rate_of(of)); });
+    const auto value = [&study, flops, rate_of](const Row& row) {
+      const std::optional<Throughput> throughput = throughput_of(study.job(), flops, row.estimate);
+      const std::optional<double> rate = throughput ? rate_of(*throughput) : std::nullopt;
+      return rate ? Json(*rate / static_cast<double>(row.estimate.plan.mesh.devices())) : Json(nullptr);
+    };
+    fields.add(fmt::format("{}_per_s_per_gpu", name), value, "throughput");
+  };
+  add_rate("samples", [](const Throughput& of) { return std::optional(of.samples); });
+  add_rate("tokens", [](const Throughput& of) { return of.tokens; });
+  add("model_flop_per_s_per_gpu", [](const Throughput& of) { return of.model.value(); });
+  add("hardware_flop_per_s_per_gpu", [](const Throughput& of) { return of.hardware.value(); });
+  add("mfu", [](const Throughput& of) { return or_null(of.model_share); });
+  add("hfu", [](const Throughput& of) { return or_null(of.hardware_share); });
+}
+
+/// The ends of the intervals of times and costs, and in CSV of the ratio to the first plan: JSON says of a plan what holds
+/// without others.
+void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, const Training& training) {
+  using Row = RankedEstimate;
+  constexpr std::string_view object = "interval";
+  fields.add_json(
+      "level", [](const Row&) { return interval_level; }, object);
+  const auto add_ends = [&](const std::string& name, const std::string& unit, auto value_of) {
+    const auto add = [&](const std::string& end, double TimeInterval::*factor) {
+      const auto value = [value_of, factor](const Row& row) {
+        const std::optional<double> middle = value_of(row.estimate);
+        if (!row.priced() || !row.estimate.interval || !middle) return Json(nullptr);
+        return Json(*middle * ((*row.estimate.interval).*factor));
+      };
+      fields.add(fmt::format("{}_{}{}", name, end, unit), value, object);
+    };
+    add("low", &TimeInterval::low);
+    add("high", &TimeInterval::high);
+  };
+  add_ends("iteration", "_s", [](const Estimate& of) { return std::optional(of.time.iteration().value()); });
+  add_ends("epoch", "_s", [](const Estimate& of) { return std::optional(of.epoch.value()); });
+  add_ends("cost", "", [&study](const Estimate& of) { return cost_of(of, study, Training{}); });
+  if (training.is_whole()) {
+    add_ends("training", "_s",
+             [&study, training](const Estimate& of) { return std::optional(time_of(of, study, training).value()); });
+    add_ends("training_cost", "", [&study, training](const Estimate& of) { return cost_of(of, study, training); });
+  }
+  const auto add_ratio = [&](const char* name, auto of) {
+    const auto value = [of](const Row& row) {
+      if (row.first == nullptr || !row.priced()) return Json(nullptr);
+      const std::optional<TimeInterval> ratio = ratio_interval(*row.first, row.estimate);
+      return ratio ? Json(of(row, *ratio)) : Json(nullptr);
+    };
+    fields.add_csv(name, value);
+  };
+  add_ratio("ratio_to_first",
+            [](const Row& row, const TimeInterval&) { return row.estimate.time.iteration() / row.first->time.iteration(); });
+  add_ratio("ratio_to_first_low", [](const Row&, const TimeInterval& ratio) { return ratio.low; });
+  add_ratio("ratio_to_first_high", [](const Row&, const TimeInterval& ratio) { return ratio.high; });
+}
+
+/// Everything that is said of a plan to programs.
+Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training) {
+  using Row = RankedEstimate;
+  Fields<Row> fields;
+  fields.add("rank", [](const Row& row) { return row.rank == 0 ? Json(nullptr) : Json(row.rank); });
+  for (Field<Plan>& field : plan_fields()) {
+    if (field.name == "global_batch") {
+      fields.add("feasible", [](const Row& row) { return row.estimate.feasible(); });
+      fields.add("verdict",
+                 [](const Row& row) { return row.priced() ? Json(to_string(row.estimate.verdict)) : Json(nullptr); });
+    }
+    fields.add(
+        std::move(field.name), [value = std::move(field.value)](const Row& row) { return value(row.estimate.plan); },
+        field.object);
+  }
+  const auto if_priced = [](auto of) {
+    return [of](const Row& row) { return row.priced() ? Json(of(row.estimate)) : Json(nullptr); };
+  };
+  const auto add_time = [&](std::string_view name, auto time_of) {
+    fields.add(fmt::format("{}_s", name),
+               if_priced([time_of](const Estimate& estimate) { return time_of(estimate).value(); }), "time");
+  };
+  add_time("iteration", [](const Estimate& estimate) { return estimate.time.iteration(); });
+  add_time("epoch", [](const Estimate& estimate) { return estimate.epoch; });
+  if (training.is_whole()) {
+    add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
+  }
+  for (const TimePart& part : time_parts)
+    add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
+  fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
+  fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study, Training{})); });
+  if (training.is_whole()) {
+    fields.add("training_cost",
+               [&study, training](const Row& row) { return or_null(cost_of(row.estimate, study, training)); });
+  }
+  add_throughput_fields(fields, study);
+  fields.add_json("findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); });
+  add_memory_fields(fields);
+  add_interval_fields(fields, study, training);
+  const auto reasons = [&study](const Row& row) {
+    Json texts = Json::array();
+    for (const Limit& limit : row.estimate.limits) texts.push_back(describe(limit, study.model()));
+    return texts;
+  };
+  fields.add_json("reasons", reasons);
+  fields.add_csv("reasons", [&study](const Row& row) { return describe(row.estimate.limits, study.model()); });
+  return fields;
+}
+
+/// The shares of an iteration by what they are spent with.
+std::vector<double> spent_shares(const Breakdown& time) {
+  std::vector<double> shares(spent_names.size(), 0.0);
+  const Seconds all = time.iteration();
+  if (all.value() <= 0) return shares;
+  for (const TimePart& part : time_parts) shares[static_cast<std::size_t>(part.spent)] += time.*part.part / all;
+  return shares;
+}
+
+/// `computing 90 %, communicating 3 %, waiting 7 %`.
+std::string spent_text(const std::vector<double>& shares) {
+  std::string text;
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", spent_names[i], share_text(shares[i]));
+  return text;
+}
+
+}  // namespace
+
+const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
+  const Estimate* nearest = nullptr;
+  for (const Estimate& each : rejected) {
+    const bool priced = each.time.iteration().value() > 0;
+    const bool nearer = nearest != nullptr && priced &&
+                        (nearest->time.iteration().value() <= 0 || each.memory.total() < nearest->memory.total());
+    if (nearest == nullptr || nearer) nearest = &each;
+  }
+  return nearest;
+}
+
+Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training, bool with_ranks) {
+  Seconds longest{};
+  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
+  const TimeUnit unit = time_unit(longest);
+  const bool priced = study.machine().price_per_gpu_hour.has_value();
+  const bool at_best = study.kernels().origin() == KernelBasis::roofline;
+  // A part that no plan has gets no column.
+  std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
+  std::erase_if(parts, [&](const TimePart& part) {
+    return std::none_of(estimates.begin(), estimates.end(),
+                        [&](const Estimate& e) { return (e.time.*part.part).value() > 0; });
+  });
+  const SampleFlops flops = sample_flops(study.job().facts);
+  std::vector<std::optional<Throughput>> throughputs;
+  for (const Estimate& estimate : estimates) throughputs.push_back(throughput_of(study.job(), flops, estimate));
+  const bool has_shares =
+      std::any_of(throughputs.begin(), throughputs.end(), [](const auto& of) { return of && of->model_share.has_value(); });
+
+  std::vector<Column> columns;
+  if (with_ranks) columns.push_back(essential(figures("#")));
+  columns.push_back(essential(words("plan")));
+  columns.push_back(essential(figures(at_best ? "step at best" : "step")));
+  Bars bars;
+  bars.column = columns.size();
+  bars.pieces.assign(spent_names.begin(), spent_names.end());
+  columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), essential(words("verdict"))});
+  if (training.is_whole()) {
+    columns.push_back(essential(figures(name_of(training))));
+  } else {
+    columns.push_back(figures("epoch"));
+  }
+  if (priced) columns.push_back(figures(study.machine().currency));
+  if (has_shares) columns.push_back(figures("MFU"));
+  columns.push_back(figures("eff."));
+  const bool has_intervals =
+      std::any_of(estimates.begin(), estimates.end(), [](const Estimate& e) { return e.interval.has_value(); });
+  if (has_intervals) columns.push_back(words(interval_name()));
+  columns.insert(columns.end(),
+                 {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("iteration " + unit.name))});
+  for (const TimePart& part : parts)
+    columns.push_back(if_asked(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column))));
+  columns.push_back(if_asked(words("with")));
+  Table table(std::move(columns));
+  std::vector<Plan> plans;
+  for (std::size_t i = 0; i < estimates.size(); ++i) {
+    const Estimate& e = estimates[i];
+    const bool timed = e.time.iteration().value() > 0;
+    std::vector<std::string> row;
+    if (with_ranks) row.push_back(std::to_string(i + 1));
+    bars.shares.push_back(spent_shares(e.time));
+    row.insert(row.end(), {plan_word(e.plan), timed ? humanize(e.time.iteration()) : "-", spent_text(bars.shares.back()),
+                           humanize(e.memory.total()), timed ? std::string(to_string(e.verdict)) : "",
+                           humanize(time_of(e, study, training))});
+    if (priced) row.push_back(amount(cost_of(e, study, training).value_or(0)));
+    if (has_shares) row.push_back(mfu_text(throughputs[i]));
+    row.push_back(share_text(e.efficiency));
+    if (has_intervals) row.push_back(interval_text(e.time.iteration(), e.interval));
+    row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
+                           figure(e.time.iteration().value() * unit.factor)});
+    for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
+    row.push_back(choices_text(e.plan));
+    table.add(std::move(row));
+    plans.push_back(e.plan);
+  }
+  table.bars = std::move(bars);
+  table.legend = letters_text(plans);
+  return table;
+}
+
+Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected, const Study& study,
+                const Training& training) {
+  std::vector<RankedEstimate> rows;
+  int rank = 0;
+  for (const Estimate& estimate : ranked) rows.push_back({estimate, ++rank, &ranked.front()});
+  for (const Estimate& estimate : rejected) rows.push_back({estimate, 0});
+  return flat_rows(estimate_fields(study, training), rows);
+}
+
+void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
+  const auto reason = [&](const Estimate& estimate) { return reasons_text(estimate, model); };
+  // Hybrids of a strategy that is impossible in any degree go with that one.
+  const auto always = [](const Estimate& estimate) {
+    return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
+  };
+  const auto pure = [](const Estimate& estimate) { return std::popcount(estimate.plan.mesh.family()) <= 1; };
+  const auto hopeless =
+      std::find_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return pure(e) && always(e); });
+  const auto with_it =
+      std::count_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return !pure(e) && always(e); });
+  std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
+  for (const Estimate& estimate : rejected) {
+    const Family family = estimate.plan.mesh.family();
+    if (hopeless != rejected.end() && always(estimate)) {
+      if (!pure(estimate)) continue;
+      const std::string others = with_it > 0 ? fmt::format(" and its {}", count_text(with_it, "hybrid")) : "";
+      document.paragraph(fmt::format("{}{}: {}", family_name(family), others, reason(estimate)));
+      continue;
+    }
+    if (pure(estimate)) {
+      document.paragraph(fmt::format("{}: {}", family_name(family), reason(estimate)));
+      continue;
+    }
+    const std::string why = always(estimate)
+                                ? reason(estimate)
+                                : fmt::format("nearest is {}: {}", degrees_text(estimate.plan.mesh), reason(estimate));
+    const auto same = std::find_if(hybrids.begin(), hybrids.end(), [&](const auto& known) { return known.first == why; });
+    if (same == hybrids.end()) {
+      hybrids.emplace_back(why, family_name(family));
+    } else {
+      same->second += ", " + family_name(family);
+    }
+  }
+  for (const auto& [why, names] : hybrids) document.paragraph(fmt::format("{}: {}", names, why));
+}
+
+Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, const Training& training) {
+  const RankedEstimate row{estimate, rank};
+  Json json = json_of(estimate_fields(study, training), row);
+  // A plan that was never priced has no times to report.
+  if (!row.priced()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
+  return json;
+}
+
+}  // namespace ddl
