@@ -78,7 +78,7 @@ next_port
 rank 0 2 $quick
 rank 1 3 $quick
 wait
-all_say 'rank 1 on .* is one of 3, rank 0 on .* one of 2' 0 1
+all_say 'rank 1 on .* is one of 3 ranks, but rank 0 on .* is one of 2' 0 1
 next_port
 rank 0 2 $quick --patience 0.2
 wait
