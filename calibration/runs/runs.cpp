@@ -173,7 +173,13 @@ class RowReader {
       }
     };
     if (!text("settings").empty())
-      placed("settings", [&](const std::string& cell) { read = parse_settings(cell, SettingOrigin::run); });
+      placed("settings", [&](const std::string& cell) {
+        read = parse_settings(cell, SettingOrigin::run);
+        if (const SettingRow* const lacking = lacking_allreduce(read)) {
+          throw Error(fmt::format("{} without allreduce={}", lacking->key, lacking->only_with),
+                      "add it, or leave this one out");
+        }
+      });
     for (const SettingRow& row : setting_rows()) {
       if (!row.has_column || text(row.key).empty()) continue;
       placed(row.key, [&](const std::string& cell) {

@@ -232,12 +232,14 @@ StudySpec spec_of(const StudyOptions& o) {
   if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
   if (o.ideal && o.settings.find("allreduce") != nullptr)
     throw Error("--ideal uses a ring allreduce: it cannot be combined with --allreduce", "leave one of them out");
-  if (const SettingRow* const lacking = lacking_allreduce(o.settings)) {
+  for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
+  spec.settings.override_by(o.settings);
+  if (const SettingRow* const lacking = lacking_allreduce(spec.settings)) {
     throw Error(fmt::format("{} without --allreduce {}", option_of(*lacking), lacking->only_with),
                 "add it, or leave this one out");
   }
-  for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
-  spec.settings.override_by(o.settings);
+  if (spec.settings.number("input") == input_none && spec.settings.flag("input_exposed").value_or(false))
+    throw Error("input_exposed=yes and input=none contradict each other", "leave one of them out");
   return spec;
 }
 

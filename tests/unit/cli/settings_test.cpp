@@ -103,14 +103,15 @@ TEST_CASE("every setting counts from a job, a table of runs and an option") {
       CHECK(parsed.job.settings.number(row.key) == value);
       if (!needs_measurements(row)) CHECK_NOTHROW(Study(spec_of(parsed.job, "")));
 
-      const std::vector<MeasuredRun> runs = parse_runs(
-          fmt::format("model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,{}={}\n", row.key, text),
-          "r.csv");
+      const std::string with = row.only_with.empty() ? "" : fmt::format(" allreduce={}", row.only_with);
+      const std::vector<MeasuredRun> runs =
+          parse_runs(fmt::format("model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,{}={}{}\n",
+                                 row.key, text, with),
+                     "r.csv");
       CHECK(runs.front().settings.number(row.key) == value);
 
       if (needs_measurements(row)) continue;
-      std::string words = fmt::format("{}={}", row.key, text);
-      if (!row.only_with.empty()) words += fmt::format(" allreduce={}", row.only_with);
+      const std::string words = fmt::format("{}={}{}", row.key, text, with);
       CHECK_NOTHROW(run_command({"recommend", "bert-base", "--machine", "dgx-h100", "--gpus", "8", "--strategy", "data",
                                  "--degrees", "data=8", "--batch", "8", "--precision", "bf16", "--setting", words}));
     }
@@ -135,4 +136,18 @@ TEST_CASE("slips in settings are named") {
   CHECK(error("overlap=maybe").find("neither yes nor no") != std::string::npos);
   CHECK(error("straggler").find("is not a setting") != std::string::npos);
   CHECK(error("launch_overhead=2 h").find("launch_overhead") != std::string::npos);
+}
+
+TEST_CASE("a setting that means nothing without another one is refused wherever it is said") {
+  const auto error = [](const std::string& words) {
+    return error_of([&] {
+      run_command({"recommend", "bert-base", "--machine", "dgx-h100", "--gpus", "8", "--setting", words});
+    });
+  };
+  CHECK(error("parameter_servers=3").find("--parameter-servers without --allreduce parameter-server") == 0);
+  CHECK(error("input=none input_exposed=yes").find("contradict each other") != std::string::npos);
+  CHECK(error_of([] {
+          static_cast<void>(parse_runs(
+              "model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,sparse_density=0.1\n", "r.csv"));
+        }).find("sparse_density without allreduce=sparse") != std::string::npos);
 }
