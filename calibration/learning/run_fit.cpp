@@ -305,7 +305,7 @@ const FittedRun& RunFitter::fitted_run(Row& row, Choices bits) {
     // Algorithms and cuts are those chosen without fitted factors.
     Coefficients coefficients = chosen(bits);
     coefficients.software.launch_overhead = Seconds(start_before_);
-    Estimator::StepTemplate step = predictor_.step_template(row.run, coefficients);
+    StepTemplate step = predictor_.step_template(row.run, coefficients);
     known = FittedRun{row.run.value, std::move(step.step), std::move(step.updates)};
   }
   return *known;

@@ -11,6 +11,7 @@
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "core/error.hpp"
+#include "estimator/step/step_sensitivity.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 
@@ -233,10 +234,10 @@ Seconds RunPredictor::launch_overhead(const MeasuredRun& run) {
   return ddl::launch_overhead(study(run, false).job());
 }
 
-Estimator::StepTemplate RunPredictor::step_template(const MeasuredRun& run, const Coefficients& coefficients) {
+StepTemplate RunPredictor::step_template(const MeasuredRun& run, const Coefficients& coefficients) {
   const Study& own = study(run, false);
   const Job job = own.job().with_coefficients(own.completed(coefficients));
-  return Estimator(job).step_template(std::get<Plan>(plan_of(run, own)));
+  return Estimator(job).steps().step_template(std::get<Plan>(plan_of(run, own)));
 }
 
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,
@@ -267,7 +268,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
         limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
   }
   if (sensitivity != nullptr && is_of_steps(run.quantity) && estimate.time.iteration() > Seconds{})
-    *sensitivity = estimator.sensitivity(estimate.plan);
+    *sensitivity = ddl::sensitivity(estimator, estimate.plan);
   return quantity_of(run.quantity, estimate);
 }
 

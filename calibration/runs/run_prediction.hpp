@@ -44,7 +44,7 @@ class RunPredictor {
                                    std::optional<TimeSensitivity>* sensitivity = nullptr);
 
   /// The step of a run that can be predicted, with what its times depend on.
-  [[nodiscard]] Estimator::StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);
+  [[nodiscard]] StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);
   /// What a prediction of this run takes the host to need to start a kernel.
   [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 

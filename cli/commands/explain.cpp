@@ -181,7 +181,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     pair.other_name = "the other";
   }
   pair.heading = fmt::format("{} {}", beginning, family_name(plan->mesh.family()));
-  pair.other = estimator.explain(*plan);
+  pair.other = explain(estimator, *plan);
   add_intervals(pair.other->estimate, *answer.study, estimator);
   const Model& model = answer.study->model();
   const Compared ours{pair.explained_name, answer.explanation.estimate, model};
@@ -260,14 +260,14 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
                    const std::string& output) {
   const Study& study = *answer.study;
   const Plan& plan = answer.explanation.estimate.plan;
-  answer.timeline = estimator.memory_timeline(plan);
+  answer.timeline = memory_timeline(estimator, plan);
   if (!answer.timeline) {
     throw Error("this plan has no timeline of memory",
                 options.study.ideal ? "the closed forms of --ideal have totals only" : "it has no prediction either");
   }
   const Estimate& estimate = answer.explanation.estimate;
   if (options.memory)
-    answer.terms = memory_terms(estimate, estimator.parameter_counts(plan, estimate.critical.memory), study);
+    answer.terms = memory_terms(estimate, parameter_counts(estimator.stage(plan, estimate.critical.memory)), study);
   if (options.memory_timeline.empty()) return;
   if (!options.memory_timeline.ends_with(".svg")) {
     throw Error(fmt::format("--memory-timeline {} does not end in '.svg'", quote(options.memory_timeline)),
@@ -332,7 +332,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
-  answer->explanation = estimator.explain(*asked.plan);
+  answer->explanation = explain(estimator, *asked.plan);
   add_intervals(answer->explanation.estimate, *answer->study, estimator);
   if (configuration) {
     answer->configured =

@@ -38,6 +38,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/search/memory_check.hpp"
 #include "estimator/search/search.hpp"
@@ -285,7 +286,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   }
   const Study& study = *answer->study;
   if (fits && !study.coefficients().exchanges.empty()) {
-    const Explanation best = answer->estimator->explain(answer->shown.front().plan);
+    const Explanation best = explain(*answer->estimator, answer->shown.front().plan);
     for (std::string& outside : outside_of_measured(study.coefficients(), study.machine(), best)) {
       report.warnings.push_back(std::move(outside));
     }
@@ -297,8 +298,8 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
 
 // Read in JSON and CSV alone.
 void add_reserved(RecommendAnswer& answer) {
-  answer.estimator->add_reserved(answer.shown);
-  answer.estimator->add_reserved(answer.result.rejected);
+  add_reserved(*answer.estimator, answer.shown);
+  add_reserved(*answer.estimator, answer.result.rejected);
   add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
 }
 
@@ -331,7 +332,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   }
   add_intervals(answer->shown, *answer->study, *answer->estimator);
   if (answer->study->kernels().measured() != nullptr) {
-    for (const Estimate& estimate : answer->shown) answer->shares.push_back(answer->estimator->explain(estimate.plan));
+    for (const Estimate& estimate : answer->shown) answer->shares.push_back(explain(*answer->estimator, estimate.plan));
   }
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, answer->global_batch);
   if (!answer->single && command.count("--objective") == 0) answer->defaults.push_back({"--objective", "time", ""});
@@ -379,8 +380,8 @@ void write_directory(RecommendAnswer& answer, Report& report) {
     return;
   }
   std::vector<Estimate> candidates = answer.options.all || answer.single ? answer.shown : answer.result.best;
-  answer.estimator->add_reserved(candidates);
-  answer.estimator->add_reserved(answer.result.rejected);
+  add_reserved(*answer.estimator, candidates);
+  add_reserved(*answer.estimator, answer.result.rejected);
   add_intervals(candidates, *answer.study, *answer.estimator);
   add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
   const std::string table = csv_of(plans_rows(candidates, answer.result.rejected, *answer.study, answer.options.training));

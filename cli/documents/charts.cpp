@@ -339,17 +339,17 @@ std::string pace_text(double pace) {
 
 void add_plan_figures(Document& document, const Estimator& estimator, const Plan& plan, const Study& study,
                       const PlanTables& tables) {
-  const Explanation explanation = estimator.explain(plan);
+  const Explanation explanation = explain(estimator, plan);
   if (!explanation.priced()) return;
   document.section("One step", fmt::format(" in time ({})", family_name(plan.mesh.family())));
-  if (const auto timeline = estimator.step_timeline(plan)) {
+  if (const auto timeline = step_timeline(estimator, plan)) {
     document.add(step_lanes(*timeline, plan));
     if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
   } else {
     document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)),
                   2);
   }
-  if (const auto timeline = estimator.memory_timeline(plan)) {
+  if (const auto timeline = memory_timeline(estimator, plan)) {
     document.section("Memory over time", ", " + fullest_rank_text(plan, explanation.estimate.critical.memory));
     document.add(memory_plot(*timeline, study.model(), study.device_memory()));
     if (tables.memory_items) {

@@ -9,6 +9,7 @@
 #include "estimator/explain/explanation.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/step/estimate.hpp"
+#include "estimator/step/step_timeline.hpp"
 
 namespace ddl {
 

@@ -9,6 +9,7 @@
 
 #include "calibration/runs/time_errors_file.hpp"
 #include "core/units.hpp"
+#include "estimator/step/step_sensitivity.hpp"
 
 namespace ddl {
 namespace {
@@ -54,7 +55,7 @@ std::string factor_text(double factor) { return fmt::format("{:.2f}x", factor); 
 }  // namespace
 
 void add_intervals(Estimate& estimate, const Study& study, const Estimator& estimator) {
-  if (!study.spec().assumptions.linear_kernels) estimator.add_intervals(estimate, bundled_time_errors());
+  if (!study.spec().assumptions.linear_kernels) add_intervals(estimator, estimate, bundled_time_errors());
 }
 
 void add_intervals(std::vector<Estimate>& estimates, const Study& study, const Estimator& estimator) {

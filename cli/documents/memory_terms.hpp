@@ -24,7 +24,7 @@ struct MemoryTerm {
 struct MemoryTerms {
   std::vector<MemoryTerm> items, at_most;
 };
-/// `counts`: those of the fullest stage (Estimator::parameter_counts).
+/// `counts`: those of the fullest stage (parameter_counts).
 [[nodiscard]] MemoryTerms memory_terms(const Estimate& estimate, const ParameterCounts& counts, const Study& study);
 
 void add_memory_terms(Document& document, const MemoryTerms& terms, const MemoryBreakdown& memory);

@@ -22,6 +22,7 @@
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
+#include "estimator/step/input.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"

@@ -13,7 +13,7 @@ namespace ddl {
 NamedStep named_step(const Estimator& estimator, const Plan& plan) {
   const std::string name = fmt::format("{}: {} ({})", estimator.job().facts.model->name, family_name(plan.mesh.family()),
                                        degrees_text(plan.mesh));
-  std::optional<StepTimeline> timeline = estimator.step_timeline(plan);
+  std::optional<StepTimeline> timeline = step_timeline(estimator, plan);
   if (timeline) return {name, *std::move(timeline)};
   if (estimator.estimate(plan).time.iteration().value() <= 0) {
     throw Error(fmt::format("the plan of {} has no step: it is not possible", name), "write --format text, which says why");

@@ -14,13 +14,6 @@
 namespace ddl {
 namespace {
 
-/// A plan with more devices than the machine has a predicted time; one that violates another limit of its shape has none.
-bool has_price(const Limits& limits) {
-  return std::all_of(limits.begin(), limits.end(), [](const Limit& limit) {
-    return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
-  });
-}
-
 bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
   return other == nullptr || one.bottleneck.phi > other->bottleneck.phi ||
          (one.bottleneck.phi == other->bottleneck.phi && one.time > other->time);
@@ -469,26 +462,21 @@ std::array<double, provenances.size()> kernel_time_shares(const Explanation& exp
   return shares;
 }
 
-Explanation Estimator::explain(const Plan& plan) const {
+Explanation explain(const Estimator& estimator, const Plan& plan) {
+  const Job& job = estimator.job();
   Explanation explanation;
-  explanation.estimate = estimate(plan);
-  Estimate& estimate = explanation.estimate;
-  if (!has_price(estimate.limits)) return explanation;
-  if (estimate.time.iteration().value() <= 0) price(estimate);
-  if (estimate.time.iteration().value() <= 0) return explanation;
-  add_reserved(estimate);
-  Explainer(job_, staged(plan).step, table(plan), stages(plan), explanation).explain();
-  if (!job_.coefficients.congestion.empty()) {
+  explanation.estimate = estimator.estimate_beyond_devices(plan);
+  if (explanation.estimate.time.iteration().value() <= 0) return explanation;
+  add_reserved(estimator, explanation.estimate);
+  Explainer(job, estimator.steps().staged(plan).step, estimator.tables().costs(plan), estimator.stages(plan), explanation)
+      .explain();
+  if (!job.coefficients.congestion.empty()) {
     // The factor is log-normal; other jobs never speed up an exchange.
     constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %
     const auto among_others = [&](double quantile) {
-      Assumptions assumptions = job_.assumptions;
+      Assumptions assumptions = job.assumptions;
       assumptions.congestion_quantile = quantile;
-      const Job job = job_.with_assumptions(assumptions);
-      Estimate other;
-      other.plan = plan;
-      Estimator(job).price(other);
-      return other.time.iteration();
+      return Estimator(job.with_assumptions(assumptions)).estimate_beyond_devices(plan).time.iteration();
     };
     explanation.congested = CongestedTime{among_others(-twentieth), among_others(twentieth)};
   }

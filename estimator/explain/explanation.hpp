@@ -142,6 +142,10 @@ struct Explanation {
   [[nodiscard]] bool priced() const { return !phases.empty(); }
 };
 
+/// Returns the estimate of a plan taken apart, layer by layer and phase by phase, even if it has more devices than the
+/// machine has.
+[[nodiscard]] Explanation explain(const Estimator& estimator, const Plan& plan);
+
 /// Returns the exchange of a layer with this purpose whose flows have the largest φ, the longest one of several; null if
 /// there is none.
 [[nodiscard]] const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);

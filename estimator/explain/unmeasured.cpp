@@ -9,7 +9,7 @@ std::vector<UnmeasuredProblem> unmeasured_problems(const Estimator& estimator, c
   std::vector<UnmeasuredProblem> problems;
   std::unordered_map<std::string, std::size_t> places;
   for (const Estimate& plan : plans) {
-    const Explanation explanation = estimator.explain(plan.plan);
+    const Explanation explanation = explain(estimator, plan.plan);
     for (const LayerExplanation& layer : explanation.layers) {
       for (const PricedProblem& each : layer.prices.problems) {
         if (each.source == Provenance::measured) continue;

@@ -254,27 +254,26 @@ bool is_copied(const TiedLayer& tied, int first, int last) {
   return tied.reader >= first && tied.reader < last && tied.previous < first;
 }
 
-double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last, bool trained) {
+double stage_parameters(const StageOf& stage, bool trained) {
   const auto count = trained ? &LayerCosts::trained : &LayerCosts::parameters;
-  double parameters = table.between(first, last).*count;
-  for (const TiedLayer& tied : job.facts.tied) {
-    if (is_copied(tied, first, last)) parameters += table.at(tied.owner).*count;
+  double parameters = stage.all_costs().*count;
+  for (const TiedLayer& tied : stage.job.facts.tied) {
+    if (is_copied(tied, stage.first, stage.last)) parameters += stage.costs.at(tied.owner).*count;
   }
   return parameters;
 }
 
-ParameterCounts parameter_counts(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
-                                 double parts) {
-  const bool shards = plan.zero_stage >= 2 || plan.offload == Offload::weights;
-  return {.all = stage_parameters(job, table, first, last) * parts,
-          .trained = stage_parameters(job, table, first, last, true) * parts,
-          .largest_layer = shards ? table.largest_layer(first, last) : 0.0,
-          .largest_trained = shards ? table.largest_trained(first, last) : 0.0};
+ParameterCounts parameter_counts(const StageOf& stage) {
+  const bool shards = stage.plan.zero_stage >= 2 || stage.plan.offload == Offload::weights;
+  return {.all = stage_parameters(stage) * stage.parts,
+          .trained = stage_parameters(stage, true) * stage.parts,
+          .largest_layer = shards ? stage.costs.largest_layer(stage.first, stage.last) : 0.0,
+          .largest_trained = shards ? stage.costs.largest_trained(stage.first, stage.last) : 0.0};
 }
 
-MemoryState kept_by_micro_batch(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
-  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
-  StageRequests requests(job, plan, table, first, last, tally);
+MemoryState kept_by_micro_batch(const StageOf& stage) {
+  MemoryTally tally(CachingAllocator::granule(stage.job.machine.device.is_processor));
+  StageRequests requests(stage, tally);
   requests.keep(1);
   return tally.mark();
 }
@@ -287,13 +286,17 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
       recompute_modules(MemoryChoices(plan).recompute_modules),
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0) {}
 
-PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
-  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
-  StageRequests requests(job, plan, table, first, last, tally);
+PassPeaks pass_peaks(const StageOf& rank) {
+  // Parameters of other layers take no part in a pass.
+  StageOf stage = rank;
+  stage.parts = 1;
+  const bool is_processor = stage.job.machine.device.is_processor;
+  MemoryTally tally(CachingAllocator::granule(is_processor));
+  StageRequests requests(stage, tally);
   PassPeaks peaks;
   requests.keep(1);
   peaks.earlier = tally.mark();
-  tally = MemoryTally(CachingAllocator::granule(job.machine.device.is_processor));
+  tally = MemoryTally(CachingAllocator::granule(is_processor));
   requests.pass(1);
   peaks.largest = tally.peak(false).state;
   peaks.most = tally.peak(false).most;
@@ -301,13 +304,12 @@ PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& tab
   return peaks;
 }
 
-ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
-                             double parts) {
-  Plan once = plan;
+ResidentPeaks resident_peaks(const StageOf& stage) {
+  Plan once = stage.plan;
   once.recompute = Recompute::none;
   once.recompute_blocks = 0;
-  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
-  StageRequests requests(job, once, table, first, last, tally, parts);
+  MemoryTally tally(CachingAllocator::granule(stage.job.machine.device.is_processor));
+  StageRequests requests(stage.with(once), tally);
   ResidentPeaks peaks;
   requests.set_up(true);
   peaks.stays = tally.mark();
@@ -325,9 +327,7 @@ StagePeaks::StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass)
   in_update.add({}, pass.left, 1);
 }
 
-StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
-  return {resident_peaks(job, plan, table, first, last, parts), pass_peaks(job, plan, table, first, last)};
-}
+StagePeaks stage_peaks(const StageOf& stage) { return {resident_peaks(stage), pass_peaks(stage)}; }
 
 namespace {
 
@@ -355,9 +355,10 @@ MemoryChoices::MemoryChoices(const Plan& plan)
       offload(plan.offload),
       offload_activations(plan.offload_activations) {}
 
-MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last,
-                             const StagePeaks* peaks) {
-  const LayerCosts costs = table.between(first, last);
+MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
+  const Job& job = stage.job;
+  const Plan& plan = stage.plan;
+  const LayerCosts costs = stage.all_costs();
   MemoryBreakdown memory;
   if (job.assumptions.memory_reuse) {
     // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and theirs. There, a pipeline
@@ -370,14 +371,14 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     memory.peak_reserved = memory.total();
     return memory;
   }
-  const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(job, plan, table, first, last);
-  double earlier = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
+  const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(stage);
+  double earlier = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
                                            static_cast<double>(plan.micro_batches), plan.virtual_stages) -
                    1;
   // Offloaded activations are on the device for the block that backward is at, and for the one before it.
   if (plan.offload_activations) {
     memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1);
-    earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, first, last)));
+    earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, stage.first, stage.last)));
   }
   MemoryState peak = known.in_backward;
   peak.add({}, known.earlier, earlier);

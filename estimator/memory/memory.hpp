@@ -7,7 +7,7 @@
 
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
-#include "estimator/layers/layer_costs.hpp"
+#include "estimator/layers/stage_of.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
@@ -71,13 +71,13 @@ struct MemoryBreakdown {
   }
   /// Returns the part of the total that the allocator of the framework hands out.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
-  /// The maximum memory that the allocator reserves on the device, if Estimator::add_reserved has computed it, else
+  /// The maximum memory that the allocator reserves on the device, if add_reserved has computed it, else
   /// allocated(). The total does not include reserved memory above the peak: the allocator returns it to the device if
   /// memory is short.
   Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
-  /// Returns the device memory of the process when memory is not short, as nvidia-smi shows it, if Estimator::add_reserved
-  /// has computed it.
+  /// Returns the device memory of the process when memory is not short, as nvidia-smi shows it, if add_reserved has
+  /// computed it.
   [[nodiscard]] Bytes held() const { return peak_reserved + context + outside_buffers; }
   [[nodiscard]] Bytes& of(MemoryItem item);
   [[nodiscard]] Bytes of(MemoryItem item) const;
@@ -169,15 +169,12 @@ struct LibraryWorkspace {
 /// Returns whether a stage of layers [first, last) has a copy of these weights of another stage. It has one copy, regardless
 /// of how many of its layers read them.
 [[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
-/// Returns the number of parameters on a rank of a stage of layers [first, last), copies included; `trained`: of those that
+/// Returns the number of parameters of a stage on a rank, copies included, without StageOf::parts; `trained`: of those that
 /// have gradients.
-[[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last,
-                                      bool trained = false);
+[[nodiscard]] double stage_parameters(const StageOf& stage, bool trained = false);
 
-/// Returns the inputs of parameter_memory for a stage of layers [first, last). `parts`: the parameters of the rank, as a
-/// multiple of the stage's.
-[[nodiscard]] ParameterCounts parameter_counts(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
-                                               int last, double parts = 1);
+/// Returns the inputs of parameter_memory for a stage.
+[[nodiscard]] ParameterCounts parameter_counts(const StageOf& stage);
 
 /// The choices of a plan that memory depends on, except the division into stages and the schedule.
 struct MemoryChoices {
@@ -214,7 +211,7 @@ struct PassPeaks {
   MemoryState left;
   MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
 };
-[[nodiscard]] PassPeaks pass_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);
+[[nodiscard]] PassPeaks pass_peaks(const StageOf& stage);
 
 /// The resident memory of a rank of a stage: parameters, optimizer state, buckets, workspaces of libraries. It does not
 /// depend on recomputation.
@@ -223,9 +220,7 @@ struct ResidentPeaks {
   MemoryState in_update;  ///< the maximum during the update, except for what backward has left; unset if the update requests
                           ///< nothing
 };
-/// `parts`: the parameters of the rank, as a multiple of the stage's.
-[[nodiscard]] ResidentPeaks resident_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
-                                           int last, double parts = 1);
+[[nodiscard]] ResidentPeaks resident_peaks(const StageOf& stage);
 
 /// The memory of a rank of a stage, independent of the number of micro-batches in flight. Not used by the closed forms.
 struct StagePeaks {
@@ -236,18 +231,13 @@ struct StagePeaks {
   MemoryState in_update;     ///< with all gradients, whatever happens to activations
   MemoryState earlier;       ///< the memory that each earlier micro-batch keeps
 };
-/// Returns the peaks of a stage of layers [first, last). `parts`: the parameters of the rank, as a multiple of the stage's.
-[[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
-                                     double parts = 1);
+[[nodiscard]] StagePeaks stage_peaks(const StageOf& stage);
 
 /// Returns StagePeaks::earlier alone.
-[[nodiscard]] MemoryState kept_by_micro_batch(const Job& job, const Plan& plan, const LayerCostTable& table, int first,
-                                              int last);
+[[nodiscard]] MemoryState kept_by_micro_batch(const StageOf& stage);
 
-/// Returns the memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job, at the
-/// moment at which the requests of a step are largest (StageRequests). Activations include the rounding of sizes. `peaks`:
-/// the peaks of the stage, if known.
-[[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
-                                           int first, int last, const StagePeaks* peaks = nullptr);
+/// Returns the memory of a rank of a stage, under the assumptions of the job, at the moment at which the requests of a step
+/// are largest (StageRequests). Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known.
+[[nodiscard]] MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks = nullptr);
 
 }  // namespace ddl

@@ -122,19 +122,20 @@ class MemoryRecord {
 
 }  // namespace
 
-MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last,
-                               const TimelineOptions& options, double parts) {
-  const double in_flight = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
+MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options) {
+  const Plan& plan = stage.plan;
+  const bool is_processor = stage.job.machine.device.is_processor;
+  const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);
   const auto run = [&](MemoryRecord& record) {
-    StageRequests requests(job, plan, table, first, last, record, parts);
+    StageRequests requests(stage, record);
     requests.set_up(false);
     for (int step = 0; step < options.steps; ++step) {
       record.forget_points();
       requests.step(in_flight);
     }
   };
-  MemoryRecord record(job.machine.device.is_processor, options.capacity);
+  MemoryRecord record(is_processor, options.capacity);
   run(record);
   MemoryTimeline timeline;
   timeline.peak = record.tally().peak();
@@ -147,7 +148,7 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
   timeline.points = std::move(record.points());
 
   // The same again, up to the peak.
-  MemoryRecord until(job.machine.device.is_processor, options.capacity);
+  MemoryRecord until(is_processor, options.capacity);
   until.stop_at(record.peak_count());
   run(until);
   timeline.live_at_peak = until.live();

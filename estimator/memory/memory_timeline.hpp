@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/layers/layer_costs.hpp"
+#include "estimator/layers/stage_of.hpp"
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/plan/plan.hpp"
@@ -49,9 +49,8 @@ struct TimelineOptions {
   std::optional<Bytes> capacity;
 };
 
-/// Two steps of a rank of stage `stage`, whose layers are [first, last), as requests of StageRequests to a model of the
-/// framework's allocator. Not for the closed forms (Assumptions::memory_reuse). `parts`: as in stage_peaks().
-[[nodiscard]] MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
-                                             int first, int last, const TimelineOptions& options = {}, double parts = 1);
+/// Two steps of a rank of a stage as requests of StageRequests to a model of the framework's allocator. Not for the closed
+/// forms (Assumptions::memory_reuse).
+[[nodiscard]] MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options = {});
 
 }  // namespace ddl

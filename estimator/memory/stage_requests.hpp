@@ -9,13 +9,14 @@
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/layers/layer_memory.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/stage_of.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {
 
-/// The memory requests of one step of a rank of a stage, whose layers are [first, last), to the framework's allocator: what
+/// The memory requests of one step of a rank of a stage to the framework's allocator: what
 /// earlier micro-batches keep, forward and backward of one, and the update. Gradients are allocated in backward, layer by
 /// layer, and freed in the update, if one backward computes all of them; else they exist from the start, and backward
 /// accumulates into them.
@@ -26,43 +27,40 @@ namespace ddl {
 template <class Sink>
 class StageRequests {
  public:
-  /// `parts`: the parameters of the rank, as a multiple of the stage's; used for all of its layers.
-  StageRequests(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, Sink& sink,
-                double parts = 1)
-      : job_(job),
-        plan_(plan),
-        table_(table),
-        facts_(job.facts),
+  StageRequests(const StageOf& stage, Sink& sink)
+      : job_(stage.job),
+        plan_(stage.plan),
+        table_(stage.costs),
+        facts_(job_.facts),
         sink_(sink),
-        first_(first),
-        last_(last),
-        recompute_(plan.recompute),
-        casting_(casts(plan, job.assumptions)),
-        whole_gradients_(has_whole_gradients(plan, job.assumptions)) {
-    const MixedPrecision mixed = job.assumptions.mixed_precision;
+        first_(stage.first),
+        last_(stage.last),
+        recompute_(plan_.recompute),
+        casting_(casts(plan_, job_.assumptions)),
+        whole_gradients_(has_whole_gradients(plan_, job_.assumptions)) {
+    const MixedPrecision mixed = job_.assumptions.mixed_precision;
     // Backward computes these gradients in half precision; they are then added to the sums.
-    const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
-    gradient_bytes_ = sums ? 2 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient;
-    parameters_ = stage_parameters(job, table, first, last);
-    trained_ = stage_parameters(job, table, first, last, true);
+    const bool sums = is_mixed(plan_.precision) && mixed == MixedPrecision::accumulated;
+    gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
+    parameters_ = stage_parameters(stage);
+    trained_ = stage_parameters(stage, true);
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
-      const LayerCosts& owner = table.at(tied.owner);
+      const LayerCosts& owner = table_.at(tied.owner);
       copied_.push_back({tied.reader, owner.parameters, owner.parameters > 0 ? owner.trained / owner.parameters : 1.0});
     }
-    parts_ = parts;
-    memory_ = parameter_memory(parameter_counts(job, plan, table, first_, last_, parts), plan,
-                               parameter_bytes(facts_, plan, mixed));
-    const double item = tensor_item_bytes(facts_, plan, job.assumptions, -1);
+    parts_ = stage.parts;
+    memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, mixed));
+    const double item = tensor_item_bytes(facts_, plan_, job_.assumptions, -1);
     if (first_ == 0) {
-      input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan) * item / plan.mesh[Axis::spatial]);
+      input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan_) * item / plan_.mesh[Axis::spatial]);
     } else {
-      received_ = table.cut_bytes(first_);
+      received_ = table_.cut_bytes(first_);
     }
     find_runs();
     // What backward of the stage keeps in any case is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
-    if (sends && job.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table.cut_bytes(last_);
+    if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
     outputs_.resize(slots);
     computed_again_.resize(slots);

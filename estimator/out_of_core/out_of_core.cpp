@@ -149,7 +149,7 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
   chain.link = host_link(job.machine);
   GroupLevels levels(CachingAllocator::granule(job.machine.device.is_processor), ranges);
   const auto last = static_cast<int>(job.facts.model->layers.size());
-  StageRequests requests(job, plan, costs, 0, last, levels);
+  StageRequests requests(StageOf{job, plan, costs, 0, last}, levels);
   requests.set_up(true);
   requests.step(1);
   chain.elsewhere = levels.elsewhere();

@@ -5,6 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "estimator/search/memory_bounds.hpp"
+#include "estimator/step/step_of.hpp"
+
 namespace ddl {
 namespace {
 
@@ -125,7 +128,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
 Bytes FamilySearch::least_memory(Plan plan) const {
   const PlanChoiceRow& row = row_of(PlanChoice::offload);
   row.set(plan, space_.values_of(row, plan).back());
-  return estimator_.memory_lower_bound(plan);
+  return memory_lower_bound(estimator_.job(), plan);
 }
 
 void FamilySearch::reject(const Plan& plan, const Limits& limits) {
@@ -207,7 +210,7 @@ bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
   constexpr double rounding = 1 - 1e-9;
   return limit && std::all_of(choices.begin(), choices.end(), [&](const ChoiceValues& values) {
            set_choices(plan, values);
-           return estimator_.parameters_lower_bound(plan) * rounding > *limit;
+           return parameters_lower_bound(estimator_.job(), plan) * rounding > *limit;
          });
 }
 
@@ -216,7 +219,7 @@ void FamilySearch::try_variants(Plan plan) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them, where the
   // whole is larger than the device, and if communication is overlapped with the kernels of another part.
-  const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 && !estimator_.may_page(plan) &&
+  const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 && !may_page(estimator_.job(), plan) &&
                                  estimator_.job().kernels.measured() == nullptr &&
                                  !estimator_.job().kernels.has_formulas() &&
                                  estimator_.job().coefficients.exchanges.empty() &&
@@ -239,14 +242,14 @@ void FamilySearch::try_variants(Plan plan) {
     const std::vector<LikeChoices>& groups = possible_choices(plan);
     if (groups.empty()) continue;
     const auto may_be_beaten = [&] { return by_time && has_rivals(); };
-    const bool all_beaten = needless || (may_be_beaten() && beaten(estimator_.lower_bound(plan), plan));
+    const bool all_beaten = needless || (may_be_beaten() && beaten(Closeness::degrees, plan, plan));
     misfits_ = 0;
     // Of each group, the stages with which nothing fits.
     std::vector<std::vector<std::vector<int>>> too_full(groups.size());
     for (const Placement& placement : placements) {
       plan.placement = placement;
       // Bounds that cost more to work out are closer.
-      const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(estimator_.placed_lower_bound(asked(plan)), plan));
+      const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(Closeness::placement, asked(plan), plan));
       if (placed_beaten) {
         for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
         continue;
@@ -259,10 +262,13 @@ void FamilySearch::try_variants(Plan plan) {
         }
         set_choices(plan, choices.front());
         const auto is_beaten = [&] {
-          return may_be_beaten() && (beaten(estimator_.split_lower_bound(plan), simplest(plan)) ||
-                                     beaten(estimator_.uncut_time(plan), simplest(plan)) ||
-                                     (!memory_first_ && (beaten(estimator_.cut_time(plan), simplest(plan)) ||
-                                                         beaten(estimator_.layers_time(plan), simplest(plan)))));
+          if (!may_be_beaten()) return false;
+          // Where memory is likely to rule the plan out, the most expensive bounds wait.
+          const Closeness last = memory_first_ ? Closeness::tasks : Closeness::layers;
+          for (Closeness closeness = Closeness::split; closeness <= last; closeness = next(closeness)) {
+            if (beaten(closeness, plan, simplest(plan))) return true;
+          }
+          return false;
         };
         if (is_beaten()) {
           counts_.pruned += static_cast<std::int64_t>(choices.size());
@@ -360,13 +366,13 @@ void FamilySearch::try_blocks(Plan plan) {
   };
   const auto keeps_little = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    return !estimator_.keeps_more_than(plan, available);
+    return !keeps_more_than(estimator_, plan, available);
   };
   const auto fits = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    return !estimator_.needs_more_than(plan, available) && verdict_of(estimator_.memory(plan), available) <= allowed_;
+    return !needs_more_than(estimator_, plan, available) && verdict_of(estimator_.memory(plan), available) <= allowed_;
   };
-  const int most = estimator_.most_blocks_again(plan);
+  const int most = estimator_.steps().most_blocks_again(plan);
   if (most == 0 || is_too_slow(1)) return;
   // What is kept for backward costs little, and says how many blocks it takes at least.
   const int least = least_blocks(0, most, keeps_little);
@@ -395,7 +401,7 @@ void FamilySearch::try_blocks_by_memory(Plan plan) {
   plan.recompute = Recompute::full;
   const auto [verdict, least] = needs(0);
   const bool may_be_best = options_.all || !best_ || least <= best_rank_.first;
-  const int most = may_be_best && verdict <= allowed_ ? estimator_.most_blocks_again(plan) : 0;
+  const int most = may_be_best && verdict <= allowed_ ? estimator_.steps().most_blocks_again(plan) : 0;
   int last = 0;
   const auto add = [&](Verdict worst, double largest) {
     const int enough = least_blocks(0, most, [&](int blocks) {
@@ -484,7 +490,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     // Either rules plans out: what is likely to do so comes first.
     const bool time_first = has_rivals() && !memory_first_;
     if (time_first && is_too_slow()) continue;
-    if (const std::optional<Bytes> limit = hopeless_memory(); limit && estimator_.needs_more_than(plan, *limit)) {
+    if (const std::optional<Bytes> limit = hopeless_memory(); limit && needs_more_than(estimator_, plan, *limit)) {
       memory_first_ = true;
       ++misfits_;
       too_large.push_back(values);

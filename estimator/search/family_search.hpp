@@ -9,6 +9,7 @@
 #include "estimator/search/mesh_bounds.hpp"
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "estimator/search/variants.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -20,13 +21,15 @@ struct SearchCommons {
       : estimator(its_estimator),
         options(its_options),
         space(its_options, its_estimator.job().facts, its_estimator.job().machine.devices_per_node()),
-        bounds(its_estimator, space),
+        time_bounds(its_estimator),
+        bounds(its_estimator, time_bounds, space),
         leaders(its_options),
         first(its_estimator, its_options) {}
 
   const Estimator& estimator;
   const SearchOptions& options;
   VariantSpace space;
+  TimeBounds time_bounds;
   MeshBounds bounds;
   Leaders leaders;
   FirstPlans first;
@@ -66,6 +69,10 @@ class FamilySearch {
   /// Whether plans are known that are better than these are at best: of this family, or as many of other families as anybody
   /// wants to see. `plan`: the simplest of them.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
+  /// The same of all plans that agree with `plan` in what the bound knows.
+  [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {
+    return beaten(commons_.time_bounds.least(closeness, plan), simplest);
+  }
   /// Whether there is anything that a plan may be beaten by: a bound need not be worked out before.
   [[nodiscard]] bool has_rivals() const;
 

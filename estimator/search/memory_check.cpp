@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -28,7 +29,7 @@ std::optional<Estimate> possible(const Estimator& estimator, const Plan& plan) {
 }
 
 MemoryCheck check_of(const Estimator& estimator, Estimate estimate) {
-  estimator.add_reserved(estimate);
+  add_reserved(estimator, estimate);
   const Verdict verdict = verdict_of(estimate.memory, available(estimator));
   return {std::move(estimate), verdict};
 }
@@ -254,7 +255,7 @@ std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan
     if (kept == BatchKept::per_device) tried.global_batch = per_device * count;
     each_product(degrees, 0, count, [&] {
       tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh.batch_parts(), 1, plan.micro_batches);
-      if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
+      if (!estimator.limits(tried).empty() || memory_lower_bound(estimator.job(), tried) > available(estimator)) return;
       std::optional<MemoryCheck> checked = check_if_feasible(estimator, tried);
       if (!checked) return;
       const bool surer = best && checked->verdict < best->verdict;

@@ -13,7 +13,7 @@ const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
   if (!known.empty()) return known;
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
-    known.emplace_back(estimator_.bare_lower_bound(plan).value(), micro_batches);
+    known.emplace_back(bounds_.least(Closeness::size, plan).value(), micro_batches);
     if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline whole batches are the fastest
   }
   std::sort(known.begin(), known.end());
@@ -25,7 +25,7 @@ Seconds MeshBounds::full(Plan plan) {
   for (const auto& [bare, micro_batches] : bare_bounds(plan)) {
     if (bare >= least.value()) break;
     plan.micro_batches = micro_batches;
-    least = min(least, estimator_.lower_bound(plan));
+    least = min(least, bounds_.least(Closeness::degrees, plan));
   }
   return least;
 }

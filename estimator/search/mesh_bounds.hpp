@@ -8,6 +8,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "estimator/search/variants.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -16,7 +17,8 @@ namespace ddl {
 /// Lower bounds of the time of all plans with the degrees of one.
 class MeshBounds {
  public:
-  MeshBounds(const Estimator& estimator, const VariantSpace& space) : estimator_(estimator), space_(space) {}
+  MeshBounds(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space)
+      : estimator_(estimator), bounds_(bounds), space_(space) {}
 
   /// The bound without exchanges, which meshes of as many stages and parts of the batch, of experts and of contexts share.
   [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(bare_bounds(plan).front().first); }
@@ -30,6 +32,7 @@ class MeshBounds {
   [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
 
   const Estimator& estimator_;
+  const TimeBounds& bounds_;
   const VariantSpace& space_;
   std::map<std::tuple<Family, std::int64_t, int, int, int>, BareBounds> known_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "estimator/search/rank.hpp"
+#include "estimator/step/step_sensitivity.hpp"
 
 namespace ddl {
 
@@ -88,7 +89,7 @@ void Ties::prefer_known(std::vector<Estimate>& best) const {
 bool Ties::is_surer(const Estimate& slower, const Estimate& faster) const {
   const TimeErrors& errors = *options_.errors;
   const Seconds slower_time = slower.time.iteration(), faster_time = faster.time.iteration();
-  const TimeSensitivity of_slower = estimator_.sensitivity(slower.plan), of_faster = estimator_.sensitivity(faster.plan);
+  const TimeSensitivity of_slower = sensitivity(estimator_, slower.plan), of_faster = sensitivity(estimator_, faster.plan);
   const bool may_be_faster = slower_time / faster_time * ratio_interval_of(errors, of_faster, of_slower).low <= 1;
   return may_be_faster &&
          slower_time * interval_of(errors, of_slower).high <= faster_time * interval_of(errors, of_faster).high;

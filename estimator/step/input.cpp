@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "estimator/step/input.hpp"
 
-#include "estimator/step/estimate.hpp"
+#include <algorithm>
 
 namespace ddl {
 

@@ -1,10 +1,11 @@
+#include "estimator/step/step_sensitivity.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/choices/plan_choice.hpp"
 #include "estimator/inputs/sensitivity.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
-#include "estimator/step/estimate.hpp"
+#include "estimator/step/step_of.hpp"
 #include "estimator/step/updates.hpp"
 
 namespace ddl {
@@ -89,32 +90,19 @@ void scale_path(Varied& step, const PathCoefficients& path, double by) {
 
 }  // namespace
 
-const Estimator::SlopeTable& Estimator::slope_table(const Plan& plan) const {
-  const Plan split = split_of(plan);
-  if (!slope_table_ || slope_table_->split != split)
-    slope_table_ = std::make_unique<SlopeTable>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
-  SlopeTable& slope_table = *slope_table_;
-  if (slope_table.placement == plan.placement) return slope_table;
-  slope_table.costs.place(plan.placement);
-  slope_table.placement = plan.placement;
-  slope_table.prices.clear();
-  for (const int layer : slope_table.costs.kinds().representative)
-    slope_table.prices.push_back(slope_table.costs.prices(layer, false));
-  return slope_table;
-}
-
-TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
+TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
+  const Job& job = estimator.job();
   TimeSensitivity result;
-  const ModelFacts& facts = job_.facts;
+  const ModelFacts& facts = job.facts;
   result.model_class = facts.experts > 1     ? ModelClass::mixture_of_experts
                        : facts.has_attention ? ModelClass::transformer
                                              : ModelClass::convolutional;
-  const std::vector<int>& firsts = stages(plan);
+  const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;
-  const SlopeTable& slope_table = this->slope_table(plan);
+  const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);
   const LayerCostTable& costs = slope_table.costs;
-  Varied usual{step_of(plan, costs, firsts), updates_of(job_, plan, costs, firsts), {}};
-  usual.step.rank_waiting = staged(plan).step.rank_waiting;
+  Varied usual{step_of(estimator.memories(), plan, costs, firsts), updates_of(job, plan, costs, firsts), {}};
+  usual.step.rank_waiting = estimator.steps().staged(plan).step.rank_waiting;
   usual.x = usual.step.origin;
   const double seconds = usual.seconds();
 
@@ -129,16 +117,16 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
       case Provenance::roofline:
         break;
     }
-    return job_.kernels.has_formulas() ? PriceBasis::transferred : PriceBasis::sheet;
+    return job.kernels.has_formulas() ? PriceBasis::transferred : PriceBasis::sheet;
   };
-  const PriceBasis of_links = job_.coefficients.exchanges.empty() ? PriceBasis::sheet : PriceBasis::fitted;
+  const PriceBasis of_links = job.coefficients.exchanges.empty() ? PriceBasis::sheet : PriceBasis::fitted;
   const auto basis_of_exchange = [&](bool measured) { return measured ? PriceBasis::measured : of_links; };
 
   // The mix of kernels and exchanges is taken to be alike in all stages.
   Times kernels, exchanges;
   const LayerKinds& kinds = costs.kinds();
   std::vector<double> forwards = kinds.count;  // by kind, how often they run
-  const std::vector<bool> again = runs_again(plan, facts, job_.assumptions, kinds, firsts);
+  const std::vector<bool> again = runs_again(plan, facts, job.assumptions, kinds, firsts);
   for (std::size_t layer = 0; layer < again.size(); ++layer)
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
@@ -223,23 +211,23 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
   std::stable_sort(result.sources.begin(), result.sources.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.source != b.source ? a.source < b.source : a.basis < b.basis;
   });
-  if (job_.assumptions.learned) {
-    for (const auto& [family, runs] : job_.coefficients.learned_runs) {
+  if (job.assumptions.learned) {
+    for (const auto& [family, runs] : job.coefficients.learned_runs) {
       if (family == plan.mesh.family()) result.learned = runs;
     }
   }
   return result;
 }
 
-void Estimator::add_intervals(Estimate& estimate, const TimeErrors& errors) const {
+void add_intervals(const Estimator& estimator, Estimate& estimate, const TimeErrors& errors) {
   if (estimate.time.iteration() <= Seconds{}) return;
-  const TimeSensitivity own = sensitivity(estimate.plan);
+  const TimeSensitivity own = sensitivity(estimator, estimate.plan);
   estimate.interval = interval_of(errors, own);
   estimate.sensitivity = std::make_shared<const TimeSensitivity>(own);
 }
 
-void Estimator::add_intervals(std::vector<Estimate>& estimates, const TimeErrors& errors) const {
-  for (Estimate* each : by_split(estimates)) add_intervals(*each, errors);
+void add_intervals(const Estimator& estimator, std::vector<Estimate>& estimates, const TimeErrors& errors) {
+  for (Estimate* each : by_split(estimates)) add_intervals(estimator, *each, errors);
 }
 
 }  // namespace ddl

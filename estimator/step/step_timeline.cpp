@@ -143,4 +143,10 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   return timeline;
 }
 
+std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan) {
+  if (estimator.estimate(plan).time.iteration().value() <= 0) return std::nullopt;
+  const PlanSteps& steps = estimator.steps();
+  return step_timeline(steps.staged(plan).step, steps.timing(plan), plan);
+}
+
 }  // namespace ddl

@@ -7,6 +7,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/step/estimate.hpp"
 #include "estimator/step/step.hpp"
 
 namespace ddl {
@@ -58,5 +59,7 @@ inline constexpr std::int64_t most_drawn_slots = 300'000;
 /// The timeline of a step whose time is `timing`, under the schedule of its plan. Nothing if the schedule has too many
 /// slots.
 [[nodiscard]] std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>& timing, const Plan& plan);
+/// The same of a plan. Nothing either if the plan has no time.
+[[nodiscard]] std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan);
 
 }  // namespace ddl

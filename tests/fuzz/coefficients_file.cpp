@@ -3,6 +3,7 @@
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/learning/learned_file.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
@@ -17,13 +18,14 @@ void price(const Coefficients& coefficients) {
   static const Machine machine = load_machine("abci");
   const OwnedJob owned(model, machine, Assumptions(), 1e6, std::nullopt, Precision::fp32, Optimizer::momentum, coefficients);
   const Estimator estimator(owned.job);
+  const TimeBounds bounds(estimator);
   Plan plan;
   plan.mesh.set(Axis::data, 4);
   plan.mesh.set(Axis::filter, 2);
   plan.mesh.set_tiles({2, 1, 1});
   plan.global_batch = 256;
   static_cast<void>(estimator.estimate(plan));
-  static_cast<void>(estimator.lower_bound(plan));
+  static_cast<void>(bounds.least(Closeness::degrees, plan));
 }
 
 void learn(const std::string& text, const Coefficients& coefficients) {

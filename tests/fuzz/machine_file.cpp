@@ -2,6 +2,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
@@ -17,13 +18,14 @@ void price(const Machine& machine) {
     if (!machine.device.peak_at(precision)) continue;
     const OwnedJob owned(model, machine, Assumptions(), 1e6, std::nullopt, precision);
     const Estimator estimator(owned.job);
+    const TimeBounds bounds(estimator);
     Plan plan;
     plan.mesh.set(Axis::data, 4);
     plan.mesh.set(Axis::filter, 2);
     plan.global_batch = 256;
     plan.precision = precision;
     static_cast<void>(estimator.estimate(plan));
-    static_cast<void>(estimator.lower_bound(plan));
+    static_cast<void>(bounds.least(Closeness::degrees, plan));
   }
 }
 

@@ -17,7 +17,9 @@
 #include "calibration/inputs/software_file.hpp"
 #include "calibration/inputs/study.hpp"
 #include "core/error.hpp"
+#include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/mesh_bounds.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "estimator/search/variants.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -148,6 +150,7 @@ void require_below(std::string_view bound, double value, double whole) {
 }
 
 void check_times(const Estimator& estimator, const Plan& plan, double time) {
+  const TimeBounds bounds(estimator);
   // A search asks for the bounds of many plans at once, of which it knows degrees, placement, or what divides layers.
   const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   Plan like = with_first_values(plan, [](const PlanChoiceRow& row) { return !row.divides_layers; });
@@ -155,18 +158,18 @@ void check_times(const Estimator& estimator, const Plan& plan, double time) {
   // It is known where it was asked for.
   like.shard_group = placed.shard_group = plan.shard_group;
   const auto check = [&](const char* bound, Seconds value) { require_below(bound, value.value(), time); };
-  check("bare_lower_bound", estimator.bare_lower_bound(plainest));
-  check("lower_bound", estimator.lower_bound(plainest));
-  check("placed_lower_bound", estimator.placed_lower_bound(placed));
+  check("by size", bounds.least(Closeness::size, plainest));
+  check("by degrees", bounds.least(Closeness::degrees, plainest));
+  check("by placement", bounds.least(Closeness::placement, placed));
   for (const Plan& each : {like, plan}) {
-    check("split_lower_bound", estimator.split_lower_bound(each));
-    check("uncut_time", estimator.uncut_time(each));
-    check("cut_time", estimator.cut_time(each));
-    check("layers_time", estimator.layers_time(each));
+    check("by split", bounds.least(Closeness::split, each));
+    check("by tasks", bounds.least(Closeness::tasks, each));
+    check("by stages", bounds.least(Closeness::stages, each));
+    check("by layers", bounds.least(Closeness::layers, each));
   }
   // Micro-batches are left out by the first where it is longer than another's second.
-  require_below("bare_lower_bound, of lower_bound,", estimator.bare_lower_bound(plainest).value(),
-                estimator.lower_bound(plainest).value());
+  require_below("by size, of that by degrees,", bounds.least(Closeness::size, plainest).value(),
+                bounds.least(Closeness::degrees, plainest).value());
 }
 
 void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time) {
@@ -177,7 +180,8 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   const VariantSpace space(options, job.facts, job.machine.devices_per_node());
   const std::vector<std::int64_t>& known = space.micro_batches(plan);
   if (std::find(known.begin(), known.end(), plan.micro_batches) == known.end()) return;
-  MeshBounds bounds(estimator, space);
+  const TimeBounds time_bounds(estimator);
+  MeshBounds bounds(estimator, time_bounds, space);
   const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   require_below("MeshBounds::bare", bounds.bare(plainest).value(), time);
   require_below("MeshBounds::full", bounds.full(plainest).value(), time);
@@ -189,10 +193,10 @@ void check_memory(const Estimator& estimator, const Plan& plan) {
   const Bytes more = memory * (1 + 1e-9);
   Plan saving = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   saving.offload = plan.offload;
-  require_below("memory_lower_bound", estimator.memory_lower_bound(saving).value(), memory.value());
-  require_below("parameters_lower_bound", estimator.parameters_lower_bound(plan).value(), memory.value());
-  CHECK_FALSE(estimator.keeps_more_than(plan, more));
-  CHECK_FALSE(estimator.needs_more_than(plan, more));
+  require_below("memory_lower_bound", memory_lower_bound(estimator.job(), saving).value(), memory.value());
+  require_below("parameters_lower_bound", parameters_lower_bound(estimator.job(), plan).value(), memory.value());
+  CHECK_FALSE(keeps_more_than(estimator, plan, more));
+  CHECK_FALSE(needs_more_than(estimator, plan, more));
 }
 
 /// Random plans of a model; how many of them are possible.

@@ -15,6 +15,7 @@
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/trained_parts.hpp"
 #include "tests/catch.hpp"
@@ -101,15 +102,16 @@ void check(const Case& each) {
   const SearchResult found = search(Estimator(owned.job), options);
   options.all = true;
   const Estimator estimator(owned.job);
+  const TimeBounds bounds(estimator);
   const SearchResult all = search(estimator, options);
   for (const RankedPlan& ranked : all.ranked) {
     INFO(choices_text(ranked.plan) << " in " << ranked.iteration.value() << " s");
     const Seconds time = ranked.iteration * (1 + 1e-9);
-    REQUIRE(estimator.lower_bound(ranked.plan) <= time);
-    REQUIRE(estimator.placed_lower_bound(ranked.plan) <= time);
-    REQUIRE(estimator.split_lower_bound(ranked.plan) <= time);
-    REQUIRE(estimator.uncut_time(ranked.plan) <= time);
-    REQUIRE(estimator.cut_time(ranked.plan) <= time);
+    REQUIRE(bounds.least(Closeness::degrees, ranked.plan) <= time);
+    REQUIRE(bounds.least(Closeness::placement, ranked.plan) <= time);
+    REQUIRE(bounds.least(Closeness::split, ranked.plan) <= time);
+    REQUIRE(bounds.least(Closeness::tasks, ranked.plan) <= time);
+    REQUIRE(bounds.least(Closeness::stages, ranked.plan) <= time);
   }
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
@@ -238,7 +240,7 @@ std::map<Family, RankedPlan> best_of_all_blocks(const Estimator& estimator, cons
   for (const RankedPlan& each : all) {
     add(each);
     if (each.plan.recompute != Recompute::full || each.plan.recompute_blocks > 0 || each.plan.offload_activations) continue;
-    for (int blocks = 1; blocks <= estimator.most_blocks_again(each.plan); ++blocks) {
+    for (int blocks = 1; blocks <= estimator.steps().most_blocks_again(each.plan); ++blocks) {
       Plan plan = each.plan;
       plan.recompute_blocks = blocks;
       const Estimate estimate = estimator.estimate(plan);
@@ -304,7 +306,7 @@ TEST_CASE("more recomputed blocks never need more memory, and never take less ti
     Plan plan = each.plan;
     plan.recompute_blocks = 1;
     Estimate before = estimator.estimate(plan);
-    for (int blocks = 2; blocks <= estimator.most_blocks_again(each.plan) + 1; ++blocks, ++compared) {
+    for (int blocks = 2; blocks <= estimator.steps().most_blocks_again(each.plan) + 1; ++blocks, ++compared) {
       plan.recompute_blocks = blocks;
       const Estimate more = estimator.estimate(plan);
       INFO(choices_text(plan));

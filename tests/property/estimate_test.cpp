@@ -1,3 +1,5 @@
+#include "estimator/search/memory_bounds.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 
 #include <algorithm>
@@ -254,6 +256,7 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
 TEST_CASE("a second copy of weights takes their memory over its ranks, and the time of ZeRO-3 if these are all") {
   for_random_plans(7, 80, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
+    const TimeBounds bounds(estimator);
     Plan plan = original;
     plan.zero_stage = 3;
     plan.shard_group = 0;
@@ -279,8 +282,8 @@ TEST_CASE("a second copy of weights takes their memory over its ranks, and the t
       if (is_one_stage) REQUIRE(copy == Approx(shard * data / ranks).epsilon(1e-6));
       REQUIRE(some.memory.total() > none.memory.total());
       if (are_neighbours && node % ranks == 0) REQUIRE(some.time.iteration() <= none.time.iteration() * rounding);
-      REQUIRE(estimator.placed_lower_bound(plan) <= some.time.iteration() * rounding);
-      REQUIRE(estimator.memory_lower_bound(plan) <= some.memory.total() * rounding);
+      REQUIRE(bounds.least(Closeness::placement, plan) <= some.time.iteration() * rounding);
+      REQUIRE(memory_lower_bound(estimator.job(), plan) <= some.memory.total() * rounding);
     }
   });
 }
@@ -375,7 +378,7 @@ TEST_CASE("recomputation adds forward of what is in blocks, and nothing is faste
     REQUIRE(twice.iteration() * rounding >= once.iteration());
     if (plan.mesh[Axis::pipeline] > 1 || once.iteration().value() <= 0) return;
     double again = 0;
-    for (const LayerExplanation& layer : estimator.explain(plan).layers) {
+    for (const LayerExplanation& layer : explain(estimator, plan).layers) {
       const bool in_block = owned.model.layers[static_cast<std::size_t>(layer.layer)].block >= 0;
       REQUIRE(layer.runs_again == in_block);
       if (in_block) again += layer.costs.forward.value() * static_cast<double>(plan.micro_batches);

@@ -163,7 +163,7 @@ std::vector<Plan> plans_of_every_strategy(const Study& study) {
 }
 
 void check_sums(const Estimator& estimator, const Plan& plan) {
-  const Explanation explanation = estimator.explain(plan);
+  const Explanation explanation = explain(estimator, plan);
   const Estimate& estimate = explanation.estimate;
   const Estimate direct = estimator.estimate(plan);
   const Seconds whole = direct.time.iteration();
@@ -226,7 +226,7 @@ TEST_CASE("so do those of every strategy and every hybrid") {
 
 TEST_CASE("the problems and exchanges of a layer add up to its costs, and like layers cost the same") {
   for_plans_of_the_zoo(12, 6, [](const Study&, const Estimator& estimator, const Plan& plan) {
-    const Explanation explanation = estimator.explain(plan);
+    const Explanation explanation = explain(estimator, plan);
     for (const LayerExplanation& layer : explanation.layers) {
       INFO(layer.layer);
       LayerCosts sum;
@@ -286,7 +286,7 @@ TEST_CASE("an impossible plan has limits and no layers; one of too many devices 
   Plan plan;
   plan.mesh.set(Axis::filter, 128);  // conv1 has 64
   plan.global_batch = 128;
-  Explanation explanation = estimator.explain(plan);
+  Explanation explanation = explain(estimator, plan);
   CHECK_FALSE(explanation.priced());
   CHECK(explanation.layers.empty());
   REQUIRE(explanation.estimate.limits.size() == 1);
@@ -295,7 +295,7 @@ TEST_CASE("an impossible plan has limits and no layers; one of too many devices 
   plan = {};
   plan.mesh.set(Axis::data, 8192);  // abci has 4,352 devices
   plan.global_batch = 8192;
-  explanation = estimator.explain(plan);
+  explanation = explain(estimator, plan);
   CHECK(explanation.priced());
   CHECK_FALSE(explanation.estimate.feasible());
   CHECK(explanation.estimate.memory.total().value() > 0);
@@ -303,7 +303,7 @@ TEST_CASE("an impossible plan has limits and no layers; one of too many devices 
   plan = {};
   plan.mesh.set(Axis::data, 2);
   plan.global_batch = 4096;
-  explanation = estimator.explain(plan);
+  explanation = explain(estimator, plan);
   CHECK(explanation.priced());
   REQUIRE(explanation.estimate.limits.size() == 1);
   CHECK(explanation.estimate.limits.begin()->kind == Limit::Kind::memory);

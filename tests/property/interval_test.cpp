@@ -4,6 +4,7 @@
 
 #include "calibration/runs/time_errors_file.hpp"
 #include "estimator/step/estimate.hpp"
+#include "estimator/step/step_sensitivity.hpp"
 #include "tests/catch.hpp"
 #include "tests/property/random_plans.hpp"
 
@@ -16,7 +17,7 @@ TEST_CASE("the interval of any plan holds its prediction, and its sensitivities 
     Estimate estimate = estimator.estimate(plan);
     if (estimate.time.iteration().value() <= 0) return;
     INFO(owned.model.name << ": " << text_of(plan));
-    estimator.add_intervals(estimate, bundled_time_errors());
+    add_intervals(estimator, estimate, bundled_time_errors());
     REQUIRE(estimate.interval.has_value());
     REQUIRE(estimate.interval->low <= 1);
     REQUIRE(estimate.interval->low > 0);

@@ -1,3 +1,4 @@
+#include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/search.hpp"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "estimator/exchanges/topology/network.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -246,16 +248,19 @@ TEST_CASE("a plan of a family with measured runs comes before a faster one whose
 
 void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
-  const std::array<std::pair<const char*, Seconds>, 7> bounds{{{"without exchanges", estimator.bare_lower_bound(plan)},
-                                                               {"by degrees", estimator.lower_bound(plan)},
-                                                               {"by placement", estimator.placed_lower_bound(plan)},
-                                                               {"by split", estimator.split_lower_bound(plan)},
-                                                               {"before cutting", estimator.uncut_time(plan)},
-                                                               {"of cuts", estimator.cut_time(plan)},
-                                                               {"of layers", estimator.layers_time(plan)}}};
+  const TimeBounds bounds(estimator);
+  const std::array<std::pair<const char*, Closeness>, 7> all{{{"of size", Closeness::size},
+                                                              {"of degrees", Closeness::degrees},
+                                                              {"of placement", Closeness::placement},
+                                                              {"of split", Closeness::split},
+                                                              {"of tasks", Closeness::tasks},
+                                                              {"of stages", Closeness::stages},
+                                                              {"of layers", Closeness::layers}}};
   // A search prunes micro-batches by the first if it is longer than the second.
-  if (bounds[0].second > bounds[1].second * rounding) FAIL(text_of(plan) << ": bounds fall where exchanges are added");
-  for (const auto& [name, bound] : bounds) {
+  if (bounds.least(Closeness::size, plan) > bounds.least(Closeness::degrees, plan) * rounding)
+    FAIL(text_of(plan) << ": bounds fall where exchanges are added");
+  for (const auto& [name, closeness] : all) {
+    const Seconds bound = bounds.least(closeness, plan);
     if (bound > ranked.iteration * rounding) {
       FAIL(fmt::format("{}: {} s, but bound {} {} s", text_of(plan), ranked.iteration.value(), name, bound.value()));
     }
@@ -276,7 +281,7 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
       check_bounds(estimator, ranked);
       // The formula with γ includes neither optimizer nor masters; γ may be below one.
       if (setting.assumptions.memory_reuse) continue;
-      if (estimator.memory_lower_bound(ranked.plan) > ranked.memory * rounding) FAIL("memory of " << text_of(ranked.plan));
+      if (memory_lower_bound(estimator.job(), ranked.plan) > ranked.memory * rounding) FAIL("memory of " << text_of(ranked.plan));
     }
   }
 }
@@ -468,7 +473,7 @@ TEST_CASE(
     const SearchResult exhaustive = all_above_their_bounds(owned, setting);
     for (const Estimate& best : exhaustive.best) {
       Breakdown layers;
-      for (const LayerExplanation& layer : estimator.explain(best.plan).layers) {
+      for (const LayerExplanation& layer : explain(estimator, best.plan).layers) {
         for (const TimePart& part : time_parts) layers.*part.part += layer.time.*part.part;
       }
       INFO(text_of(best.plan));

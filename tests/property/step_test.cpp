@@ -46,7 +46,7 @@ Job with_given_algorithms(const Job& job, const Plan& plan, const Learned& learn
 }
 
 template <class T>
-T predicted(const Estimator::StepTemplate& step_template, const CoefficientValues<T>& x) {
+T predicted(const StepTemplate& step_template, const CoefficientValues<T>& x) {
   Timing<T> timing = run(step_template.step, x);
   finish(step_template.step, step_template.updates, x, timing);
   return timing.iteration();
@@ -66,7 +66,7 @@ TEST_CASE("a step takes at any coefficients what a plan takes that was predicted
     const Job other = with_given_algorithms(owned.job, plan, after, later);
     const Estimator estimator(priced), otherwise(other);
     if (estimator.stages(plan).empty() || estimator.stages(plan) != otherwise.stages(plan)) return;
-    const Estimator::StepTemplate step_template = estimator.step_template(plan);
+    const StepTemplate step_template = estimator.steps().step_template(plan);
     INFO(owned.model.name << ": " << text_of(plan));
     REQUIRE(predicted(step_template, step_template.step.origin) == Approx(estimator.iteration(plan).value()).epsilon(1e-12));
     after[Coefficient::launch_overhead] = later.value();
@@ -107,7 +107,7 @@ TEST_CASE("derivatives of a step are those of its time") {
     const Job job = with_given_algorithms(owned.job, plan, Learned{}, Seconds(20e-6));
     const Estimator estimator(job);
     if (estimator.stages(plan).empty()) return;
-    const Estimator::StepTemplate step_template = estimator.step_template(plan);
+    const StepTemplate step_template = estimator.steps().step_template(plan);
     Learned at = some_coefficients(random, 1);
     at[Coefficient::launch_overhead] = 25e-6;
     CoefficientValues<Number> x;
@@ -140,7 +140,7 @@ TEST_CASE("the parts of an iteration are the tasks as often as they count") {
   for_random_plans(75, 100, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator estimator(owned.job);
     if (estimator.stages(plan).empty()) return;
-    const Step step = estimator.step_template(plan).step;
+    const Step step = estimator.steps().step_template(plan).step;
     const Timing<double> timing = run(step, step.origin);
     std::array<double, part_count> parts{};
     for (const Task& task : step.tasks) {
@@ -160,7 +160,7 @@ TEST_CASE("the layers of an explanation add up to the parts where stages wait fo
   for_random_plans(77, 60, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh.family() == 0) return;
     const Job job = with_given_algorithms(owned.job, plan, some_coefficients(random, 1), Seconds(20e-6));
-    const Explanation explanation = Estimator(job).explain(plan);
+    const Explanation explanation = explain(Estimator(job), plan);
     if (!explanation.priced()) return;
     Breakdown sum;
     for (const LayerExplanation& layer : explanation.layers) {

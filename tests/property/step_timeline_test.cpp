@@ -50,7 +50,7 @@ TEST_CASE("slices of a stage follow each other, and all of them end with the ite
     const Job job = that_waits(owned.job);
     const Estimator estimator(job);
     const Estimate estimate = estimator.estimate(plan);
-    const auto timeline = estimator.step_timeline(plan);
+    const auto timeline = step_timeline(estimator, plan);
     INFO(owned.model.name << ": " << text_of(plan));
     REQUIRE(timeline.has_value() == (estimate.time.iteration().value() > 0));
     if (!timeline) return;
@@ -104,7 +104,7 @@ TEST_CASE("each stage has each pass of each micro-batch once") {
   for_random_schedules(302, 60, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh[Axis::pipeline] == 1) return;
     const Estimator estimator(owned.job);
-    const auto timeline = estimator.step_timeline(plan);
+    const auto timeline = step_timeline(estimator, plan);
     if (!timeline) return;
     INFO(owned.model.name << ": " << text_of(plan));
     std::map<std::pair<int, StepWork>, std::int64_t> counts;
@@ -130,7 +130,7 @@ TEST_CASE("a step of too many slots has no timeline") {
   Plan plan;
   plan.micro_batches = most_drawn_slots / 3;
   plan.global_batch = plan.micro_batches;
-  CHECK(estimator.step_timeline(plan).has_value());
+  CHECK(step_timeline(estimator, plan).has_value());
   plan.global_batch = ++plan.micro_batches;
-  CHECK_FALSE(estimator.step_timeline(plan).has_value());
+  CHECK_FALSE(step_timeline(estimator, plan).has_value());
 }

@@ -405,7 +405,7 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
     Plan plan = plan_of(8);
     plan.mesh.set(Axis::expert, ranks);
     plan.mesh.set(Axis::data, 4 / ranks);
-    return Estimator(owned.job).explain(plan);
+    return explain(Estimator(owned.job), plan);
   };
   const Explanation even = explained(1, 4), uneven = explained(1.5, 4);
   REQUIRE(even.layers.size() == uneven.layers.size());
@@ -436,7 +436,7 @@ TEST_CASE("forward products of experts take no less than the host takes to start
     plan.precision = precision;
     plan.mesh.set(Axis::expert, ranks);
     plan.mesh.set(Axis::data, 4 / ranks);
-    return Estimator(owned.job).explain(plan);
+    return explain(Estimator(owned.job), plan);
   };
   const Explanation ahead = explained(0, 4, Precision::fp32), behind = explained(0.5, 4, Precision::fp32);
   const Explanation all = explained(0.5, 1, Precision::fp32);

@@ -41,7 +41,7 @@ struct Mixture {
     coefficients.overlap = slowdown;
     const OwnedJob owned(std::move(model), machine, assumptions, 1000, std::nullopt, Precision::fp32, Optimizer::momentum,
                          coefficients);
-    return Estimator(owned.job).explain(plan);
+    return explain(Estimator(owned.job), plan);
   }
   [[nodiscard]] Breakdown time() const { return explanation().estimate.time; }
   [[nodiscard]] Breakdown time_without() const {

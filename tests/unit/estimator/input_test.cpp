@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "estimator/step/estimate.hpp"
+#include "estimator/step/input.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

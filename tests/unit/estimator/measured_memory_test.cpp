@@ -58,7 +58,7 @@ MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   plan.precision = Precision::fp16;
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
-  return stage_memory(owned.job, plan, table, 0, 0, static_cast<int>(owned.model.layers.size()));
+  return stage_memory({owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())});
 }
 
 /// Stages with equal numbers of blocks, as Megatron-LM cuts them.
@@ -179,15 +179,15 @@ TEST_CASE("what the allocator cannot use is not more than upper bounds count, in
       TimelineOptions options;
       options.details = false;
       const int last = static_cast<int>(owned.model.layers.size());
-      const Bytes peak = memory_timeline(owned.job, plan, costs, 0, 0, last, options).peak.allocated;
+      const Bytes peak = memory_timeline({owned.job, plan, costs, 0, last}, options).peak.allocated;
       options.capacity = peak + most_unusable(peak);
       ++steps;
-      if (memory_timeline(owned.job, plan, costs, 0, 0, last, options).fits) continue;
+      if (memory_timeline({owned.job, plan, costs, 0, last}, options).fits) continue;
       ++beyond;
       constexpr double most_seen = 0.078;
       options.capacity = peak * (1 + most_seen);
       INFO(name << " at " << plan.global_batch);
-      CHECK(memory_timeline(owned.job, plan, costs, 0, 0, last, options).fits);
+      CHECK(memory_timeline({owned.job, plan, costs, 0, last}, options).fits);
     }
   }
   CHECK(steps == 404);
@@ -244,7 +244,7 @@ TEST_CASE("measured peaks of language models are met") {
       // full.
       if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * GiB);
       if (deepspeed) options.capacity = Bytes(75.0 * GiB);
-      const MemoryTimeline timeline = memory_timeline(owned.job, plan, costs, stage, firsts[at], firsts[at + 1], options);
+      const MemoryTimeline timeline = memory_timeline({owned.job, plan, costs, firsts[at], firsts[at + 1], stage}, options);
       Bytes peak = row.text("quantity") == "allocated" ? timeline.peak.allocated : timeline.peak_reserved;
       // nvidia-smi includes memory outside of the allocator.
       if (row.text("quantity") == "nvidia-smi") {
@@ -252,7 +252,7 @@ TEST_CASE("measured peaks of language models are met") {
                 communication_buffers(plan, owned.job.machine.device, engine_groups_of(owned.job)).expected;
       }
       ours = std::max(ours, peak.value());
-      const MemoryBreakdown memory = stage_memory(owned.job, plan, costs, stage, firsts[at], firsts[at + 1]);
+      const MemoryBreakdown memory = stage_memory({owned.job, plan, costs, firsts[at], firsts[at + 1], stage});
       // As in a report: the upper bound is no less than the reserved memory.
       bound = std::max({bound, memory.upper_bound().value(), peak.value()});
       allocated = std::max(allocated, timeline.peak.allocated.value());

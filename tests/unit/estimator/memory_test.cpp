@@ -22,7 +22,7 @@ using namespace ddl;
 MemoryBreakdown memory_of(const OwnedJob& owned, const Plan& plan, int stage, int first, int last) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
-  return stage_memory(owned.job, plan, table, stage, first, last);
+  return stage_memory({owned.job, plan, table, first, last, stage});
 }
 
 MemoryBreakdown whole_memory(const OwnedJob& owned, const Plan& plan) {
@@ -33,7 +33,7 @@ MemoryBreakdown whole_memory(const OwnedJob& owned, const Plan& plan) {
 double kept_by(const OwnedJob& owned, const Plan& plan, int first, int last) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
-  return stage_peaks(owned.job, plan, table, first, last).earlier.requested().value();
+  return stage_peaks({owned.job, plan, table, first, last}).earlier.requested().value();
 }
 
 /// The same nodes, whose memory is not rounded up.
@@ -87,7 +87,7 @@ TEST_CASE("gradients that are joined before the update are there twice more, of 
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
-    return stage_peaks(owned.job, plan, table, 0, 4).in_update[MemoryItem::gradients].value();
+    return stage_peaks({owned.job, plan, table, 0, 4}).in_update[MemoryItem::gradients].value();
   };
   // 40,000 gradients of 2 bytes, of which a rank has 10,000: 20,000 bytes in half precision and 40,000 in fp32. An update
   // that joins none has the gradients that backward left.
@@ -109,7 +109,7 @@ TEST_CASE("a stage that keeps what it sent has its output once for each micro-ba
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
-    return stage_peaks(owned.job, plan, table, first, last).earlier.allocated.value();
+    return stage_peaks({owned.job, plan, table, first, last}).earlier.allocated.value();
   };
   // 512 samples of 100 features of 2 bytes. The last stage sends nothing.
   CHECK(kept(0, 2, true) - kept(0, 2, false) == 512 * 100 * 2);

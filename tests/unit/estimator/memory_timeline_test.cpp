@@ -25,7 +25,7 @@ Machine processor() {
 MemoryTimeline timeline_of(const OwnedJob& owned, const Plan& plan) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
-  return memory_timeline(owned.job, plan, table, 0, 0, static_cast<int>(owned.model.layers.size()));
+  return memory_timeline({owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())});
 }
 
 TEST_CASE("what is kept for backward is what PyTorch saves") {
@@ -47,7 +47,7 @@ TEST_CASE("what is kept for backward is what PyTorch saves") {
     plan.global_batch = static_cast<std::int64_t>(*table.number(row, table.column("batch")));
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable costs(owned.job, plan, kinds);
-    const StagePeaks peaks = stage_peaks(owned.job, plan, costs, 0, static_cast<int>(owned.model.layers.size()));
+    const StagePeaks peaks = stage_peaks({owned.job, plan, costs, 0, static_cast<int>(owned.model.layers.size())});
     const double ours = peaks.earlier[MemoryItem::activations].value();
     const double torch = *table.number(row, table.column("saved_activation_bytes_unique"));
     INFO(owned.model.name << " at " << plan.global_batch << ": " << torch - ours);
@@ -143,7 +143,7 @@ TEST_CASE("scratch memory of measured kernels is there while they run") {
     const MemoryTimeline timeline = timeline_of(owned, plan);
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
     const LayerCostTable table(owned.job, plan, kinds);
-    const MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, 2);
+    const MemoryBreakdown memory = stage_memory({owned.job, plan, table, 0, 2});
     CHECK(memory.total().value() == Approx(timeline.peak.allocated.value()));
     return std::pair(timeline, memory);
   };
@@ -186,7 +186,7 @@ TEST_CASE("a step whose kernels take scratch memory needs no less, and no more t
         const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
         const LayerCostTable table(owned.job, plan, kinds);
         const int last = static_cast<int>(model.layers.size());
-        const MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, last);
+        const MemoryBreakdown memory = stage_memory({owned.job, plan, table, 0, last});
         CHECK(memory.workspace_origin == MemoryOrigin::measured);
         CHECK(memory.kernel_workspace <= workspace);
         return memory.total().value();
@@ -253,8 +253,8 @@ TEST_CASE("what a search judges by is what the timeline of every stage comes to"
             for (int stage = 0; stage < stages; ++stage) {
               // For cuts at any place, also in the middle of blocks.
               const int first = count * stage / stages, last = count * (stage + 1) / stages;
-              const MemoryBreakdown memory = stage_memory(owned.job, plan, table, stage, first, last);
-              const MemoryTimeline timeline = memory_timeline(owned.job, plan, table, stage, first, last);
+              const MemoryBreakdown memory = stage_memory({owned.job, plan, table, first, last, stage});
+              const MemoryTimeline timeline = memory_timeline({owned.job, plan, table, first, last, stage});
               INFO(name << ", " << to_string(precision) << (recompute == Recompute::full ? " recomputed" : "") << ", stage "
                         << stage << " of " << stages);
               CHECK(memory.allocated().value() == Approx(timeline.peak.allocated.value()).epsilon(1e-9));
@@ -280,10 +280,10 @@ TEST_CASE("earlier micro-batches in flight keep what they need") {
   const int half = static_cast<int>(owned.model.layers.size()) / 2;
   const auto peak = [&](Schedule schedule) {
     plan.schedule = schedule;
-    return memory_timeline(owned.job, plan, table, 0, 0, half).peak.allocated.value();
+    return memory_timeline({owned.job, plan, table, 0, half}).peak.allocated.value();
   };
   // Eight in flight against two.
-  const double kept = stage_peaks(owned.job, plan, table, 0, half).earlier.allocated.value();
+  const double kept = stage_peaks({owned.job, plan, table, 0, half}).earlier.allocated.value();
   CHECK(peak(Schedule::gpipe) - peak(Schedule::one_forward_one_backward) == Approx(6 * kept));
 }
 

@@ -62,7 +62,7 @@ double kept_by(const OwnedJob& owned, const Plan& plan) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   const auto count = static_cast<int>(owned.model.layers.size());
-  return kept_by_micro_batch(owned.job, plan, table, 0, count).requested().value();
+  return kept_by_micro_batch({owned.job, plan, table, 0, count}).requested().value();
 }
 
 TEST_CASE("sets of modules are read in any order and written in one") {

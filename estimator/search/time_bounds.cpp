@@ -1,29 +1,23 @@
+#include "estimator/search/time_bounds.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
-#include "estimator/kernels/shard_prices.hpp"
-#include "estimator/kernels/shard_problems.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/schedules/schedule.hpp"
-#include "estimator/step/estimate.hpp"
 #include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
-#include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "estimator/strategies/tensor.hpp"
-
-// What no plan of some kind is shorter, or needs less, than: what a search gives up plans by.
 
 namespace ddl {
 namespace {
@@ -72,51 +66,6 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
-/// The ranks along the axes on which it depends what kernels a rank runs, and not only how much each of them has to do: of
-/// experts it has a part, and attention to the tokens of other ranks has kernels of its own.
-Mesh kernel_axes_of(const Mesh& mesh) {
-  Mesh own;
-  for (const Axis axis : {Axis::expert, Axis::context}) own.set(axis, mesh[axis]);
-  return own;
-}
-
-/// The same where ranks exchange heads: each then has all tokens, and the kernels of a rank without other contexts.
-Mesh without_contexts(Mesh mesh) {
-  mesh.set(Axis::context, 1);
-  return mesh;
-}
-
-/// The layers of the ranks of a mesh of such axes that have the same samples, together: divided along no other axis.
-class UndividedLayers {
- public:
-  UndividedLayers(const Job& job, double samples, const Mesh& mesh)
-      : contexts_(mesh[Axis::context]),
-        in_ring_(layers_of(job, samples, mesh)),
-        of_heads_(layers_of(job, samples, without_contexts(mesh))) {}
-
-  /// Returns what `time(context, shard)` says of a layer, for the exchange of contexts with which that is less.
-  template <class Time>
-  [[nodiscard]] Seconds least(std::size_t layer, const Time& time) {
-    const ShardContext& context = in_ring_.at(layer);
-    const Seconds in_ring = time(context, in_ring_.shard()) * contexts_;
-    if (contexts_ == 1 || !context.at().operation->is_attention()) return in_ring;
-    return min(in_ring, time(of_heads_.at(layer), of_heads_.shard()));
-  }
-
- private:
-  static WholeLayers layers_of(const Job& job, double samples, const Mesh& mesh) {
-    return {job.facts, samples, job.kernels.precision(), job.kernels.optimizer(), job.assumptions, mesh};
-  }
-  double contexts_;
-  WholeLayers in_ring_, of_heads_;
-};
-
-Plan without_batch(Plan plan) {
-  plan.global_batch = 1;
-  plan.micro_batches = 1;
-  return plan;
-}
-
 /// The time of a run for choices that this step does not have: they may make another stage the longest one, whose work all
 /// ranks wait for. What it waits for the others stays as it is.
 Seconds least_run(const Step& step, const Timing<double>& timing) {
@@ -140,62 +89,68 @@ Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges
 
 }  // namespace
 
-template <class Time>
-const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples, const Mesh& mesh, const Time& time) const {
-  std::vector<Seconds>& sums = known[{samples, mesh}];
-  if (!sums.empty()) return sums;
-  const LayerKinds& kinds = kinds_of({});
-  UndividedLayers layers(job_, samples, mesh);
-  std::vector<Seconds> times;  // by kind
-  for (const int layer : kinds.representative) times.push_back(layers.least(static_cast<std::size_t>(layer), time));
-  sums.resize(kinds.kind.size() + 1);
-  for (std::size_t i = 0; i < kinds.kind.size(); ++i) sums[i + 1] = sums[i] + times[static_cast<std::size_t>(kinds.kind[i])];
-  return sums;
-}
-
-Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int stage_count) const {
-  if (stage_count == 1) return {sums.back(), sums.back()};
-  const auto& levels = places(stage_count, {}, 1).levels();
-  if (levels.empty()) return {sums.back(), Seconds{}};
-  std::vector<StageLoad> before;
-  for (const int place : levels.back()) before.push_back({.forward = sums[static_cast<std::size_t>(place)]});
-  return {sums.back(), StageBalance(before, {}, stage_count).shortest() / (1 + cut_rounding)};
-}
-
-Estimator::WholeTime Estimator::whole_time(double samples, int stage_count, const Mesh& mesh) const {
-  TimesBySamples& times_by_samples = whole_times_[{stage_count, mesh}];
-  const auto known = times_by_samples.find(samples);
-  if (known != times_by_samples.end()) return known->second;
-  const auto& sums = running_sums(whole_, samples, mesh, [&](const ShardContext& context, const LayerShard& shard) {
-    return kernels_time(job_, context, shard);
-  });
-  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
-}
-
-Estimator::WholeTime Estimator::least_time(double samples, int stage_count, const Mesh& mesh) const {
-  const ShardPrices* measured = job_.kernels.measured();
-  if (job_.prices_whole_layers() || job_.assumptions.linear_kernels ||
-      (measured == nullptr && !job_.kernels.has_formulas())) {
-    return whole_time(samples, stage_count, mesh);
-  }
-  TimesBySamples& times_by_samples = least_times_[{stage_count, mesh}];
-  const auto known = times_by_samples.find(samples);
-  if (known != times_by_samples.end()) return known->second;
-  const auto& sums = running_sums(least_, samples, mesh, [&](const ShardContext& context, const LayerShard& shard) {
-    if (measured != nullptr) return measured->least(context, shard);
-    Seconds sum{};
-    for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
-      if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[context.index()]) continue;
-      if (pass == Pass::backward_weight && job_.facts.frozen[context.index()]) continue;
-      sum += job_.kernels.least_pass_time(context.index(), *context.operation(shard), pass, shard.inputs, shard.output,
-                                          shard.samples, precision_of(context));
+TimeBounds::TimeBounds(const Estimator& estimator)
+    : job_(estimator.job()),
+      tables_(estimator.tables()),
+      steps_(estimator.steps()),
+      undivided_(estimator.undivided()) {
+  const Job& job = job_;
+  for (const int layer : job.facts.matrix) {
+    if (layer == job.facts.last_matrix || layer == job.facts.first_matrix) continue;
+    const auto index = static_cast<std::size_t>(layer);
+    const Layer& at = job.facts.model->layers[index];
+    const auto input = static_cast<double>(at.input_shapes.front().items());
+    const auto output = static_cast<double>(at.output_shape.items());
+    // A layer that reads the batch has no gradient of its input to exchange.
+    const bool sends = job.facts.needs_input_gradient[index];
+    split_collectives_ += sends ? 2 : 1;
+    if (sends) split_inputs_ += input;
+    split_outputs_ += output;
+    const bool grouped = job.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
+    if (!grouped) {
+      if (sends) channel_inputs_ += input;
+      channel_outputs_ += output;
     }
-    return sum;
-  });
-  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
+    const double before = tensor_items_;
+    switch (job.facts.tensor_role[index]) {
+      case TensorSplitRole::column:
+        tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
+        break;
+      case TensorSplitRole::row:
+        tensor_items_ += 2.0 * output;
+        break;
+      case TensorSplitRole::lone:
+        tensor_items_ += output;
+        break;
+      default:
+        break;
+    }
+    if (job.facts.in_experts[index]) tensor_items_of_experts_ += tensor_items_ - before;
+    smallest_tensor_units_ = std::min(smallest_tensor_units_, job.facts.tensor_units[index]);
+  }
 }
 
-Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
+Seconds TimeBounds::least(Closeness closeness, const Plan& plan) const {
+  switch (closeness) {
+    case Closeness::size:
+      return of_size(plan);
+    case Closeness::degrees:
+      return of_degrees(plan);
+    case Closeness::placement:
+      return of_placement(plan, {});
+    case Closeness::split:
+      return of_split(plan);
+    case Closeness::tasks:
+      return of_tasks(plan);
+    case Closeness::stages:
+      return of_stages(plan);
+    case Closeness::layers:
+      break;
+  }
+  return of_layers(plan);
+}
+
+TimeBounds::SpatialTraffic TimeBounds::spatial_traffic(const Plan& plan) const {
   const auto known = spatial_.find(plan.mesh.tiles());
   if (known != spatial_.end()) return known->second;
   SpatialTraffic traffic;
@@ -219,7 +174,7 @@ Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
   return spatial_.emplace(plan.mesh.tiles(), traffic).first->second;
 }
 
-double Estimator::exchange_starts(const Plan& plan) const {
+double TimeBounds::exchange_starts(const Plan& plan) const {
   Plan alone = without_batch(split_of(plan));
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);
@@ -238,7 +193,7 @@ double Estimator::exchange_starts(const Plan& plan) const {
     dealt.whole_experts = dealt.sequence_parallel = true;
     if (supports_etp1(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
   }
-  const LayerKinds& kinds = kinds_of(replicated_layers_of(plan));
+  const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(plan));
   ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
   LayerShard shard;
   double starts = 0;
@@ -254,8 +209,8 @@ double Estimator::exchange_starts(const Plan& plan) const {
   return exchange_starts_.emplace(alone, std::min(starts, least_starts)).first->second;
 }
 
-RelaxedStep Estimator::uncut_step(const Plan& plan) const {
-  const LayerCostTable& costs = table(plan);
+RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
+  const LayerCostTable& costs = tables_.costs(plan);
   Step step;
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
@@ -269,21 +224,21 @@ RelaxedStep Estimator::uncut_step(const Plan& plan) const {
   return relaxed(step);
 }
 
-Seconds Estimator::uncut_time(const Plan& plan) const {
+Seconds TimeBounds::of_tasks(const Plan& plan) const {
   // Slots count the exchanges of one stage alone.
-  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
+  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return of_layers(plan);
   return shortest_of_all(uncut_step(plan), plan);
 }
 
-Seconds Estimator::cut_time(const Plan& plan) const {
+Seconds TimeBounds::of_stages(const Plan& plan) const {
   const Software& software = job_.coefficients.software;
   // All-to-alls of experts that are overlapped with another micro-batch make stages shorter than their loads.
   const bool hides = software.overlaps_expert_exchanges.value_or(false);
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline || hides) return {};
-  const std::vector<int>& firsts = stages(plan);
+  const std::vector<int>& firsts = steps_.stages(plan);
   if (firsts.empty()) return {};
   RelaxedStep step = uncut_step(plan);
-  const LayerCostTable& costs = table(plan);
+  const LayerCostTable& costs = tables_.costs(plan);
   const Seconds start = launch_overhead(job_);
   // A stage is the difference of two sums.
   constexpr double rounding = 1 - 1e-9;
@@ -298,13 +253,13 @@ Seconds Estimator::cut_time(const Plan& plan) const {
   return shortest_of_all(step, plan);
 }
 
-double Estimator::least_crossing(const Plan& plan) const {
-  const double items = places(plan.mesh[Axis::pipeline], replicated_layers_of(plan), plan.mesh[Axis::spatial]).least_items();
+double TimeBounds::least_crossing(const Plan& plan) const {
+  const double items = tables_.places_of(plan).least_items();
   const double parts = may_split_tokens(job_.facts, plan) ? plan.mesh[Axis::tensor] : 1;
   return items / (parts * plan.mesh[Axis::context]);
 }
 
-std::vector<Schedule> Estimator::fillers_of(const Plan& plan) const {
+std::vector<Schedule> TimeBounds::fillers_of(const Plan& plan) const {
   std::vector<Schedule> fillers;
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return fillers;
   for (const ScheduleOrder* order : all_schedules()) {
@@ -313,9 +268,9 @@ std::vector<Schedule> Estimator::fillers_of(const Plan& plan) const {
   return fillers;
 }
 
-Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
+Seconds TimeBounds::shortest_of_all(RelaxedStep step, const Plan& plan) const {
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const int stretches : stretches_of(plan)) {
+  for (const int stretches : steps_.stretches_of(plan)) {
     step.stretches = stretches;
     least = min(least, shortest_run(step));
   }
@@ -324,7 +279,7 @@ Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
   return fillers_of(plan).empty() ? least : min(least, shortest_run(step));
 }
 
-Seconds Estimator::layers_time(const Plan& plan) const {
+Seconds TimeBounds::of_layers(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
   bare.zero_stage = 0;
@@ -332,24 +287,24 @@ Seconds Estimator::layers_time(const Plan& plan) const {
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const int stretches : stretches_of(plan)) {
+  for (const int stretches : steps_.stretches_of(plan)) {
     bare.virtual_stages = stretches;
-    least = min(least, least_run(staged(bare).step, staged(bare).timing));
+    least = min(least, least_run(steps_.staged(bare).step, steps_.staged(bare).timing));
   }
   bare.virtual_stages = 1;
   for (const Schedule schedule : fillers_of(plan)) {
     bare.schedule = schedule;
-    least = min(least, least_run(staged(bare).step, staged(bare).timing));
+    least = min(least, least_run(steps_.staged(bare).step, steps_.staged(bare).timing));
   }
   return least;
 }
 
-const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
+const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   Plan split = split_of(plan);
   split.micro_batches = 1;
-  if (bound_parts_ && bound_parts_->split == split) return *bound_parts_;
+  if (parts_ && parts_->split == split) return *parts_;
   const Discount discount = discount_of(job_, plan);
-  BoundParts& parts = bound_parts_.emplace(split);
+  Parts& parts = parts_.emplace(split);
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
   parts.starts = least_starts(plan);
@@ -381,9 +336,9 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   return parts;
 }
 
-RelaxedStep Estimator::bare_step(const Plan& plan, double kernels, Seconds starts) const {
+RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds starts) const {
   const double parts = plan.mesh.product(weight_axes) * plan.mesh[Axis::spatial] * plan.mesh[Axis::context];
-  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
+  const WholeTime whole = undivided_.least(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
   RelaxedStep step;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
@@ -393,17 +348,17 @@ RelaxedStep Estimator::bare_step(const Plan& plan, double kernels, Seconds start
   return step;
 }
 
-Seconds Estimator::bare_lower_bound(const Plan& plan) const {
+Seconds TimeBounds::of_size(const Plan& plan) const {
   return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_starts(plan)), plan);
 }
 
-Seconds Estimator::least_starts(const Plan& plan) const {
+Seconds TimeBounds::least_starts(const Plan& plan) const {
   const double batch = static_cast<double>(plan.global_batch);
   const Mesh mesh = kernel_axes_of(plan.mesh);
-  return min(single_device_launch(batch, mesh).starts, single_device_launch(batch, without_contexts(mesh)).starts);
+  return min(undivided_.launch(batch, mesh).starts, undivided_.launch(batch, without_contexts(mesh)).starts);
 }
 
-Seconds Estimator::split_kernels(const Plan& plan) const {
+Seconds TimeBounds::split_kernels(const Plan& plan) const {
   Plan alone = split_of(plan);
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);
@@ -413,7 +368,7 @@ Seconds Estimator::split_kernels(const Plan& plan) const {
   if (known != split_kernels_.end()) return known->second;
   alone.micro_batches = 1;
   alone.global_batch = alone.mesh.batch_parts() * std::llround(samples);
-  const LayerKinds& kinds = kinds_of(replicated_layers_of(plan));
+  const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(plan));
   ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
   LayerShard shard;
   Seconds sum{};
@@ -425,13 +380,13 @@ Seconds Estimator::split_kernels(const Plan& plan) const {
   return split_kernels_.emplace(key, sum).first->second;
 }
 
-Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const {
+Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
   const double positions = spatial * plan.mesh[Axis::context];  // parts of a sample
   const bool given = job_.prices_whole_layers();
-  const BoundParts& parts = bound_parts(plan);
+  const Parts& parts = parts_of(plan);
   RelaxedStep step = bare_step(plan, parts.kernels, parts.starts);
   step.busy = max(step.busy, kernels * parts.kernels);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
@@ -476,12 +431,12 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   return shortest_of_all(step, plan);
 }
 
-double Estimator::shown_tensor_exchanges(const Plan& plan) const {
+double TimeBounds::shown_tensor_exchanges(const Plan& plan) const {
   const bool in_pieces = job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap;
   return in_pieces ? 1.0 / plan.mesh[Axis::tensor] : 1.0;
 }
 
-Bytes Estimator::shown_gradients(const Plan& plan) const {
+Bytes TimeBounds::shown_gradients(const Plan& plan) const {
   const bool hidden =
       overlaps_gradients(job_.coefficients, job_.assumptions) || gathers_beside_forward(job_.coefficients, job_.assumptions);
   if (hidden || plan.mesh.replicas() == 1) return {};
@@ -492,7 +447,7 @@ Bytes Estimator::shown_gradients(const Plan& plan) const {
   return Bytes(dense / splits / plan.mesh[Axis::pipeline] * exchanged_bytes(plan, job_.assumptions).least());
 }
 
-Seconds Estimator::lower_bound(const Plan& plan) const {
+Seconds TimeBounds::of_degrees(const Plan& plan) const {
   const Seconds bound = layers_lower_bound(plan, nullptr, {});
   const Software& software = job_.coefficients.software;
   const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
@@ -500,21 +455,10 @@ Seconds Estimator::lower_bound(const Plan& plan) const {
                       software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
   const Bytes gradients = shown_gradients(plan);
   if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
-  return bound + gradients * 2.0 * bound_parts(plan).gradients;
+  return bound + gradients * 2.0 * parts_of(plan).gradients;
 }
 
-const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
-  const Plan split = without_batch(split_of(plan));
-  if (!placed_.empty() && placed_.front()->split != split) placed_.clear();
-  for (const auto& known : placed_) {
-    if (known->plan.placement == plan.placement) return known->exchanges;
-  }
-  return placed_.emplace_back(std::make_unique<Placed>(split, plan, job_))->exchanges;
-}
-
-Seconds Estimator::placed_lower_bound(const Plan& plan) const { return placed_lower_bound(plan, {}); }
-
-Seconds Estimator::split_lower_bound(const Plan& plan) const {
+Seconds TimeBounds::of_split(const Plan& plan) const {
   // Whole layers that were measured are not divided by what their parts take.
   const Seconds kernels = job_.prices_whole_layers() ? Seconds{} : split_kernels(plan);
   // Exchanges are bounded for all ways to divide layers together.
@@ -522,12 +466,12 @@ Seconds Estimator::split_lower_bound(const Plan& plan) const {
   for (const PlanChoiceRow& row : plan_choices()) {
     if (row.divides_layers) row.set(usual, 0);
   }
-  return placed_lower_bound(usual, kernels);
+  return of_placement(usual, kernels);
 }
 
-Seconds Estimator::placed_lower_bound(const Plan& plan, Seconds kernels) const {
+Seconds TimeBounds::of_placement(const Plan& plan, Seconds kernels) const {
   if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr, kernels);
-  const ExchangePrices& exchanges = exchanges_of(plan);
+  const ExchangePrices& exchanges = tables_.exchanges(plan);
   const Seconds bound = layers_lower_bound(plan, &exchanges, kernels);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
@@ -556,64 +500,6 @@ Seconds Estimator::placed_lower_bound(const Plan& plan, Seconds kernels) const {
                                 : by_stage(size == plan.shard_group ? 1 : 3, size));
   }
   return bound + least;
-}
-
-Bytes Estimator::memory_lower_bound(const Plan& plan) const {
-  Plan least = plan;
-  least.zero_stage = 3;
-  least.shard_group = 0;
-  least.reshard = true;
-  least.secondary_shards = 0;
-  return parameters_lower_bound(least);
-}
-
-Bytes Estimator::parameters_lower_bound(const Plan& plan) const {
-  const double splits = plan.mesh.product(weight_axes);
-  const double elsewhere = 1.0 - 1.0 / plan.mesh[Axis::expert];
-  const auto on_rank = [&](double all, double experts) {
-    return (all - experts * elsewhere) / splits / plan.mesh[Axis::pipeline];
-  };
-  const double parameters = on_rank(job_.facts.parameters, job_.facts.expert_parameters);
-  if (job_.assumptions.memory_reuse) {
-    return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
-  }
-  const double trained = on_rank(job_.facts.trained_parameters, job_.facts.trained_expert_parameters);
-  return parameter_memory({parameters, trained}, plan, parameter_bytes(plan.optimizer, plan.precision)).total();
-}
-
-Bytes Estimator::kept_of(const Plan& plan, int stage_first, int stage_last) const {
-  const auto [first, last] = foremost_alike(plan, stage_first, stage_last);
-  // It depends on recomputation, of so many blocks in each virtual stage, and on no other choice.
-  Plan alike = split_of(plan);
-  alike.recompute = plan.recompute;
-  alike.recompute_blocks = plan.recompute_blocks;
-  alike.schedule = plan.schedule;
-  alike.virtual_stages = plan.virtual_stages;
-  const auto [known, is_new] = split(plan).peaks.try_emplace({first, last, MemoryChoices(alike), 0.0});
-  if (is_new) known->second.earlier = kept_by_micro_batch(job_, plan, table(plan), first, last);
-  return known->second.earlier.allocated;
-}
-
-bool Estimator::keeps_more_than(const Plan& plan, Bytes limit) const {
-  // Shares of a whole are as large as they should be but for rounding of their own.
-  constexpr double rounding = 1 - 1e-9;
-  if (parameters_lower_bound(plan) * rounding > limit) return true;
-  if (job_.assumptions.memory_reuse || plan.offload_activations) return false;
-  // After its last forward the first stage has all that its micro-batches keep, in addition to its parameters.
-  const std::vector<int>& firsts = stages(plan);
-  const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
-                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
-  const LayerCostTable& costs = table(plan);
-  MemoryBreakdown own = parameter_memory(
-      {stage_parameters(job_, costs, firsts[0], firsts[1]), stage_parameters(job_, costs, firsts[0], firsts[1], true)}, plan,
-      parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision));
-  if (!has_whole_gradients(plan, job_.assumptions)) own.gradients = Bytes{};
-  return (own.total() + kept_of(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
-}
-
-bool Estimator::needs_more_than(const Plan& plan, Bytes limit) const {
-  if (keeps_more_than(plan, limit)) return true;
-  return (!job_.assumptions.memory_reuse && memory_of(plan, 0).total() > limit) || memory(plan).total() > limit;
 }
 
 }  // namespace ddl

@@ -1,0 +1,100 @@
+#include "estimator/layers/split_tables.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/strategies/spatial.hpp"
+
+namespace ddl {
+
+Plan without_batch(Plan plan) {
+  plan.global_batch = 1;
+  plan.micro_batches = 1;
+  return plan;
+}
+
+const SplitTables::Split& SplitTables::split(const Plan& plan) const {
+  const Plan key = split_of(plan);
+  const auto holds = [&](const Split& known) { return known.costs && known.plan == key; };
+  auto found = std::find_if(splits_.begin(), splits_.end(), holds);
+  const bool is_same = found != splits_.end();
+  if (!is_same) {
+    found =
+        std::min_element(splits_.begin(), splits_.end(), [](const Split& a, const Split& b) { return a.asked < b.asked; });
+  }
+  Split& split = *found;
+  split.asked = ++asked_;
+  if (is_same && plan.placement == split.placement) return split;
+  if (is_same) {
+    split.costs->place(plan.placement);
+  } else {
+    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(replicated_layers_of(plan)));
+    split.plan = key;
+    split.slot = static_cast<std::size_t>(found - splits_.begin());
+    split.number = ++numbers_;
+  }
+  split.placement = plan.placement;
+  split.placing = ++numbers_;
+  return split;
+}
+
+const SplitTables::SlopeTable& SplitTables::slope_table(const Plan& plan) const {
+  const Plan split = split_of(plan);
+  if (!slope_table_ || slope_table_->split != split)
+    slope_table_ = std::make_unique<SlopeTable>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
+  SlopeTable& slope_table = *slope_table_;
+  if (slope_table.placement == plan.placement) return slope_table;
+  slope_table.costs.place(plan.placement);
+  slope_table.placement = plan.placement;
+  slope_table.prices.clear();
+  for (const int layer : slope_table.costs.kinds().representative)
+    slope_table.prices.push_back(slope_table.costs.prices(layer, false));
+  return slope_table;
+}
+
+LayerCostTable SplitTables::costs_with_slopes(const Plan& plan) const {
+  return {job_, plan, kinds_of(replicated_layers_of(plan)), true};
+}
+
+const ExchangePrices& SplitTables::exchanges(const Plan& plan) const {
+  const Plan split = without_batch(split_of(plan));
+  if (!placed_.empty() && placed_.front()->split != split) placed_.clear();
+  for (const auto& known : placed_) {
+    if (known->plan.placement == plan.placement) return known->exchanges;
+  }
+  return placed_.emplace_back(std::make_unique<Placed>(split, plan, job_))->exchanges;
+}
+
+ReplicatedLayers SplitTables::replicated_layers_of(const Plan& plan) const {
+  if (plan.mesh[Axis::spatial] == 1) return {};
+  auto known = replicated_layers_.find(plan.mesh.tiles());
+  if (known == replicated_layers_.end()) {
+    known =
+        replicated_layers_.emplace(plan.mesh.tiles(), replicated_layers(job_.facts, plan, job_.coefficients.software)).first;
+  }
+  return known->second;
+}
+
+const LayerKinds& SplitTables::kinds_of(const ReplicatedLayers& replicated) const {
+  auto kinds = kinds_.find(replicated);
+  if (kinds == kinds_.end()) {
+    kinds =
+        kinds_.emplace(replicated, layer_kinds(job_.facts, job_.kernels.serial(), replicated, job_.assumptions.selective))
+            .first;
+  }
+  return kinds->second;
+}
+
+const StagePlaces& SplitTables::places(int stages, const ReplicatedLayers& replicated, double tiles) const {
+  const auto key = std::tuple(stages, replicated, tiles);
+  const auto known = places_.find(key);
+  if (known != places_.end()) return known->second;
+  return places_.emplace(key, StagePlaces(job_.facts, stages, replicated, tiles)).first->second;
+}
+
+const StagePlaces& SplitTables::places_of(const Plan& plan) const {
+  return places(plan.mesh[Axis::pipeline], replicated_layers_of(plan), plan.mesh[Axis::spatial]);
+}
+
+}  // namespace ddl

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/layers/split_tables.hpp"
+#include "estimator/layers/stage_of.hpp"
+#include "estimator/memory/memory.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+/// The memory of the stages of plans. What plans of one split share is computed once. `firsts` are the first layer of every
+/// stage, and the layer count. Several threads must not use it at once.
+class StageMemories {
+ public:
+  /// The tables have to outlive it.
+  explicit StageMemories(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
+
+  /// Returns a stage with the parameters that its rank holds.
+  [[nodiscard]] StageOf stage(const Plan& plan, const std::vector<int>& firsts, int stage) const;
+  [[nodiscard]] MemoryBreakdown memory(const Plan& plan, const std::vector<int>& firsts, int stage) const;
+  /// The stage that needs most memory.
+  struct Fullest {
+    std::vector<int> firsts;
+    Schedule schedule{};
+    int virtual_stages = 1;
+    MemoryChoices choices;
+    MemoryBreakdown memory;
+    int stage = 0;
+    bool has_reserved = false;  ///< MemoryBreakdown::peak_reserved is that of a model of the allocator
+  };
+  /// The reference is valid until the next call with another plan.
+  [[nodiscard]] Fullest& fullest(const Plan& plan, const std::vector<int>& firsts) const;
+  /// Returns what each micro-batch keeps between its forward and its backward, for layers [first, last).
+  [[nodiscard]] MemoryState kept(const Plan& plan, int first, int last) const;
+  /// Returns the same, with the sizes of the allocator, from plans that differ only in other choices.
+  [[nodiscard]] Bytes kept_alike(const Plan& plan, int first, int last) const;
+
+  [[nodiscard]] const Job& job() const { return job_; }
+  [[nodiscard]] const SplitTables& tables() const { return tables_; }
+
+ private:
+  [[nodiscard]] const StagePeaks& peaks(const Plan& plan, int first, int last, double parts) const;
+  [[nodiscard]] double held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const;
+  /// Returns layers that need the same as layers [first, last), the foremost ones: those inside a run of like layers need
+  /// the same wherever they begin, but for its first repetition.
+  [[nodiscard]] static LayerRange foremost_alike(const LayerRuns& runs, int first, int last);
+  /// What is known of a split.
+  struct Known {
+    std::vector<Fullest> fullest;  ///< however it is placed
+    /// By the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
+    std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
+    std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
+    std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;
+  };
+  [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.number); }
+
+  const SplitTables& tables_;
+  const Job& job_;
+  mutable PerSplit<Known> known_;
+};
+
+}  // namespace ddl

@@ -1,0 +1,58 @@
+#include "estimator/search/memory_bounds.hpp"
+
+#include <vector>
+
+#include "estimator/memory/memory.hpp"
+#include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+Bytes memory_lower_bound(const Job& job, const Plan& plan) {
+  Plan least = plan;
+  least.zero_stage = 3;
+  least.shard_group = 0;
+  least.reshard = true;
+  least.secondary_shards = 0;
+  return parameters_lower_bound(job, least);
+}
+
+Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
+  const double splits = plan.mesh.product(weight_axes);
+  const double elsewhere = 1.0 - 1.0 / plan.mesh[Axis::expert];
+  const auto on_rank = [&](double all, double experts) {
+    return (all - experts * elsewhere) / splits / plan.mesh[Axis::pipeline];
+  };
+  const double parameters = on_rank(job.facts.parameters, job.facts.expert_parameters);
+  if (job.assumptions.memory_reuse) {
+    return Bytes(2.0 * *job.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
+  }
+  const double trained = on_rank(job.facts.trained_parameters, job.facts.trained_expert_parameters);
+  return parameter_memory({parameters, trained}, plan, parameter_bytes(plan.optimizer, plan.precision)).total();
+}
+
+bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
+  const Job& job = estimator.job();
+  // Shares of a whole are as large as they should be but for rounding of their own.
+  constexpr double rounding = 1 - 1e-9;
+  if (parameters_lower_bound(job, plan) * rounding > limit) return true;
+  if (job.assumptions.memory_reuse || plan.offload_activations) return false;
+  // After its last forward the first stage has all that its micro-batches keep, in addition to its parameters.
+  const std::vector<int>& firsts = estimator.stages(plan);
+  const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
+                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
+  const StageOf first{job, plan, estimator.tables().costs(plan), firsts[0], firsts[1]};
+  MemoryBreakdown own = parameter_memory({stage_parameters(first), stage_parameters(first, true)}, plan,
+                                         parameter_bytes(job.facts, plan, job.assumptions.mixed_precision));
+  if (!has_whole_gradients(plan, job.assumptions)) own.gradients = Bytes{};
+  return (own.total() + estimator.memories().kept_alike(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
+}
+
+bool needs_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
+  if (keeps_more_than(estimator, plan, limit)) return true;
+  const bool may_be_first = !estimator.job().assumptions.memory_reuse;
+  return (may_be_first && estimator.memories().memory(plan, estimator.stages(plan), 0).total() > limit) ||
+         estimator.memory(plan).total() > limit;
+}
+
+}  // namespace ddl

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "estimator/exchanges/exchange.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/term.hpp"
+
+namespace ddl {
+
+/// Returns the time per iteration of reading samples into the devices, before overlap; zero if the data sheet of the machine
+/// does not describe the storage.
+[[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes = false);
+/// Returns whether the disk of a node can hold the data set; true if the size of the disk is not known.
+[[nodiscard]] bool fits_local_storage(const Job& job);
+/// Returns whether a node keeps all of the data set in its memory once it was read.
+[[nodiscard]] bool fits_host_memory(const Job& job);
+
+}  // namespace ddl

@@ -1,0 +1,160 @@
+#include "estimator/step/step_of.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/schedules/schedule.hpp"
+#include "estimator/step/expert_overlap.hpp"
+#include "estimator/step/host_traffic.hpp"
+#include "estimator/step/input.hpp"
+#include "estimator/step/tasks.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+bool may_page(const Job& job, const Plan& plan) {
+  return job.coefficients.software.managed_memory.value_or(false) && job.assumptions.host_staging && job.machine.host &&
+         plan.mesh[Axis::spatial] > 1 && plan.mesh[Axis::pipeline] == 1;
+}
+
+namespace {
+
+/// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
+/// computes a tile, and what its software copies to join the largest tile with its halos.
+Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
+  const Job& job = memories.job();
+  // Without recomputation and offloading: that never saves time, which the bounds of a search rely on.
+  Plan bare = plan;
+  bare.zero_stage = 0;
+  bare.shard_group = 0;
+  bare.recompute = Recompute::none;
+  bare.offload = Offload::none;
+  bare.offload_activations = false;
+  const int layers = static_cast<int>(job.facts.model->layers.size());
+  Bytes demand = memories.fullest(bare, {0, layers}).memory.total();
+  const double tiles = plan.mesh[Axis::spatial];
+  const Model& model = *job.facts.model;
+  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  demand += item * (static_cast<double>(model.input.items()) * (1 - 1 / tiles));
+  double widest = 0;
+  const ReplicatedLayers replicated = memories.tables().replicated_layers_of(plan);
+  for (const int layer : job.facts.weighted) {
+    if (!replicated.contains(layer)) widest = std::max(widest, static_cast<double>(shape_of(model, layer).items()) / tiles);
+  }
+  return demand + item * (widest * job.coefficients.software.tile_copies.value_or(0));
+}
+
+/// The time of one micro-batch in which managed memory passes through the host link, once forward and once backward;
+/// nothing if a rank's demand fits in the device.
+Seconds paging(const StageMemories& memories, const Plan& plan) {
+  const Job& job = memories.job();
+  if (!may_page(job, plan)) return {};
+  const Bytes demand = managed_demand(memories, plan);
+  if (demand <= job.machine.device.memory) return {};
+  // Pages leave in the order in which they were used last, which a pass that is longer than the memory needs next; those
+  // that come and those that go share no direction of the link.
+  constexpr double passes = 2;
+  return demand / (job.machine.host->bandwidth / job.machine.host->devices_per_link) * passes;
+}
+
+/// Layers [first, last) of a stage.
+struct StageLayers {
+  int stage = 0, first = 0, last = 0;
+};
+
+/// Adds how long a stage waits for activations that go to the memory of the host and come back. `own`: its first task.
+void add_activation_traffic(const StageMemories& memories, const Plan& plan, const StageLayers& stage, std::size_t own,
+                            std::vector<Task>& tasks) {
+  const Job& job = memories.job();
+  const double link = host_link(job.machine).value();
+  if (link <= 0 || job.assumptions.memory_reuse) return;
+  const Seconds moving = memories.kept(plan, stage.first, stage.last)[MemoryItem::activations] / Bandwidth(link);
+  const BubbleShares shares = bubble_shares(plan);
+  for (const bool backward : {false, true}) {
+    Seconds busy{};
+    for (std::size_t i = own; i < tasks.size(); ++i) {
+      if (tasks[i].backward == backward) busy += tasks[i].time.time();
+    }
+    if (moving <= busy) continue;
+    tasks.push_back(
+        {stage.stage, backward, Part::waiting, 0, Term(moving - busy), backward ? shares.input_gradient : shares.forward});
+  }
+}
+
+}  // namespace
+
+bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
+
+Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
+  const Job& job = memories.job();
+  Step step;
+  step.origin = costs.learned();
+  step.origin[Coefficient::launch_overhead] = launch_overhead(job).value();
+  const Learned* origin = costs.has_slopes() ? &step.origin : nullptr;
+  step.stages = plan.mesh[Axis::pipeline];
+  step.micro_batches = static_cast<double>(plan.micro_batches);
+  const ScheduleOrder& order = order_of(plan.schedule);
+  step.stretches = plan.virtual_stages * (order.course == Course::there_and_back ? order.stretches : 1);
+  step.fills_bubbles = order.fills_bubbles;
+  step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
+  const double ranks = static_cast<double>(plan.mesh.devices());
+  step.several_ranks = ranks > 1;
+  step.slowest_of = std::max(1.0, ranks / job.machine.devices_per_node());
+  // The factors fitted to measured runs of this family include it.
+  if (origin == nullptr && job.assumptions.learned && costs.learned() == Learned())
+    step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  step.straggling = job.assumptions.straggler - 1;
+  const double driven = plan.mesh[Axis::data];
+  if (job.coefficients.software.one_process.value_or(false) && driven > 1) {
+    step.forward_hosts = 1 + job.coefficients.software.serial_forward.value_or(1) * (driven - 1);
+    step.backward_hosts = job.coefficients.software.backward_threads.value_or(1);
+  }
+  step.input_beside = job.assumptions.input_overlapped;
+  if (job.assumptions.include_input) step.reading = input_time(job, plan, costs.exchanges(), origin != nullptr);
+  Link next;
+  if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
+  step.transfers.resize(static_cast<std::size_t>(step.stages));
+  step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
+  for (int stage = 0; stage < step.stages; ++stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    const int first = firsts[index];
+    const std::size_t own = step.tasks.size();
+    const LayerCosts of_stage = costs.between(first, firsts[index + 1]);
+    if (plan.recompute == Recompute::full) {
+      const LayerCosts again = recomputed_costs(*job.facts.model, costs, plan, first, firsts[index + 1]);
+      add_tasks(of_stage, &again, stage, plan, origin, step.tasks);
+    } else {
+      add_tasks(of_stage, nullptr, stage, plan, origin, step.tasks);
+    }
+    add_hidden_exchanges(of_stage, hidden_share(job, plan, of_stage, stage), stage, origin, step.tasks);
+    if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
+    if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
+      Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
+      if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
+      step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
+    }
+    if (gathers_weights(plan)) {
+      // The host starts what gathers a unit of weights and takes it apart, before forward and before backward, and what
+      // joins its gradients and scatters them. Units are taken to be as large as the messages of gradients.
+      const Bytes weights(costs.between(first, firsts[index + 1]).parameters * item_bytes(plan.precision));
+      const double units = std::max(1.0, weights / gradient_bucket);
+      step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});
+      step.tasks.push_back({stage, true, Part::waiting, 4 * units, Term(Seconds{}), bubble_shares(plan).forward});
+    }
+    step.paging = paging(memories, plan);
+    if (step.paging > Seconds{})
+      step.tasks.push_back({stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan).forward});
+    if (stage == 0) continue;
+    const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
+    if (origin != nullptr) {
+      step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, next.alpha, *origin);
+    } else {
+      step.transfers[index].add(hop);
+    }
+  }
+  return step;
+}
+
+}  // namespace ddl

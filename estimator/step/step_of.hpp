@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "estimator/layers/layer_costs.hpp"
+#include "estimator/memory/stage_memories.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/step.hpp"
+
+namespace ddl {
+
+/// Returns the step of a possible plan without update and gradients. `firsts`: the first layer of every stage, and the layer
+/// count. If the costs have slopes, its times know how they change with the coefficients.
+[[nodiscard]] Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs,
+                           const std::vector<int>& firsts);
+
+/// Returns whether each forward and backward gathers the weights of which a rank holds a part, which the host starts.
+[[nodiscard]] bool gathers_weights(const Plan& plan);
+
+/// Returns whether the software of a plan allocates managed memory, so that smaller micro-batches may save time: what is
+/// larger than the device comes from the host.
+[[nodiscard]] bool may_page(const Job& job, const Plan& plan);
+
+}  // namespace ddl

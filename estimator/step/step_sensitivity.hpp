@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "estimator/inputs/sensitivity.hpp"
+#include "estimator/inputs/time_errors.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// Returns what the time of a plan whose shape is possible depends on, and how much. Reports use it; a search does not.
+[[nodiscard]] TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan);
+/// Sets Estimate::interval and Estimate::sensitivity of plans that have a time.
+void add_intervals(const Estimator& estimator, Estimate& estimate, const TimeErrors& errors);
+void add_intervals(const Estimator& estimator, std::vector<Estimate>& estimates, const TimeErrors& errors);
+
+}  // namespace ddl
