@@ -105,25 +105,26 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
 std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, const Estimate& estimate) {
   const Breakdown& time = estimate.time;
   // A device that waits for its host computes, as far as one who measures it can see.
-  const Seconds waiting = time.waiting - estimate.host_waiting;
-  const Seconds exchanged = time.gradient_exchange + time.layer_collectives + time.halo + time.pipeline + waiting;
+  const Seconds waiting = time[Part::waiting] - estimate.host_waiting;
+  const Seconds exchanged =
+      time[Part::gradient_exchange] + time[Part::layer_collectives] + time[Part::halo] + time[Part::pipeline] + waiting;
   const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
-  const Seconds computed = time.compute() + time.bubble + estimate.host_waiting;
+  const Seconds computed = time.compute() + time[Part::bubble] + estimate.host_waiting;
   if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
-  if (quantity == "iter_without_update_s") return time.iteration() - time.weight_update;
+  if (quantity == "iter_without_update_s") return time.iteration() - time[Part::weight_update];
   if (quantity == "iter_comp_s") return computed;
   if (quantity == "iter_comm_s") return exchanged;
-  if (quantity == "iter_forward_s") return time.forward;
-  if (quantity == "iter_backward_s") return time.backward;
-  if (quantity == "iter_forward_backward_s") return time.iteration() - time.weight_update;
-  if (quantity == "iter_comm_gradient_allreduce_s") return time.gradient_exchange;
-  if (quantity == "iter_comm_halo_s") return time.halo;
+  if (quantity == "iter_forward_s") return time[Part::forward];
+  if (quantity == "iter_backward_s") return time[Part::backward];
+  if (quantity == "iter_forward_backward_s") return time.iteration() - time[Part::weight_update];
+  if (quantity == "iter_comm_gradient_allreduce_s") return time[Part::gradient_exchange];
+  if (quantity == "iter_comm_halo_s") return time[Part::halo];
   if (quantity == "epoch_s") return estimate.epoch;
   if (quantity == "epoch_comp_s") return computed * iterations;
   if (quantity == "epoch_comm_s") return exchanged * iterations;
-  if (quantity == "epoch_forward_s") return time.forward * iterations;
-  if (quantity == "epoch_backward_s") return time.backward * iterations;
-  if (quantity == "epoch_weight_update_s") return time.weight_update * iterations;
+  if (quantity == "epoch_forward_s") return time[Part::forward] * iterations;
+  if (quantity == "epoch_backward_s") return time[Part::backward] * iterations;
+  if (quantity == "epoch_weight_update_s") return time[Part::weight_update] * iterations;
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 

@@ -113,7 +113,7 @@ Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plan
   for (std::size_t p = 0; p < time_parts.size(); ++p) {
     const TimePart& part = time_parts[p];
     if (std::none_of(plans.begin(), plans.end(),
-                     [&](const auto& each) { return (each.second->time.*part.part).value() > 0; }))
+                     [&](const auto& each) { return (each.second->time[part.part]).value() > 0; }))
       continue;
     parts.push_back(part);
     bars.kinds.push_back({std::string(part.column), part_tones[p]});
@@ -121,8 +121,8 @@ Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plan
   for (const auto& [label, estimate] : plans) {
     Bar bar{label, humanize(estimate->time.iteration()), {}, {}};
     for (const TimePart& part : parts) {
-      bar.values.push_back((estimate->time.*part.part).value());
-      bar.texts.push_back(humanize(estimate->time.*part.part));
+      bar.values.push_back((estimate->time[part.part]).value());
+      bar.texts.push_back(humanize(estimate->time[part.part]));
     }
     bars.bars.push_back(std::move(bar));
   }

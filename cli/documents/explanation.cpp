@@ -67,7 +67,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
     if (found == groups.end()) found = groups.insert(groups.end(), {&layer, 0, {}});
     found->count += 1;
     found->host_waiting += layer.host_waiting;
-    for (const TimePart& part : time_parts) found->time.*part.part += layer.time.*part.part;
+    for (const TimePart& part : time_parts) found->time[part.part] += layer.time[part.part];
   }
   return groups;
 }
@@ -96,7 +96,7 @@ std::string exchanges_text(const LayerExplanation& layer) {
 
 std::vector<TimePart> parts_above_zero(const Breakdown& time) {
   std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
-  std::erase_if(parts, [&](const TimePart& part) { return (time.*part.part).value() <= 0; });
+  std::erase_if(parts, [&](const TimePart& part) { return (time[part.part]).value() <= 0; });
   return parts;
 }
 
@@ -144,25 +144,25 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     if (stages) row.push_back(stage);
     row.insert(row.end(), {problem, std::string(from), fine_figure(time.iteration().value() * unit.factor),
                            whole.iteration().value() > 0 ? share_text(time.iteration() / whole.iteration()) : "-"});
-    for (const TimePart& part : parts) row.push_back(fine_figure((time.*part.part).value() * unit.factor));
+    for (const TimePart& part : parts) row.push_back(fine_figure((time[part.part]).value() * unit.factor));
     if (exchanges) row.push_back(exchanged);
     table.add(std::move(row));
   };
   constexpr double rounding = 1e-9;
-  Seconds rest = whole.waiting;  // what no layer makes has a row of its own
+  Seconds rest = whole[Part::waiting];  // what no layer makes has a row of its own
   for (const LikeLayers& group : groups) {
     const LayerExplanation& first = *group.first;
     const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
     Breakdown time = group.time;
-    time.waiting = group.host_waiting;
+    time[Part::waiting] = group.host_waiting;
     rest -= group.host_waiting;
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
         fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard, is_of_sample(study, first))),
         letter(kernel_source(first)), time, exchanges_text(first));
   }
-  if (rest > whole.waiting * rounding) {
+  if (rest > whole[Part::waiting] * rounding) {
     Breakdown time;
-    time.waiting = rest;
+    time[Part::waiting] = rest;
     add({"waiting", ""}, "", "", "", time, "");
   }
   add({"iteration", std::to_string(explanation.layers.size())}, "", "", "", whole, "");
@@ -211,16 +211,15 @@ std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseS
     const PricedExchange* one = most_held_back(layer, purpose);
     return one != nullptr && !one->bottleneck.level.empty() ? std::optional(one->bottleneck) : std::nullopt;
   };
-  if (phase.what.part == &Breakdown::layer_collectives) return own(Purpose::layer);
-  if (phase.what.part == &Breakdown::halo) return own(Purpose::halo);
-  const bool takes_part = phase.what.part == &Breakdown::gradient_exchange ? layer.costs.exchanged_parameters() > 0
-                                                                           : (layer.time.*phase.what.part).value() > 0;
+  if (phase.what.part == Part::layer_collectives) return own(Purpose::layer);
+  if (phase.what.part == Part::halo) return own(Purpose::halo);
+  const bool takes_part = phase.what.part == Part::gradient_exchange ? layer.costs.exchanged_parameters() > 0
+                                                                     : (layer.time[phase.what.part]).value() > 0;
   return takes_part ? phase.busiest : std::nullopt;
 }
 
 /// The parts of an iteration in which anything is exchanged.
-constexpr std::array<Seconds Breakdown::*, 4> exchanging_parts{&Breakdown::gradient_exchange, &Breakdown::layer_collectives,
-                                                               &Breakdown::halo, &Breakdown::pipeline};
+constexpr std::array<Part, 4> exchanging_parts{Part::gradient_exchange, Part::layer_collectives, Part::halo, Part::pipeline};
 
 Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
   const double samples = layer.prices.shard.samples;
@@ -284,14 +283,14 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
     return is_of_sample(study, own) ? Json::array() : json_list(own.prices.shard.inputs, shape_to_json);
   });
   fields.add_json("output_shape", [](const Row& own) { return shape_to_json(own.prices.shard.output); });
-  fields.add("parameters", [](const Row& own) { return own.costs.parameters; });
+  fields.add("parameters", [](const Row& own) { return own.costs[LayerCount::parameters]; });
   fields.add_json("problems", [&plan](const Row& own) {
     return json_list(own.prices.kernels, [&](const PricedKernel& kernel) { return problem_to_json(kernel, own, plan); });
   });
   if (study.kernels().measured() != nullptr)
     fields.add_json("measurable", [](const Row& own) { return lines_to_json(own.prices); });
   fields.add_json("update", [](const Row& own) -> Json {
-    return {{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
+    return {{"time_s", own.costs[LayerTime::update].value()}, {"source", to_string(own.prices.update_source)}};
   });
   fields.add_json("exchanges", [&plan](const Row& own) {
     Json exchanges = Json::array();
@@ -301,14 +300,14 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
     return exchanges;
   });
   fields.add_csv("source", [](const Row& own) { return to_string(kernel_source(own)); });
-  fields.add_csv("kernel_forward_s", [](const Row& own) { return own.costs.forward.value(); });
-  fields.add_csv("kernel_backward_s", [](const Row& own) { return own.costs.backward.value(); });
+  fields.add_csv("kernel_forward_s", [](const Row& own) { return own.costs[LayerTime::forward].value(); });
+  fields.add_csv("kernel_backward_s", [](const Row& own) { return own.costs[LayerTime::backward].value(); });
   fields.add_csv("exchanges", exchanges_text);
   fields.add(
       "iteration_s", [](const Row& own) { return own.time.iteration().value(); }, "time");
   for (const TimePart& part : time_parts) {
     fields.add(
-        fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time.*part).value(); }, "time");
+        fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time[part]).value(); }, "time");
   }
   // Two columns for each part of an iteration in which anything is exchanged: `halo_link,halo_phi`.
   for (const TimePart& part : time_parts) {
@@ -326,7 +325,7 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
     add_of_busiest("link", [](const Bottleneck& busiest) { return busiest.level; });
     add_of_busiest("phi", [](const Bottleneck& busiest) { return busiest.phi; });
   }
-  fields.add("kept_bytes", [](const Row& own) { return own.costs.kept.value(); });
+  fields.add("kept_bytes", [](const Row& own) { return own.costs[LayerBytes::kept].value(); });
   fields.add_csv("reasons", [reasons = limits_text(explanation, study)](const Row&) { return reasons; });
   return fields;
 }

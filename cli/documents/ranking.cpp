@@ -166,7 +166,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
     add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
   }
   for (const TimePart& part : time_parts)
-    add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
+    add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time[part]; });
   fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
   fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study, Training{})); });
   if (training.is_whole()) {
@@ -192,7 +192,7 @@ std::vector<double> spent_shares(const Breakdown& time) {
   std::vector<double> shares(spent_names.size(), 0.0);
   const Seconds all = time.iteration();
   if (all.value() <= 0) return shares;
-  for (const TimePart& part : time_parts) shares[static_cast<std::size_t>(part.spent)] += time.*part.part / all;
+  for (const TimePart& part : time_parts) shares[static_cast<std::size_t>(part.spent)] += time[part.part] / all;
   return shares;
 }
 
@@ -227,7 +227,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
   std::erase_if(parts, [&](const TimePart& part) {
     return std::none_of(estimates.begin(), estimates.end(),
-                        [&](const Estimate& e) { return (e.time.*part.part).value() > 0; });
+                        [&](const Estimate& e) { return (e.time[part.part]).value() > 0; });
   });
   const SampleFlops flops = sample_flops(study.job().facts);
   std::vector<std::optional<Throughput>> throughputs;
@@ -276,7 +276,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
     if (has_intervals) row.push_back(interval_text(e.time.iteration(), e.interval));
     row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
                            figure(e.time.iteration().value() * unit.factor)});
-    for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
+    for (const TimePart& part : parts) row.push_back(figure((e.time[part.part]).value() * unit.factor));
     row.push_back(choices_text(e.plan));
     table.add(std::move(row));
     plans.push_back(e.plan);

@@ -5,7 +5,7 @@
 
 #include "cli/launch/launcher.hpp"
 #include "cli/launch/transformer.hpp"
-#include "estimator/step/expert_overlap.hpp"
+#include "estimator/layers/overlaps.hpp"
 
 namespace ddl {
 namespace {

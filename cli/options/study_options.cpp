@@ -21,6 +21,7 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/input.hpp"
 #include "model_zoo/files/bundled_name.hpp"
@@ -359,7 +360,7 @@ Default allreduce_default(const Software& software) {
 Default overlap_default(const Study& study) {
   const Coefficients& coefficients = study.coefficients();
   const OverlapSlowdown& slowdown = coefficients.overlap;
-  if (overlaps_gradients(coefficients, study.assumptions())) {
+  if (window_of_gradients(coefficients, study.assumptions(), false) != Window::none) {
     std::string why = "gradient communication is overlapped with backward";
     if (slowdown.kernels > 1) {
       why += fmt::format(": kernels then take {:.3g} times as long", slowdown.kernels);

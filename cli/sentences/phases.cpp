@@ -27,9 +27,9 @@ struct PhaseInWords {
   }
 
   std::string operator()(std::monostate) const {
-    if (phase.what.part == &Breakdown::pipeline || phase.what.part == &Breakdown::bubble) return "no pipeline";
-    if (phase.what.part == &Breakdown::waiting) return "none";
-    if (phase.what.part == &Breakdown::input) return "excluded";
+    if (phase.what.part == Part::pipeline || phase.what.part == Part::bubble) return "no pipeline";
+    if (phase.what.part == Part::waiting) return "none";
+    if (phase.what.part == Part::input) return "excluded";
     return "no communication";
   }
 

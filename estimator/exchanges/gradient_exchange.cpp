@@ -121,14 +121,4 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   return exchange;
 }
 
-bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions) {
-  const OverlapSlowdown& slowdown = coefficients.overlap;
-  const bool pays = 1.0 / slowdown.kernels + 1.0 / slowdown.exchange >= 1.0;
-  return assumptions.overlap && coefficients.software.overlaps_gradients.value_or(pays);
-}
-
-bool gathers_beside_forward(const Coefficients& coefficients, const Assumptions& assumptions) {
-  return assumptions.overlap && coefficients.software.overlaps_weight_gathers.value_or(false);
-}
-
 }  // namespace ddl

@@ -61,13 +61,6 @@ struct ExchangedBytes {
                                                  const ExchangedBytes& each, std::span<const GradientGroup> groups,
                                                  bool with_startups = false);
 
-/// Whether the gradient exchange overlaps with backward: if the software does that, or, if the software is not known, if
-/// this is not slower than no overlap. Kernels and exchange then progress together at 1/s_c + 1/s_x of their separate rates.
-[[nodiscard]] bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions);
-
-/// Whether the weights that ZeRO-1 and ZeRO-2 gather after the update overlap with the next forward.
-[[nodiscard]] bool gathers_beside_forward(const Coefficients& coefficients, const Assumptions& assumptions);
-
 /// The exchanges of gradients and weights of one step, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
 struct ExchangeTimes {

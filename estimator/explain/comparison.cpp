@@ -29,15 +29,15 @@ std::optional<PairedTerm<Q>> deciding(const std::vector<PairedTerm<Q>>& terms) {
 }  // namespace
 
 std::array<Doing, 9> components_of(const Breakdown& time) {
-  return {{{"compute", time.forward + time.backward},
-           {"gradient_exchange", time.gradient_exchange},
-           {"layer_collectives", time.layer_collectives},
-           {"halo", time.halo},
-           {"pipeline", time.pipeline},
-           {"bubble", time.bubble},
-           {"weight_update", time.weight_update},
-           {"input", time.input},
-           {"waiting", time.waiting}}};
+  return {{{"compute", time[Part::forward] + time[Part::backward]},
+           {"gradient_exchange", time[Part::gradient_exchange]},
+           {"layer_collectives", time[Part::layer_collectives]},
+           {"halo", time[Part::halo]},
+           {"pipeline", time[Part::pipeline]},
+           {"bubble", time[Part::bubble]},
+           {"weight_update", time[Part::weight_update]},
+           {"input", time[Part::input]},
+           {"waiting", time[Part::waiting]}}};
 }
 
 std::string_view grown_most(const Breakdown& before, const Breakdown& after) {
@@ -70,7 +70,7 @@ Comparison compare(const Compared& explained, const Compared& other, Basis basis
   out.explained_iterations = a_iterations;
   out.other_iterations = b_iterations;
   for (const TimePart& part : time_parts) {
-    out.time.push_back({part.name, a.time.*part.part * a_iterations, b.time.*part.part * b_iterations});
+    out.time.push_back({part.name, a.time[part.part] * a_iterations, b.time[part.part] * b_iterations});
   }
   for (const MemoryPart& part : memory_parts) {
     out.memory.push_back({part.name, a.memory.*part.part, b.memory.*part.part});

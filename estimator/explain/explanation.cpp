@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
-#include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/tasks.hpp"
 
 namespace ddl {
@@ -39,7 +39,7 @@ class Explainer {
     again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
     for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
-      hidden_share_ = hidden_share(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
+      hidden_share_ = hidden_share_of_experts(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
     const int stage = critical_.gradient_exchange;
@@ -66,7 +66,7 @@ class Explainer {
       Provenance& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
       farthest = least_certain(farthest, kernel.source);
     }
-    if (own.costs.parameters > 0) update_source_ = least_certain(update_source_, own.prices.update_source);
+    if (own.costs[LayerCount::parameters] > 0) update_source_ = least_certain(update_source_, own.prices.update_source);
     out_.layers.push_back(std::move(own));
   }
 
@@ -77,8 +77,8 @@ class Explainer {
     Breakdown share;
     double starts = 0;
     std::vector<Task> tasks;
-    add_tasks(own, plan_.recompute == Recompute::full && layer.runs_again ? &own : nullptr, stage, plan_, nullptr, tasks);
-    add_hidden_exchanges(own, hidden_share_, stage, nullptr, tasks);
+    const bool again = plan_.recompute == Recompute::full && layer.runs_again;
+    add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, nullptr, tasks);
     // Time of a stage that belongs to none of its layers is assigned to the first of them.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
@@ -86,22 +86,23 @@ class Explainer {
     }
     for (const Task& task : tasks) {
       const Counts counts = counts_of(step_, critical_, task);
-      share[counts.part] += task.time.time() * counts.runs;
-      share.bubble += task.time.time() * counts.bubble_runs;
+      share[counts.part] += task.exposed() * counts.runs;
+      share[Part::bubble] += task.time.time() * counts.bubble_runs;
       starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
     }
     if (is_held_by(critical_.weight_update, stage))
-      share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update * plan_.shard_copies() : own.update;
+      share[Part::weight_update] =
+          plan_.zero_stage >= 1 ? own[LayerTime::sharded_update] * plan_.shard_copies() : own[LayerTime::update];
     if (is_held_by(critical_.gradient_exchange, stage))
-      share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, critical_.gradient_exchange);
-    if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share.pipeline = whole.pipeline;
+      share[Part::gradient_exchange] = whole[Part::gradient_exchange] * share_of_gradients(own, critical_.gradient_exchange);
+    if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share[Part::pipeline] = whole[Part::pipeline];
     if (layer.layer == first_reader()) {
-      share.input = whole.input;
-      share.waiting += whole.waiting - estimate().host_waiting - waiting_of_tasks();
+      share[Part::input] = whole[Part::input];
+      share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
     // By the number of launches, S times for the stage that determines the time and once for the others.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (starts / starts_);
-    share.waiting += host_waiting;
+    share[Part::waiting] += host_waiting;
     return share;
   }
 
@@ -110,17 +111,18 @@ class Explainer {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
       const Counts counts = counts_of(step_, critical_, task);
-      if (counts.part == Part::waiting) sum += task.time.time() * counts.runs;
+      if (counts.part == Part::waiting) sum += task.exposed() * counts.runs;
     }
     return sum;
   }
 
-  /// The part of the All-to-alls of experts that overlaps with the compute of another micro-batch, minus the slowdown of the
-  /// compute.
-  [[nodiscard]] Seconds hidden_exchanges() const {
-    const int stage = critical_.time;
-    const LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
-    return (own.experts_forward + own.experts_backward) * (hidden_share(job_, plan_, own, stage) * micro_batches_);
+  /// The time of a part in the longest stage that is overlapped with compute of another micro-batch.
+  [[nodiscard]] Seconds hidden_of(Part part) const {
+    Seconds sum{};
+    for (const Task& task : step_.tasks) {
+      if (task.part == part && task.stage == critical_.time) sum += (task.time.time() - task.exposed()) * micro_batches_;
+    }
+    return sum;
   }
 
   /// Whether the rank of a stage holds the parameters of another one.
@@ -187,9 +189,9 @@ class Explainer {
         gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
       }
     }
-    if (estimate().time.pipeline.value() > 0) {
+    if (estimate().time[Part::pipeline].value() > 0) {
       add({Collective::point_to_point, family_bit(Axis::pipeline), Phase::forward, Purpose::pipeline, hops(), cut() * hops(),
-           estimate().time.pipeline});
+           estimate().time[Part::pipeline]});
     }
   }
 
@@ -197,7 +199,7 @@ class Explainer {
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
     const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
-    return all.parameters > 0 ? own.parameters / all.parameters : 0.0;
+    return all[LayerCount::parameters] > 0 ? own[LayerCount::parameters] / all[LayerCount::parameters] : 0.0;
   }
   [[nodiscard]] Bytes message_of(const GradientGroup& group) const { return Bytes(group.parameters * each_.gradient); }
   [[nodiscard]] Bytes weights_of(const GradientGroup& group) const {
@@ -238,7 +240,7 @@ class Explainer {
 
   [[nodiscard]] PhaseShare::MadeOf gradients() const {
     if (gradients_.total().value() <= 0) {
-      if (estimate().time.gradient_exchange.value() > 0) return WeightsLeftWhole{};
+      if (estimate().time[Part::gradient_exchange].value() > 0) return WeightsLeftWhole{};
       return {};
     }
     // The largest group represents all.
@@ -303,9 +305,9 @@ class Explainer {
     const Seconds host = estimate().host_waiting;
     const Seconds pages = step_.paging * micro_batches_;
     const double straggler = plan_.mesh.devices() > 1 ? job_.assumptions.straggler : 1;
-    const Seconds slowest = (estimate().time.forward + estimate().time.backward) * (straggler - 1);
-    const Seconds rest = estimate().time.waiting - host - pages - slowest;
-    const bool others = rest.value() > estimate().time.waiting.value() * 1e-9;
+    const Seconds slowest = (estimate().time[Part::forward] + estimate().time[Part::backward]) * (straggler - 1);
+    const Seconds rest = estimate().time[Part::waiting] - host - pages - slowest;
+    const bool others = rest.value() > estimate().time[Part::waiting].value() * 1e-9;
     if (host.value() <= 0 && pages.value() <= 0 && straggler <= 1 && !others) return {};
     return WaitingOf{host,      launch_overhead(job_),    others && !plan_.offload_activations, pages,
                      straggler, plan_.offload_activations};
@@ -319,7 +321,8 @@ class Explainer {
 
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
-    return {stage, held_costs(costs_, plan_, firsts_, stage).trained, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
+    return {stage, held_costs(costs_, plan_, firsts_, stage)[LayerCount::trained],
+            plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
   /// Exchanges have measured times, or formulas with links fitted to other measurements, or with the datasheet's.
@@ -337,41 +340,41 @@ class Explainer {
   void add_phase(const TimePart& part) {
     PhaseShare phase;
     phase.what = part;
-    phase.time = estimate().time.*part.part;
+    phase.time = estimate().time[part.part];
+    phase.hidden = hidden_of(part.part);
     const bool staged = plan_.mesh[Axis::pipeline] > 1;
-    if (part.part == &Breakdown::forward) {
+    if (part.part == Part::forward) {
       phase.source = forward_source_;
       phase.made_of = kernels_of(Phase::forward);
-    } else if (part.part == &Breakdown::backward) {
+    } else if (part.part == Part::backward) {
       phase.source = backward_source_;
       phase.made_of = kernels_of(Phase::backward);
-    } else if (part.part == &Breakdown::weight_update) {
+    } else if (part.part == Part::weight_update) {
       phase.source = update_source_;
       phase.made_of = update();
-    } else if (part.part == &Breakdown::gradient_exchange) {
+    } else if (part.part == Part::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
       phase.made_of = gradients();
       if (gradients_.total().value() > 0 && !gradients_.measured) phase.busiest = gradients_.bottleneck;
       phase.source = exchange_source(gradients_.measured);
-    } else if (part.part == &Breakdown::layer_collectives) {
-      phase.hidden = hidden_exchanges();
+    } else if (part.part == Part::layer_collectives) {
       phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
       phase.source = exchange_source(all_measured(Purpose::layer));
-    } else if (part.part == &Breakdown::halo) {
+    } else if (part.part == Part::halo) {
       phase.made_of = exchanges_of(Purpose::halo);
       phase.busiest = busiest_link(Purpose::halo);
       phase.source = exchange_source(all_measured(Purpose::halo));
-    } else if (part.part == &Breakdown::pipeline) {
+    } else if (part.part == Part::pipeline) {
       phase.source = exchange_source(false);
       if (staged) phase.made_of = TransfersOf{hops(), cut()};
       if (phase.time.value() > 0) {
         phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).bottleneck;
       }
-    } else if (part.part == &Breakdown::bubble) {
+    } else if (part.part == Part::bubble) {
       phase.source = least_certain(forward_source_, backward_source_);
       if (staged) phase.made_of = BubbleOf{slots_, critical_.time};
-    } else if (part.part == &Breakdown::waiting) {
+    } else if (part.part == Part::waiting) {
       phase.made_of = waiting();
       phase.source = waiting_source();
     } else {
@@ -454,8 +457,8 @@ std::array<double, provenances.size()> kernel_time_shares(const Explanation& exp
     for (const PricedKernel& kernel : layer.prices.kernels) {
       if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
     }
-    add(layer.prices.update_source,
-        plan.zero_stage >= 1 ? layer.costs.sharded_update * plan.shard_copies() : layer.costs.update);
+    add(layer.prices.update_source, plan.zero_stage >= 1 ? layer.costs[LayerTime::sharded_update] * plan.shard_copies()
+                                                         : layer.costs[LayerTime::update]);
   }
   if (all <= 0) return {};
   for (double& share : shares) share /= all;

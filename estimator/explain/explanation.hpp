@@ -19,23 +19,23 @@ inline constexpr EnumNames<Spent> spent_names{"computing", "communicating", "wai
 
 /// One part of the breakdown of a step: its member, its key, the heading of its column, and its activity.
 struct TimePart {
-  Seconds Breakdown::*part = nullptr;
+  Part part{};
   std::string_view name;    ///< as a key: `gradient_exchange`
   std::string_view column;  ///< as the heading of a column: `gradients`
   Spent spent = Spent::computing;
 };
 /// All of them, in the order in which Breakdown::iteration adds them up.
-inline constexpr std::array<TimePart, 10> time_parts{
-    {{&Breakdown::forward, "forward", "forward"},
-     {&Breakdown::backward, "backward", "backward"},
-     {&Breakdown::weight_update, "weight_update", "update"},
-     {&Breakdown::gradient_exchange, "gradient_exchange", "gradients", Spent::exchanging},
-     {&Breakdown::layer_collectives, "layer_collectives", "layers", Spent::exchanging},
-     {&Breakdown::halo, "halo", "halo", Spent::exchanging},
-     {&Breakdown::pipeline, "pipeline", "stages", Spent::exchanging},
-     {&Breakdown::bubble, "bubble", "bubble", Spent::waiting},
-     {&Breakdown::input, "input", "input", Spent::waiting},
-     {&Breakdown::waiting, "waiting", "waiting", Spent::waiting}}};
+inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
+    {{Part::forward, "forward", "forward"},
+     {Part::backward, "backward", "backward"},
+     {Part::weight_update, "weight_update", "update"},
+     {Part::gradient_exchange, "gradient_exchange", "gradients", Spent::exchanging},
+     {Part::layer_collectives, "layer_collectives", "layers", Spent::exchanging},
+     {Part::halo, "halo", "halo", Spent::exchanging},
+     {Part::pipeline, "pipeline", "stages", Spent::exchanging},
+     {Part::bubble, "bubble", "bubble", Spent::waiting},
+     {Part::input, "input", "input", Spent::waiting},
+     {Part::waiting, "waiting", "waiting", Spent::waiting}}};
 
 /// Forward or backward of a stage. Stages are counted from 0 here and below.
 struct KernelsOf {

@@ -45,17 +45,17 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
     if (share >= worth_saying) findings.push_back({kind, share, facts});
   };
   const auto replicas = static_cast<std::int64_t>(plan.mesh.replicas());
-  add_time(Kind::compute, time.forward + time.backward);
-  add_time(Kind::gradient_exchange, time.gradient_exchange,
+  add_time(Kind::compute, time[Part::forward] + time[Part::backward]);
+  add_time(Kind::gradient_exchange, time[Part::gradient_exchange],
            Finding::Gradients{replicas, plan.zero_stage, estimate.gradient_algorithm});
-  add_time(Kind::layer_collectives, time.layer_collectives);
-  add_time(Kind::halo, time.halo);
-  add_time(Kind::pipeline, time.pipeline);
-  add_time(Kind::bubble, time.bubble, Finding::Pipeline{plan.mesh[Axis::pipeline], plan.micro_batches});
-  add_time(Kind::weight_update, time.weight_update);
-  add_time(Kind::input, time.input);
+  add_time(Kind::layer_collectives, time[Part::layer_collectives]);
+  add_time(Kind::halo, time[Part::halo]);
+  add_time(Kind::pipeline, time[Part::pipeline]);
+  add_time(Kind::bubble, time[Part::bubble], Finding::Pipeline{plan.mesh[Axis::pipeline], plan.micro_batches});
+  add_time(Kind::weight_update, time[Part::weight_update]);
+  add_time(Kind::input, time[Part::input]);
   add_time(Kind::waiting, estimate.host_waiting, Finding::Host{launch_overhead(job)});
-  add_time(Kind::waiting, time.waiting - estimate.host_waiting);
+  add_time(Kind::waiting, time[Part::waiting] - estimate.host_waiting);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().bounds = true;
 

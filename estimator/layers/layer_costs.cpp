@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/shard_memory.hpp"
@@ -152,28 +153,28 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   const double backward_starts = job.coefficients.software.backward_starts.value_or(1);
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
-    (forward ? costs.forward : costs.backward) += kernel.time;
-    if (kernel.pass == to_string(Pass::backward_data)) costs.input_gradient += kernel.time;
+    (forward ? costs[LayerTime::forward] : costs[LayerTime::backward]) += kernel.time;
+    if (kernel.pass == to_string(Pass::backward_data)) costs[LayerTime::input_gradient] += kernel.time;
     const bool of_weights = kernel.pass == to_string(Pass::backward_weight);
-    if (of_weights) costs.weight_gradient += kernel.time;
+    if (of_weights) costs[LayerTime::weight_gradient] += kernel.time;
     if (learned.repeated > 0) {
       const Seconds repeated = kernel.time * (learned.repeated / learned.factor);
-      (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
-      if (of_weights) costs.slopes.repeated_weight_gradient += repeated;
+      (forward ? costs.slopes[LayerTime::forward] : costs.slopes[LayerTime::backward]) += repeated;
+      if (of_weights) costs.slopes[LayerTime::weight_gradient] += repeated;
     }
     // The launch overhead per kernel was fitted to steps in which neither casts nor unfused operators were counted: it
     // includes theirs.
     const bool is_separate = kernel.work && kernel.work->is_separate;
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
-      (forward ? costs.forward_kernels : costs.backward_kernels) += forward ? 1 : backward_starts;
+      (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) += forward ? 1 : backward_starts;
   });
   if (job.prices_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
-    costs.update = job.kernels.serial()[context.index()].update / splits;
+    costs[LayerTime::update] = job.kernels.serial()[context.index()].update / splits;
   } else {
-    costs.update = job.kernels.update_price(shard.trained()).time;
+    costs[LayerTime::update] = job.kernels.update_price(shard.trained()).time;
   }
-  costs.sharded_update = costs.update / context.plan.mesh.product(shard.replicas);
+  costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
 }
 
 /// The lines of a shard's problems, with the times of its kernels.
@@ -197,16 +198,16 @@ void add_problems(const Job& job, const ShardContext& context, LayerPrices& pric
 
 void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCosts& costs) {
   const bool of_sample = context.facts.of_sample[context.index()];
-  if (!of_sample) costs.input = memory.inputs.front();
-  costs.output = memory.output;
+  if (!of_sample) costs[LayerBytes::input] = memory.inputs.front();
+  costs[LayerBytes::output] = memory.output;
   const bool casting = casts(context.plan, context.assumptions);
   if (casting ? context.facts.output_kept_cast[context.index()] : context.facts.output_kept[context.index()])
-    costs.kept += costs.output;
-  costs.kept += memory.all_kept();
-  costs.workspaces_estimated = memory.workspace.estimated;
-  costs.workspaces_unknown = memory.workspace.unknown;
+    costs[LayerBytes::kept] += costs[LayerBytes::output];
+  costs[LayerBytes::kept] += memory.all_kept();
+  costs[LayerCount::workspaces_estimated] = memory.workspace.estimated;
+  costs[LayerCount::workspaces_unknown] = memory.workspace.unknown;
   // The batch stays in memory while its first reader's backward may need it.
-  if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
+  if (context.layer == context.facts.batch_keeper) costs[LayerBytes::kept] += costs[LayerBytes::input];
 }
 
 /// The properties by which two layers of the same shape class differ in cost under one split.
@@ -234,50 +235,16 @@ bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const 
   return !facts.modules[index].in_common(plan.recompute_modules).is_empty();
 }
 
-void LayerCosts::add(const LayerCosts& o, double times) {
-  forward += o.forward * times;
-  backward += o.backward * times;
-  forward_kernels += o.forward_kernels * times;
-  backward_kernels += o.backward_kernels * times;
-  input_gradient += o.input_gradient * times;
-  weight_gradient += o.weight_gradient * times;
-  selected_forward += o.selected_forward * times;
-  selected_exchange += o.selected_exchange * times;
-  selected_kernels += o.selected_kernels * times;
-  forward_exchanges += o.forward_exchanges * times;
-  backward_exchanges += o.backward_exchanges * times;
-  update += o.update * times;
-  sharded_update += o.sharded_update * times;
-  exchange_forward += o.exchange_forward * times;
-  exchange_backward += o.exchange_backward * times;
-  experts_forward += o.experts_forward * times;
-  experts_backward += o.experts_backward * times;
-  halo_forward += o.halo_forward * times;
-  halo_backward += o.halo_backward * times;
-  parameters += o.parameters * times;
-  trained += o.trained * times;
-  for (std::size_t group = 0; group < gradient_parameters.size(); ++group)
-    gradient_parameters[group] += o.gradient_parameters[group] * times;
-  for (std::size_t group = 0; group < frozen_parameters.size(); ++group)
-    frozen_parameters[group] += o.frozen_parameters[group] * times;
-  gradient_messages += o.gradient_messages * times;
-  whole_parameters += o.whole_parameters * times;
-  kept += o.kept * times;
-  input += o.input * times;
-  output += o.output * times;
-  workspaces_estimated += o.workspaces_estimated * times;
-  workspaces_unknown += o.workspaces_unknown * times;
-  slopes.repeated_forward += o.slopes.repeated_forward * times;
-  slopes.repeated_backward += o.slopes.repeated_backward * times;
-  slopes.repeated_weight_gradient += o.slopes.repeated_weight_gradient * times;
-  slopes.repeated_selected += o.slopes.repeated_selected * times;
-  slopes.exchange_selected += o.slopes.exchange_selected * times;
-  slopes.exchange_forward += o.slopes.exchange_forward * times;
-  slopes.exchange_backward += o.slopes.exchange_backward * times;
-  slopes.halo_forward += o.slopes.halo_forward * times;
-  slopes.halo_backward += o.slopes.halo_backward * times;
-  slopes.experts_forward += o.slopes.experts_forward * times;
-  slopes.experts_backward += o.slopes.experts_backward * times;
+void LayerCosts::add(const LayerCosts& other, double repeats) {
+  const auto add_rows = [repeats](auto& rows, const auto& others) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += others[i] * repeats;
+  };
+  add_rows(times, other.times);
+  add_rows(slopes, other.slopes);
+  add_rows(counts, other.counts);
+  add_rows(bytes, other.bytes);
+  add_rows(gradient_parameters, other.gradient_parameters);
+  add_rows(frozen_parameters, other.frozen_parameters);
 }
 
 namespace {
@@ -397,17 +364,18 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     shard_layer(context, shard);
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
     if (is_selected(facts, job.assumptions, plan_, context.layer)) {
-      costs.selected_forward = costs.forward;
-      costs.selected_kernels = costs.forward_kernels;
-      costs.slopes.repeated_selected = costs.slopes.repeated_forward;
+      costs[LayerTime::selected_forward] = costs[LayerTime::forward];
+      costs[LayerCount::selected_kernels] = costs[LayerCount::forward_kernels];
+      costs.slopes[LayerTime::selected_forward] = costs.slopes[LayerTime::forward];
     }
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
-    costs.parameters = shard.parameters();
-    costs.trained = shard.trained();
+    costs[LayerCount::parameters] = shard.parameters();
+    costs[LayerCount::trained] = shard.trained();
     const Layer& layer = context.at();
     const bool matrix = facts.divisible[context.index()].matrix;
-    costs.gradient_messages = matrix ? 1 : 0;
-    if (matrix && layer.output_shape.rank == 0) costs.whole_parameters = static_cast<double>(layer.parameters());
+    costs[LayerCount::gradient_messages] = matrix ? 1 : 0;
+    if (matrix && layer.output_shape.rank == 0)
+      costs[LayerCount::whole_parameters] = static_cast<double>(layer.parameters());
     for (const Exchange& exchange : shard.exchanges) {
       if (exchange.purpose == Purpose::pipeline) continue;  // only at cuts
       if (exchange.phase == Phase::gradient) {
@@ -439,7 +407,7 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
   const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, plan_);
   std::vector<GradientGroup> groups;
   for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
-    const double messages = layered ? std::max(1.0, costs.gradient_messages) : 1.0;
+    const double messages = layered ? std::max(1.0, costs[LayerCount::gradient_messages]) : 1.0;
     groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
                       std::max(0.0, costs.frozen_parameters[i])});
   }
@@ -455,15 +423,6 @@ bool is_of_experts(const Exchange& exchange) {
 
 }  // namespace
 
-bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
-  const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
-  // Kernels write the pieces into each other's memory, which is only possible within one level of links [NVIDIA, Transformer
-  // Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
-  return job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap && moves &&
-         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer &&
-         exchanges_.group(exchange.axes).outermost == 0;
-}
-
 Bytes LayerCostTable::sent(const PendingExchange& pending) const {
   if (pending.exchange.copies <= 1 || !job_.coefficients.software.routes_tokens_once.value_or(false)) return pending.message;
   const Group& group = exchanges_.group(pending.exchange.axes);
@@ -478,13 +437,13 @@ Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
   const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed while the gradient of the weights is computed.
-  const Seconds beside = exchange.phase == Phase::forward ? costs.forward
-                         : of_input                       ? costs.backward - costs.input_gradient
-                                                          : costs.input_gradient;
-  if (exchange.beside_kernels) return max(Seconds{}, time - beside);
-  if (!is_in_pieces(exchange)) return time;
-  const Seconds alone = time / exchanges_.group(exchange.axes).ranks;
-  return alone + max(Seconds{}, time - alone - beside);
+  const Seconds meanwhile = exchange.phase == Phase::forward ? costs[LayerTime::forward]
+                            : of_input                       ? costs[LayerTime::backward] - costs[LayerTime::input_gradient]
+                                                             : costs[LayerTime::input_gradient];
+  const double share = exposed_share(job_, exchange, exchanges_.group(exchange.axes));
+  if (share == 1) return time;
+  const Seconds exposed = time * share;
+  return exposed + max(Seconds{}, time - exposed - meanwhile);
 }
 
 LayerShard LayerCostTable::shard(int layer) const {
@@ -517,40 +476,37 @@ void LayerCostTable::place(const Placement& placement) {
   plan_.placement = placement;
   exchanges_.forget_groups();
   for (LayerCosts& costs : costs_) {
-    costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
-    costs.experts_forward = costs.experts_backward = Seconds{};
-    costs.forward_exchanges = costs.backward_exchanges = 0;
-    LayerCosts::Slopes& slopes = costs.slopes;
-    slopes.exchange_forward = slopes.exchange_backward = slopes.halo_forward = slopes.halo_backward = Seconds{};
-    slopes.experts_forward = slopes.experts_backward = Seconds{};
+    for (const LayerTime row : {LayerTime::exchange_forward, LayerTime::exchange_backward, LayerTime::halo_forward,
+                                LayerTime::halo_backward, LayerTime::experts_forward, LayerTime::experts_backward}) {
+      costs.times[row] = costs.slopes[row] = Seconds{};
+    }
+    costs[LayerCount::forward_exchanges] = costs[LayerCount::backward_exchanges] = 0;
   }
   for (const PendingExchange& pending : pending_) {
     const Exchange& exchange = pending.exchange;
     LayerCosts& costs = costs_[pending.kind];
     const Seconds time = time_of(pending);
-    const bool halo = exchange.purpose == Purpose::halo;
-    (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
+    const bool halo = exchange.purpose == Purpose::halo, forward = exchange.phase == Phase::forward;
+    costs[forward ? LayerCount::forward_exchanges : LayerCount::backward_exchanges] +=
         time > Seconds{} ? static_cast<double>(exchange.messages + exchange.kernels) : 0.0;
-    const bool forward = exchange.phase == Phase::forward;
-    (forward ? (halo ? costs.halo_forward : costs.exchange_forward)
-             : (halo ? costs.halo_backward : costs.exchange_backward)) += time;
-    const bool of_experts = is_of_experts(exchange);
-    if (of_experts) (forward ? costs.experts_forward : costs.experts_backward) += time;
+    const LayerTime row = forward ? (halo ? LayerTime::halo_forward : LayerTime::exchange_forward)
+                                  : (halo ? LayerTime::halo_backward : LayerTime::exchange_backward);
+    const LayerTime row_of_experts = forward ? LayerTime::experts_forward : LayerTime::experts_backward;
+    costs[row] += time;
+    if (is_of_experts(exchange)) costs[row_of_experts] += time;
     if (!with_slopes_ || time == Seconds{}) continue;
-    LayerCosts::Slopes& slopes = costs.slopes;
     const Seconds startups = exchanges_.startup(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
                              static_cast<double>(exchange.messages);
-    (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
-             : (halo ? slopes.halo_backward : slopes.exchange_backward)) += startups;
-    if (of_experts) (forward ? slopes.experts_forward : slopes.experts_backward) += startups;
+    costs.slopes[row] += startups;
+    if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;
   }
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
     // Inputs of products are gathered for backward in any case, and their sums are kept.
     if (job_.assumptions.selective == SelectiveRecompute::products) break;
     if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
     LayerCosts& costs = costs_[kind];
-    costs.selected_exchange = costs.exchange_forward;
-    costs.slopes.exchange_selected = costs.slopes.exchange_forward;
+    costs[LayerTime::selected_exchange] = costs[LayerTime::exchange_forward];
+    costs.slopes[LayerTime::selected_exchange] = costs.slopes[LayerTime::exchange_forward];
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
@@ -559,12 +515,12 @@ void LayerCostTable::place(const Placement& placement) {
 }
 
 StageLoad LayerCostTable::load_of(const LayerCosts& costs) {
-  return {costs.forward + costs.exchange_forward + costs.halo_forward,
-          costs.backward + costs.exchange_backward + costs.halo_backward,
-          costs.forward_kernels + costs.forward_exchanges,
-          costs.backward_kernels + costs.backward_exchanges,
-          costs.parameters,
-          costs.kept};
+  return {costs[LayerTime::forward] + costs[LayerTime::exchange_forward] + costs[LayerTime::halo_forward],
+          costs[LayerTime::backward] + costs[LayerTime::exchange_backward] + costs[LayerTime::halo_backward],
+          costs[LayerCount::forward_kernels] + costs[LayerCount::forward_exchanges],
+          costs[LayerCount::backward_kernels] + costs[LayerCount::backward_exchanges],
+          costs[LayerCount::parameters],
+          costs[LayerBytes::kept]};
 }
 
 StageLoad LayerCostTable::load_before(int layer) const {
@@ -589,10 +545,10 @@ LayerCosts LayerCostTable::between(int first, int last) const {
   return costs;
 }
 
-double LayerCostTable::largest(int first, int last, double LayerCosts::*count) const {
+double LayerCostTable::largest(int first, int last, LayerCount count) const {
   double largest = 0;
   kinds_.runs.each(first, last, [&](int from, int period, int) {
-    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).*count);
+    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer)[count]);
   });
   return largest;
 }

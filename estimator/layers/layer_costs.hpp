@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
@@ -32,44 +33,63 @@ inline constexpr std::size_t most_gradient_groups = 3;
 /// Returns whether selective recomputation recomputes a layer (SelectiveRecompute).
 [[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer);
 
-/// The costs of one layer on one rank for one micro-batch: its shard with the times of all problems and exchanges.
+/// The times of a layer on one rank: of one micro-batch, unless it is said otherwise.
+enum class LayerTime {
+  forward,            ///< kernels
+  backward,           ///< kernels
+  input_gradient,     ///< of the kernels of backward, those of the input's gradient
+  weight_gradient,    ///< of the kernels of backward, those of the gradients of weights
+  selected_forward,   ///< of the kernels of forward, those that selective recomputation reruns
+  selected_exchange,  ///< of the layer-wise collectives of forward, the same
+  exchange_forward,   ///< layer-wise collectives
+  exchange_backward,
+  experts_forward,  ///< of the layer-wise collectives, the All-to-alls of experts: dispatch and combine
+  experts_backward,
+  halo_forward,  ///< neighbour exchanges, and the gather where a spatial split ends
+  halo_backward,
+  update,         ///< per step, unsharded optimizer
+  sharded_update  ///< per step, optimizer sharded among all replicas
+};
+/// Numbers of kernels, exchanges and parameters of a layer on one rank.
+enum class LayerCount {
+  forward_kernels,  ///< in units of forward launches
+  backward_kernels,
+  selected_kernels,   ///< those that selective recomputation reruns
+  forward_exchanges,  ///< layer-wise collectives and halos, which also need launches
+  backward_exchanges,
+  parameters,
+  trained,               ///< of the parameters, the ones that have gradients
+  gradient_messages,     ///< one if the layer has a weight matrix
+  whole_parameters,      ///< of matrix layers without positions, unsplit
+  workspaces_estimated,  ///< kernels whose scratch memory is estimated from other kernels
+  workspaces_unknown     ///< kernels whose scratch memory is not known
+};
+enum class LayerBytes {
+  kept,   ///< activations kept for backward
+  input,  ///< |x| as stored in memory
+  output  ///< |y| as stored in memory
+};
+
+/// The costs of one layer on one rank: its shard with the times of all problems and exchanges.
 struct LayerCosts {
-  Seconds forward{}, backward{};                     ///< kernels
-  double forward_kernels = 0, backward_kernels = 0;  ///< number of kernels, in units of forward launches
-  Seconds input_gradient{};                          ///< of the kernels of backward, those of the input's gradient
-  Seconds weight_gradient{};                         ///< of the kernels of backward, those of the gradients of weights
-  Seconds selected_forward{};   ///< of the kernels of forward, those that selective recomputation reruns
-  Seconds selected_exchange{};  ///< of the layer-wise collectives of forward, the same
-  double selected_kernels = 0;  ///< number of those
-  double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which also need launches
-  Seconds update{};                                      ///< per step, unsharded optimizer
-  Seconds sharded_update{};                              ///< per step, optimizer sharded among all replicas
-  Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
-  /// Of the layer-wise collectives, the All-to-alls of experts: dispatch and combine.
-  Seconds experts_forward{}, experts_backward{};
-  Seconds halo_forward{}, halo_backward{};  ///< neighbour exchanges and the gather where a spatial split ends
-  double parameters = 0;                    ///< on this rank
-  double trained = 0;                       ///< of those, the ones that have gradients
+  EnumArray<LayerTime, Seconds> times;
+  /// The derivatives of the times by the coefficients that are fitted to runs, if requested: of kernels, the additional
+  /// seconds per unit of Coefficient::repeated; of exchanges, the seconds of start-ups.
+  EnumArray<LayerTime, Seconds> slopes;
+  EnumArray<LayerCount, double> counts;
+  EnumArray<LayerBytes, Bytes> bytes;
   /// Parameters whose gradients are summed along the axes of each gradient group of the table.
   std::array<double, most_gradient_groups> gradient_parameters{};
   std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same of parameters without gradients
-  double gradient_messages = 0;                                  ///< one if the layer has a weight matrix
-  double whole_parameters = 0;                                   ///< of matrix layers without positions, unsplit
-  Bytes kept{};                                                  ///< activations kept for backward
-  Bytes input{}, output{};                                       ///< |x| and |y| as stored in memory
-  /// The number of kernels whose scratch memory is estimated from other kernels, and of those whose scratch memory is not
-  /// known.
-  double workspaces_estimated = 0, workspaces_unknown = 0;
-  /// The derivatives of the times by the coefficients that are fitted to runs, if requested: the additional kernel seconds
-  /// per unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
-  struct Slopes {
-    Seconds repeated_forward{}, repeated_backward{}, repeated_selected{}, exchange_selected{};
-    Seconds repeated_weight_gradient{};
-    Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
-    Seconds experts_forward{}, experts_backward{};
-  } slopes;
 
-  void add(const LayerCosts& other, double times);
+  [[nodiscard]] Seconds& operator[](LayerTime row) { return times[row]; }
+  [[nodiscard]] Seconds operator[](LayerTime row) const { return times[row]; }
+  [[nodiscard]] double& operator[](LayerCount row) { return counts[row]; }
+  [[nodiscard]] double operator[](LayerCount row) const { return counts[row]; }
+  [[nodiscard]] Bytes& operator[](LayerBytes row) { return bytes[row]; }
+  [[nodiscard]] Bytes operator[](LayerBytes row) const { return bytes[row]; }
+
+  void add(const LayerCosts& other, double repeats);
   /// Returns the number of parameters whose gradients are exchanged, along any axes; `gathered`: including those that ranks
   /// only gather.
   [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
@@ -79,10 +99,14 @@ struct LayerCosts {
   /// Returns the time, for forward and for backward of one micro-batch, that the device waits if the host takes `start` to
   /// launch each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
-    return max(Seconds{}, start * (forward_kernels + forward_exchanges) - (forward + exchange_forward + halo_forward));
+    return max(Seconds{},
+               start * (counts[LayerCount::forward_kernels] + counts[LayerCount::forward_exchanges]) -
+                   (times[LayerTime::forward] + times[LayerTime::exchange_forward] + times[LayerTime::halo_forward]));
   }
   [[nodiscard]] Seconds idle_backward(Seconds start) const {
-    return max(Seconds{}, start * (backward_kernels + backward_exchanges) - (backward + exchange_backward + halo_backward));
+    return max(Seconds{},
+               start * (counts[LayerCount::backward_kernels] + counts[LayerCount::backward_exchanges]) -
+                   (times[LayerTime::backward] + times[LayerTime::exchange_backward] + times[LayerTime::halo_backward]));
   }
 };
 
@@ -166,8 +190,8 @@ class LayerCostTable {
   /// Returns the load of all layers before this one; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
   /// Returns the number of parameters of the largest of layers [first, last), or the largest number that have gradients.
-  [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, &LayerCosts::parameters); }
-  [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, &LayerCosts::trained); }
+  [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, LayerCount::parameters); }
+  [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
   /// Returns the gradients that layers with these costs exchange, divided into messages as the measured software does.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
@@ -187,14 +211,12 @@ class LayerCostTable {
 
   /// Adds the parameters of a gradient exchange to the group of its axes.
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
-  /// Returns whether the software divides an exchange into pieces that overlap with pieces of a matrix product.
-  [[nodiscard]] bool is_in_pieces(const Exchange& exchange) const;
   /// Returns the bytes of an exchange that the software actually sends.
   [[nodiscard]] Bytes sent(const PendingExchange& pending) const;
   /// Returns the exposed time of an exchange, which is not hidden by overlapping kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
-  [[nodiscard]] double largest(int first, int last, double LayerCosts::*count) const;
+  [[nodiscard]] double largest(int first, int last, LayerCount count) const;
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;

@@ -30,10 +30,10 @@ class SplitTables {
   static constexpr std::size_t kept = 8;
 
   struct Split {
-    std::size_t slot = 0;      ///< below `kept`
-    std::uint64_t number = 0;  ///< another number in the same slot is another split
+    std::size_t slot = 0;       ///< below `kept`
+    std::uint64_t number = 0;   ///< another number in the same slot is another split
     std::uint64_t placing = 0;  ///< another number is another split or another placement
-    Plan plan;                 ///< without what the costs do not depend on
+    Plan plan;                  ///< without what the costs do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
     std::uint64_t asked = 0;  ///< when it was last asked for

@@ -244,8 +244,8 @@ namespace {
 
 MemoryOrigin workspace_origin(const Job& job, const LayerCosts& costs) {
   const bool any = job.kernels.measured() != nullptr && !job.assumptions.linear_kernels;
-  if (!any || costs.workspaces_unknown > 0) return MemoryOrigin::assumed;
-  return costs.workspaces_estimated > 0 ? MemoryOrigin::modelled : MemoryOrigin::measured;
+  if (!any || costs[LayerCount::workspaces_unknown] > 0) return MemoryOrigin::assumed;
+  return costs[LayerCount::workspaces_estimated] > 0 ? MemoryOrigin::modelled : MemoryOrigin::measured;
 }
 
 }  // namespace
@@ -255,10 +255,10 @@ bool is_copied(const TiedLayer& tied, int first, int last) {
 }
 
 double stage_parameters(const StageOf& stage, bool trained) {
-  const auto count = trained ? &LayerCosts::trained : &LayerCosts::parameters;
-  double parameters = stage.all_costs().*count;
+  const LayerCount count = trained ? LayerCount::trained : LayerCount::parameters;
+  double parameters = stage.all_costs()[count];
   for (const TiedLayer& tied : stage.job.facts.tied) {
-    if (is_copied(tied, stage.first, stage.last)) parameters += stage.costs.at(tied.owner).*count;
+    if (is_copied(tied, stage.first, stage.last)) parameters += stage.costs.at(tied.owner)[count];
   }
   return parameters;
 }
@@ -365,9 +365,10 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
     // keeps the whole batch.
     const double gamma = *job.assumptions.memory_reuse;
     const double delta = item_bytes(plan.precision);
-    memory.weights = Bytes(gamma * delta * costs.parameters);
+    memory.weights = Bytes(gamma * delta * costs[LayerCount::parameters]);
     memory.gradients = memory.weights;
-    memory.activations = (costs.input + costs.output) * (2.0 * gamma * static_cast<double>(plan.micro_batches));
+    memory.activations =
+        (costs[LayerBytes::input] + costs[LayerBytes::output]) * (2.0 * gamma * static_cast<double>(plan.micro_batches));
     memory.peak_reserved = memory.total();
     return memory;
   }

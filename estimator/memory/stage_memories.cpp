@@ -48,8 +48,7 @@ const StagePeaks& StageMemories::peaks(const Plan& plan, int stage_first, int st
 
 MemoryBreakdown StageMemories::memory(const Plan& plan, const std::vector<int>& firsts, int number) const {
   const StageOf stage = this->stage(plan, firsts, number);
-  return stage_memory(stage,
-                      job_.assumptions.memory_reuse ? nullptr : &peaks(plan, stage.first, stage.last, stage.parts));
+  return stage_memory(stage, job_.assumptions.memory_reuse ? nullptr : &peaks(plan, stage.first, stage.last, stage.parts));
 }
 
 StageMemories::Fullest& StageMemories::fullest(const Plan& plan, const std::vector<int>& firsts) const {

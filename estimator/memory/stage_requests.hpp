@@ -47,7 +47,9 @@ class StageRequests {
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
       const LayerCosts& owner = table_.at(tied.owner);
-      copied_.push_back({tied.reader, owner.parameters, owner.parameters > 0 ? owner.trained / owner.parameters : 1.0});
+      copied_.push_back(
+          {tied.reader, owner[LayerCount::parameters],
+           owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
     parts_ = stage.parts;
     memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, mixed));

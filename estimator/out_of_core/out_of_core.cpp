@@ -157,8 +157,8 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
     const LayerCosts own = costs.between(ranges[i].first, ranges[i].last);
     const GroupLevels::Levels& level = levels.of(i);
     ChainGroup group;
-    group.forward = own.forward + own.exchange_forward + own.halo_forward;
-    group.backward = own.backward + own.exchange_backward + own.halo_backward;
+    group.forward = own[LayerTime::forward] + own[LayerTime::exchange_forward] + own[LayerTime::halo_forward];
+    group.backward = own[LayerTime::backward] + own[LayerTime::exchange_backward] + own[LayerTime::halo_backward];
     group.forward_peak = level.forward_peak;
     group.backward_peak = level.backward_peak;
     // As in its forward, in addition to the gradients that exist by then.

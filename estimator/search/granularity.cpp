@@ -49,7 +49,7 @@ std::vector<LevelGrain> level_grains(const Job& job, Precision precision, Optimi
     LevelGrain grain{.name = level.name,
                      .devices = devices,
                      .computing = estimate.time.compute(),
-                     .communicating = estimate.time.gradient_exchange,
+                     .communicating = estimate.time[Part::gradient_exchange],
                      .smallest_node = smallest_node};
     if (largest >= 0) {
       const Bytes tensor(static_cast<double>(shape_of(model, largest).items()) * samples * item_bytes(precision));

@@ -10,8 +10,8 @@ namespace ddl {
 
 /// Returns a lower bound of the memory of all plans with these degrees, for any sharding and recomputation.
 [[nodiscard]] Bytes memory_lower_bound(const Job& job, const Plan& plan);
-/// Returns a lower bound of the memory of parameters, and of what the optimizer keeps of them, in the fullest stage of a plan
-/// of these choices, for any cuts of the stages.
+/// Returns a lower bound of the memory of parameters, and of what the optimizer keeps of them, in the fullest stage of a
+/// plan of these choices, for any cuts of the stages.
 [[nodiscard]] Bytes parameters_lower_bound(const Job& job, const Plan& plan);
 /// Returns whether parameters, and what the first stage keeps for backward, need more memory than that: a bound that costs
 /// little where recomputation is what plans differ in.

@@ -8,9 +8,9 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/schedules/schedule.hpp"
-#include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
@@ -218,8 +218,7 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
   bare.schedule = Schedule::one_forward_one_backward;
-  add_tasks(costs.total(), nullptr, 0, bare, nullptr, step.tasks);
-  add_hidden_exchanges(costs.total(), most_hidden_share(job_, bare, costs.total()), 0, nullptr, step.tasks);
+  add_tasks({costs.total(), nullptr, most_hidden_share_of_experts(job_, bare, costs.total())}, 0, bare, nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
   return relaxed(step);
 }
@@ -421,7 +420,8 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* p
     exchanges += moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel);
   // Whole experts are left out of a tensor split.
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
-    exchanges += moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor) * shown_tensor_exchanges(plan);
+    exchanges += moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor) *
+                 least_exposed_share_of_tensor(job_, plan);
 
   step.busy += exchanges;
   step.hop = parts.alpha;
@@ -431,14 +431,10 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* p
   return shortest_of_all(step, plan);
 }
 
-double TimeBounds::shown_tensor_exchanges(const Plan& plan) const {
-  const bool in_pieces = job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap;
-  return in_pieces ? 1.0 / plan.mesh[Axis::tensor] : 1.0;
-}
-
 Bytes TimeBounds::shown_gradients(const Plan& plan) const {
   const bool hidden =
-      overlaps_gradients(job_.coefficients, job_.assumptions) || gathers_beside_forward(job_.coefficients, job_.assumptions);
+      window_of_gradients(job_.coefficients, job_.assumptions, false) != Window::none ||
+      window_of_gathers(job_.coefficients, job_.assumptions) != Window::none;
   if (hidden || plan.mesh.replicas() == 1) return {};
   const double splits = plan.mesh.product(weight_axes);
   // Experts are divided among the ranks of their axis.

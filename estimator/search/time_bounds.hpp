@@ -62,8 +62,6 @@ class TimeBounds {
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// The kernels alone, which the host starts: what remains of that bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
-  /// The part of the communication of a tensor split that cannot be overlapped, at least.
-  [[nodiscard]] double shown_tensor_exchanges(const Plan& plan) const;
   /// Bytes of gradients that the busiest rank exchanges at least; nothing if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are

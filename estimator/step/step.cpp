@@ -4,32 +4,6 @@
 
 namespace ddl {
 
-Seconds& Breakdown::operator[](Part part) {
-  switch (part) {
-    case Part::forward:
-      return forward;
-    case Part::backward:
-      return backward;
-    case Part::weight_update:
-      return weight_update;
-    case Part::gradient_exchange:
-      return gradient_exchange;
-    case Part::layer_collectives:
-      return layer_collectives;
-    case Part::halo:
-      return halo;
-    case Part::pipeline:
-      return pipeline;
-    case Part::bubble:
-      return bubble;
-    case Part::input:
-      return input;
-    case Part::waiting:
-      break;
-  }
-  return waiting;
-}
-
 bool Step::depends_on(Coefficient coefficient) const {
   const auto depends = [&](const Term& term) { return term.depends_on(coefficient); };
   if (coefficient == Coefficient::per_iteration) return several_ranks;
@@ -43,13 +17,13 @@ bool Step::depends_on(Coefficient coefficient) const {
 bool Updates::Stage::takes_as_long_as(const Stage& other) const {
   return update == other.update && of_gradients == other.of_gradients && of_weights == other.of_weights &&
          after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
-         of_copies == other.of_copies && message == other.message && exchange.rounds == other.exchange.rounds &&
+         of_copies == other.of_copies && message == other.message && window == other.window &&
+         gather_window == other.gather_window && exchange.rounds == other.exchange.rounds &&
          exchange.gathers == other.exchange.gathers;
 }
 
 bool Updates::take_as_long_as(const Updates& other) const {
-  return beside.has_value() == other.beside.has_value() && gathers_beside.has_value() == other.gathers_beside.has_value() &&
-         std::equal(stages.begin(), stages.end(), other.stages.begin(), other.stages.end(),
+  return std::equal(stages.begin(), stages.end(), other.stages.begin(), other.stages.end(),
                     [](const Stage& a, const Stage& b) { return a.takes_as_long_as(b); });
 }
 
@@ -71,7 +45,7 @@ RelaxedStep relaxed(const Step& step) {
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   for (const Task& task : step.tasks) {
     const std::size_t direction = task.backward ? 1 : 0;
-    busy[direction] += task.time.time();
+    busy[direction] += task.exposed();
     starts[direction] += start * task.starts;
   }
   result.busy = max(busy[0], starts[0]) + max(busy[1], starts[1]);
@@ -92,7 +66,7 @@ Seconds shortest_run(const RelaxedStep& step) {
 
 Breakdown breakdown_of(const Timing<double>& timing) {
   Breakdown breakdown;
-  for (std::size_t i = 0; i < part_count; ++i) breakdown[static_cast<Part>(i)] = Seconds(timing.parts[i]);
+  for (std::size_t i = 0; i < breakdown.size(); ++i) breakdown[i] = Seconds(timing.parts[i]);
   return breakdown;
 }
 

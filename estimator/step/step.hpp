@@ -6,48 +6,39 @@
 #include <optional>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/inputs/coefficients.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/step/term.hpp"
 
 namespace ddl {
 
-/// The parts of the time of an iteration, in the order of Breakdown.
+/// The parts of the time of a step, in the order of reports.
 enum class Part {
-  forward,
-  backward,
+  forward,   ///< kernels of the busiest stage
+  backward,  ///< the same, with what is recomputed
   weight_update,
-  gradient_exchange,
-  layer_collectives,
-  halo,
-  pipeline,
-  bubble,
-  input,
-  waiting
+  gradient_exchange,  ///< the part that backward does not hide, and the slowdown of kernels that are overlapped with it
+  layer_collectives,  ///< filter, channel and tensor exchanges
+  halo,               ///< spatial exchanges
+  pipeline,           ///< activations and gradients between stages
+  bubble,             ///< waiting of the busiest stage for the others
+  input,              ///< the part of reading samples that the rest does not hide
+  waiting             ///< for the host, for the slowest rank, and fixed times
 };
-inline constexpr std::size_t part_count = 10;
-[[nodiscard]] constexpr std::size_t index_of(Part part) { return static_cast<std::size_t>(part); }
 
-/// The time of one iteration by part, in seconds. The parts add up to the iteration.
-struct Breakdown {
-  Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
-  Seconds weight_update{};
-  Seconds gradient_exchange{};  ///< the part that backward does not hide, and the slowdown of kernels that are overlapped
-                                ///< with it
-  Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
-  Seconds halo{};               ///< spatial exchanges
-  Seconds pipeline{};           ///< activations and gradients between stages
-  Seconds bubble{};             ///< waiting of the busiest stage for the others
-  Seconds input{};              ///< the part of reading samples that the rest does not hide
-  Seconds waiting{};            ///< for the host, for the slowest rank, and fixed times
-
+/// The time of one step by part. The parts add up to the step.
+struct Breakdown : EnumArray<Part, Seconds> {
   [[nodiscard]] Seconds iteration() const {
-    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +
-           waiting;
+    Seconds sum{};
+    for (const Seconds part : *this) sum += part;
+    return sum;
   }
-  [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
-  [[nodiscard]] Seconds& operator[](Part part);
+  [[nodiscard]] Seconds compute() const {
+    return (*this)[Part::forward] + (*this)[Part::backward] + (*this)[Part::weight_update];
+  }
 };
 
 /// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
@@ -70,6 +61,10 @@ struct Task {
   double starts = 0;          ///< kernels and exchanges that the host starts for it
   Term time;                  ///< of one micro-batch
   double bubble = 1;          ///< the part of it for which the longest stage waits, if it is another stage
+  /// The part of the time that is not overlapped with compute of another micro-batch. Stages that wait for the first
+  /// micro-batch wait for all of it: a micro-batch that fills the pipeline is overlapped with no other.
+  double exposed_share = 1;
+  [[nodiscard]] Seconds exposed() const { return time.time() * exposed_share; }
   friend bool operator==(const Task&, const Task&) = default;
 };
 
@@ -90,9 +85,9 @@ struct Step {
   Seconds paging{};  ///< of one micro-batch, in which managed memory comes from the host; a task of it waits so long
   /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
   double forward_hosts = 1, backward_hosts = 1;
-  double rank_waiting = 0;    ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
-  double straggling = 0;      ///< what the slowest device takes longer, over the kernels of the longest stage
-  bool input_beside = false;  ///< samples are read while devices compute
+  double rank_waiting = 0;             ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
+  double straggling = 0;               ///< what the slowest device takes longer, over the kernels of the longest stage
+  Window input_window = Window::none;  ///< with which reading samples is overlapped
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
   /// micro-batches leave each of v virtual stages.
@@ -110,12 +105,12 @@ struct Updates {
     Bytes message{};                              ///< of gradients
     Term unsharded_weight_sync;
     Term of_copies;  ///< gradients that ranks with copies of the same shards, or of the same stages, sum in the end
+    Window window = Window::none;         ///< with which gradients, and weights for forward and backward, are overlapped
+    Window gather_window = Window::none;  ///< with which weights gathered after the update are overlapped
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
-  std::optional<OverlapSlowdown> beside;  ///< gradients are exchanged while devices compute
-  /// Weights gathered after the update are overlapped with the next step's first forward.
-  std::optional<OverlapSlowdown> gathers_beside;
+  OverlapSlowdown slowdown;  ///< of exchanges and kernels that overlap
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
@@ -123,8 +118,8 @@ struct Updates {
 /// The number of times that a task counts in an iteration, and the part that it counts as.
 struct Counts {
   Part part = Part::forward;
-  double runs = 0;
-  double bubble_runs = 0;  ///< as waiting in the pipeline, in addition to that
+  double runs = 0;         ///< of what is exposed of it
+  double bubble_runs = 0;  ///< of all of it, as waiting in the pipeline, in addition to that
 };
 /// Returns how a task counts. The first micro-batch passes all stages; the others follow at the pace of the longest stage.
 /// The schedule says for which part of the tasks of other stages the longest one waits (BubbleShares). With slots, there are
@@ -133,7 +128,7 @@ struct Counts {
   const bool longest = task.stage == critical.time;
   if (!step.in_slots) {
     const double waits = critical.unwaited >= 0 && task.stage != critical.unwaited ? task.bubble : 0;
-    return longest ? Counts{task.part, step.micro_batches, waits} : Counts{Part::bubble, waits};
+    return longest ? Counts{task.part, step.micro_batches, waits} : Counts{task.part, 0, waits};
   }
   if (task.part == Part::forward || task.part == Part::backward) {
     const bool sets_slot = task.stage == (task.part == Part::forward ? critical.forward : critical.backward);
@@ -158,14 +153,12 @@ struct Timing {
     [[nodiscard]] T kernels() const { return forward_kernels + backward_kernels; }
   };
   std::vector<Stage> stages;
-  std::array<T, part_count> parts;
+  EnumArray<Part, T> parts;
   CriticalStages critical;
   T host_waiting = T(0), rank_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
 
-  Timing() { parts.fill(T(0)); }
-
-  [[nodiscard]] T& operator[](Part part) { return parts[index_of(part)]; }
-  [[nodiscard]] const T& operator[](Part part) const { return parts[index_of(part)]; }
+  [[nodiscard]] T& operator[](Part part) { return parts[part]; }
+  [[nodiscard]] const T& operator[](Part part) const { return parts[part]; }
   [[nodiscard]] T iteration() const {
     T sum(0);
     for (const T& part : parts) sum += part;
@@ -208,11 +201,12 @@ template <class T>
   for (const Task& task : step.tasks) {
     Stage& own = result.stages[static_cast<std::size_t>(task.stage)];
     const T& time = times.emplace_back(task.time.at(x, step.origin));
-    (task.backward ? own.backward : own.forward) += time;
+    const T exposed = time * task.exposed_share;
+    (task.backward ? own.backward : own.forward) += exposed;
     (task.backward ? own.backward_starts : own.forward_starts) += task.starts;
-    if (task.part == Part::forward) own.forward_kernels += time;
-    if (task.part == Part::backward) own.backward_kernels += time;
-    if (is_disturbed(task.part)) own.disturbed += time;
+    if (task.part == Part::forward) own.forward_kernels += exposed;
+    if (task.part == Part::backward) own.backward_kernels += exposed;
+    if (is_disturbed(task.part)) own.disturbed += exposed;
   }
   const T& start = x[Coefficient::launch_overhead];
   // What the slowest rank adds to the time of any.
@@ -249,7 +243,7 @@ template <class T>
   critical.unwaited = step.fills_bubbles ? unwaited_stage<T>(step, times) : critical.time;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Counts counts = counts_of(step, critical, step.tasks[i]);
-    result[counts.part] += times[i] * counts.runs;
+    if (counts.runs != 0) result[counts.part] += times[i] * step.tasks[i].exposed_share * counts.runs;
     if (counts.bubble_runs != 0) result[Part::bubble] += times[i] * counts.bubble_runs;
   }
   result.host_waiting = none;
@@ -271,6 +265,28 @@ template <class T>
   return result;
 }
 
+/// The compute of a stage in a window, and the time that its device waits for the host meanwhile, in seconds.
+template <class T>
+struct Computing {
+  T kernels = T(0), idle = T(0);
+};
+/// `rounds`: the number of exchanges of gradients.
+template <class T>
+[[nodiscard]] Computing<T> computing_in(Window window, const typename Timing<T>::Stage& stage, double micro_batches,
+                                        double rounds) {
+  switch (window) {
+    case Window::backward:
+      // Gradients that are exchanged once are complete only in backward of the last micro-batch.
+      return {stage.backward_kernels * rounds, stage.idle_backward * rounds};
+    case Window::computing:
+      return {stage.kernels() * micro_batches, stage.idle() * micro_batches};
+    case Window::next_forward:
+      return {stage.forward_kernels, stage.idle_forward};
+    default:
+      return {};
+  }
+}
+
 /// Adds the work that is done once for all micro-batches, which completes the iteration. Stages exchange and update at the
 /// same time, so the slowest stage counts.
 template <class T>
@@ -288,19 +304,15 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
                               own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
     const T copies = own.of_copies.at(x, step.origin);
     const T all = exchange.total() + copies;
-    if (updates.gathers_beside && none < exchange.after_update) {
+    if (own.gather_window != Window::none && none < exchange.after_update) {
       const ExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
-      exchange.after_update =
-          exposed(gather, stage.forward_kernels, stage.idle_forward, own.message, *updates.gathers_beside);
+      const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step.micro_batches, 1);
+      exchange.after_update = exposed(gather, meanwhile.kernels, meanwhile.idle, own.message, updates.slowdown);
     }
     T shown = exchange.total();
-    if (updates.beside) {
-      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered during
-      // all of the computing.
-      const bool gathers = exchange.gathers > 0;
-      const T beside = gathers ? T(stage.kernels() * step.micro_batches) : T((stage.backward_kernels) * exchange.rounds);
-      const T idle = gathers ? T(stage.idle() * step.micro_batches) : T(stage.idle_backward * exchange.rounds);
-      shown = exchange.after_update + exposed(exchange, beside, idle, own.message, *updates.beside);
+    if (own.window != Window::none) {
+      const Computing<T> meanwhile = computing_in<T>(own.window, stage, step.micro_batches, exchange.rounds);
+      shown = exchange.after_update + exposed(exchange, meanwhile.kernels, meanwhile.idle, own.message, updates.slowdown);
     }
     shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
     if (!(shown < timing[Part::gradient_exchange])) {
@@ -310,7 +322,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
   }
   const T rest = timing.iteration();
-  timing[Part::input] = step.input_beside ? larger<T>(none, timing.reading - rest) : timing.reading;
+  timing[Part::input] = step.input_window == Window::step ? larger<T>(none, timing.reading - rest) : timing.reading;
   timing.hidden_input = timing.reading - timing[Part::input];
 }
 

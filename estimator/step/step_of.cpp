@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstddef>
 
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/schedules/schedule.hpp"
-#include "estimator/step/expert_overlap.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/step/input.hpp"
 #include "estimator/step/tasks.hpp"
@@ -75,7 +75,7 @@ void add_activation_traffic(const StageMemories& memories, const Plan& plan, con
   for (const bool backward : {false, true}) {
     Seconds busy{};
     for (std::size_t i = own; i < tasks.size(); ++i) {
-      if (tasks[i].backward == backward) busy += tasks[i].time.time();
+      if (tasks[i].backward == backward) busy += tasks[i].exposed();
     }
     if (moving <= busy) continue;
     tasks.push_back(
@@ -111,7 +111,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     step.forward_hosts = 1 + job.coefficients.software.serial_forward.value_or(1) * (driven - 1);
     step.backward_hosts = job.coefficients.software.backward_threads.value_or(1);
   }
-  step.input_beside = job.assumptions.input_overlapped;
+  step.input_window = window_of_input(job.assumptions);
   if (job.assumptions.include_input) step.reading = input_time(job, plan, costs.exchanges(), origin != nullptr);
   Link next;
   if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
@@ -122,13 +122,13 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
     const LayerCosts of_stage = costs.between(first, firsts[index + 1]);
+    const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
     if (plan.recompute == Recompute::full) {
       const LayerCosts again = recomputed_costs(*job.facts.model, costs, plan, first, firsts[index + 1]);
-      add_tasks(of_stage, &again, stage, plan, origin, step.tasks);
+      add_tasks({of_stage, &again, hidden}, stage, plan, origin, step.tasks);
     } else {
-      add_tasks(of_stage, nullptr, stage, plan, origin, step.tasks);
+      add_tasks({of_stage, nullptr, hidden}, stage, plan, origin, step.tasks);
     }
-    add_hidden_exchanges(of_stage, hidden_share(job, plan, of_stage, stage), stage, origin, step.tasks);
     if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
@@ -138,7 +138,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     if (gathers_weights(plan)) {
       // The host starts what gathers a unit of weights and takes it apart, before forward and before backward, and what
       // joins its gradients and scatters them. Units are taken to be as large as the messages of gradients.
-      const Bytes weights(costs.between(first, firsts[index + 1]).parameters * item_bytes(plan.precision));
+      const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
       const double units = std::max(1.0, weights / gradient_bucket);
       step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});
       step.tasks.push_back({stage, true, Part::waiting, 4 * units, Term(Seconds{}), bubble_shares(plan).forward});

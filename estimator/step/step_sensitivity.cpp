@@ -141,9 +141,9 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
       const ErrorSource source = each.exchange.purpose == Purpose::halo ? ErrorSource::halo : ErrorSource::layer_exchange;
       exchanges.add(source, basis_of_exchange(each.algorithm == measured_exchange), each.time.value() * kinds.count[kind]);
     }
-    if (costs.at(layer).update > Seconds{})
+    if (costs.at(layer)[LayerTime::update] > Seconds{})
       exchanges.add(ErrorSource::memory_kernels, basis_of(prices.update_source),
-                    costs.at(layer).update.value() * kinds.count[kind]);
+                    costs.at(layer)[LayerTime::update].value() * kinds.count[kind]);
   }
   bool measured_gradients = !usual.updates.stages.empty();
   for (const Updates::Stage& stage : usual.updates.stages)

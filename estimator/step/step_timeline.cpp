@@ -47,7 +47,7 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
   std::vector<StagePasses> stages(static_cast<std::size_t>(step.stages));
   for (const Task& task : step.tasks) {
     const bool is_of_weights = splits && task.backward && task.starts == 0 && task.bubble == shares.weight_gradient;
-    add_task(stages[static_cast<std::size_t>(task.stage)], task, task.time.time(), is_of_weights);
+    add_task(stages[static_cast<std::size_t>(task.stage)], task, task.exposed(), is_of_weights);
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     stages[i].of(SlotPass::forward).waiting += Seconds(timing.stages[i].idle_forward);

@@ -17,49 +17,67 @@ LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::
   return held;
 }
 
-void add_tasks(const LayerCosts& costs, const LayerCosts* again, int stage, const Plan& plan, const Learned* origin,
-               std::vector<Task>& tasks) {
+void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
+  const LayerCosts& costs = work.costs;
   const BubbleShares shares = bubble_shares(plan);
-  const LayerCosts::Slopes& slopes = costs.slopes;
   const auto add = [&](bool backward, Part part, double starts, const Term& time) {
     if (time.time() != Seconds{} || starts > 0)
       tasks.push_back({stage, backward, part, starts, time, backward ? shares.input_gradient : shares.forward});
   };
-  const auto kernels = [&](bool backward, double starts, Seconds time, Seconds repeated) {
+  const auto add_kernels = [&](bool backward, double starts, Seconds time, Seconds repeated) {
     add(backward, backward ? Part::backward : Part::forward, starts, origin != nullptr ? Term(time, repeated) : Term(time));
   };
-  const auto exchange = [&](bool backward, Part part, Purpose purpose, Seconds time, Seconds startups) {
+  const auto kernels = [&](bool backward, double starts, const LayerCosts& of, LayerTime row) {
+    add_kernels(backward, starts, of.times[row], of.slopes[row]);
+  };
+  const auto add_exchange = [&](bool backward, Part part, Seconds time, Seconds startups) {
     Term term;
     if (origin != nullptr) {
-      term.add_exchange(path_coefficients(purpose), time, startups, *origin);
+      term.add_exchange(path_coefficients(part == Part::halo ? Purpose::halo : Purpose::layer), time, startups, *origin);
     } else {
       term.add(time);
     }
     add(backward, part, 0, term);
   };
-  const auto forward = [&](bool backward, const LayerCosts& of) {
-    kernels(backward, of.forward_kernels + of.forward_exchanges, of.forward, of.slopes.repeated_forward);
-    exchange(backward, Part::layer_collectives, Purpose::layer, of.exchange_forward, of.slopes.exchange_forward);
-    exchange(backward, Part::halo, Purpose::halo, of.halo_forward, of.slopes.halo_forward);
+  const auto exchange = [&](bool backward, const LayerCosts& of, LayerTime row) {
+    const bool is_halo = row == LayerTime::halo_forward || row == LayerTime::halo_backward;
+    add_exchange(backward, is_halo ? Part::halo : Part::layer_collectives, of.times[row], of.slopes[row]);
   };
-  forward(false, costs);
-  if (again != nullptr) forward(true, *again);
+  // All-to-alls that are overlapped with another micro-batch are tasks of their own.
+  const auto layer_exchange = [&](bool backward, LayerTime row, LayerTime of_experts) {
+    if (work.hidden_of_experts <= 0 || costs.times[of_experts] <= Seconds{}) return exchange(backward, costs, row);
+    add_exchange(backward, Part::layer_collectives, costs.times[row] - costs.times[of_experts],
+                 costs.slopes[row] - costs.slopes[of_experts]);
+    exchange(backward, costs, of_experts);
+    tasks.back().exposed_share = 1 - work.hidden_of_experts;
+  };
+  const auto forward_kernels = [&](bool backward, const LayerCosts& of) {
+    kernels(backward, of[LayerCount::forward_kernels] + of[LayerCount::forward_exchanges], of, LayerTime::forward);
+  };
+  forward_kernels(false, costs);
+  layer_exchange(false, LayerTime::exchange_forward, LayerTime::experts_forward);
+  exchange(false, costs, LayerTime::halo_forward);
+  if (work.again != nullptr) {
+    forward_kernels(true, *work.again);
+    exchange(true, *work.again, LayerTime::exchange_forward);
+    exchange(true, *work.again, LayerTime::halo_forward);
+  }
   if (plan.recompute == Recompute::selective) {
-    kernels(true, costs.selected_kernels, costs.selected_forward, slopes.repeated_selected);
-    exchange(true, Part::layer_collectives, Purpose::layer, costs.selected_exchange, slopes.exchange_selected);
+    kernels(true, costs[LayerCount::selected_kernels], costs, LayerTime::selected_forward);
+    exchange(true, costs, LayerTime::selected_exchange);
   }
   // Of the two gradients, that of the weights is a task of its own where it is scheduled as such.
   const bool splits = shares.weight_gradient != shares.input_gradient;
-  const Seconds of_weights = splits ? costs.weight_gradient : Seconds{};
-  const Seconds slope_of_weights = splits ? slopes.repeated_weight_gradient : Seconds{};
-  kernels(true, costs.backward_kernels + costs.backward_exchanges, costs.backward - of_weights,
-          slopes.repeated_backward - slope_of_weights);
+  const Seconds of_weights = splits ? costs[LayerTime::weight_gradient] : Seconds{};
+  const Seconds slope_of_weights = splits ? costs.slopes[LayerTime::weight_gradient] : Seconds{};
+  add_kernels(true, costs[LayerCount::backward_kernels] + costs[LayerCount::backward_exchanges],
+              costs[LayerTime::backward] - of_weights, costs.slopes[LayerTime::backward] - slope_of_weights);
   if (splits) {
-    kernels(true, 0, of_weights, slope_of_weights);
+    add_kernels(true, 0, of_weights, slope_of_weights);
     if (of_weights != Seconds{}) tasks.back().bubble = shares.weight_gradient;
   }
-  exchange(true, Part::layer_collectives, Purpose::layer, costs.exchange_backward, slopes.exchange_backward);
-  exchange(true, Part::halo, Purpose::halo, costs.halo_backward, slopes.halo_backward);
+  layer_exchange(true, LayerTime::exchange_backward, LayerTime::experts_backward);
+  exchange(true, costs, LayerTime::halo_backward);
 }
 
 }  // namespace ddl

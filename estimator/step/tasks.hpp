@@ -16,11 +16,15 @@ namespace ddl {
 [[nodiscard]] LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts,
                                     int stage);
 
-/// Adds what a stage does in every micro-batch for layers of these costs, all of it or that of a single layer. Backward
-/// begins with the recomputed part of forward, including its communication. `again`: the costs of the blocks that are
-/// recomputed as a whole; empty if there are none. `origin`: the coefficients that the costs were priced with,
-/// where tasks are to say how they change with them; without, every time is taken as it is.
-void add_tasks(const LayerCosts& costs, const LayerCosts* again, int stage, const Plan& plan, const Learned* origin,
-               std::vector<Task>& tasks);
+/// What a stage does in every micro-batch, all of it or that of a single layer.
+struct StageWork {
+  const LayerCosts& costs;
+  const LayerCosts* again = nullptr;  ///< the costs of the blocks that are recomputed as a whole; null if there are none
+  double hidden_of_experts = 0;       ///< of the All-to-alls of experts, the part that is overlapped (overlaps.hpp)
+};
+/// Adds the tasks of a stage. Backward begins with the recomputed part of forward, including its communication. `origin`:
+/// the coefficients that the costs were estimated with, where tasks are to say how they change with them; without, every
+/// time is taken as it is.
+void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks);
 
 }  // namespace ddl

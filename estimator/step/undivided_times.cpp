@@ -51,7 +51,8 @@ class UndividedLayers {
 }  // namespace
 
 template <class Time>
-const std::vector<Seconds>& UndividedTimes::running_sums(Sums& known, double samples, const Mesh& mesh, const Time& time) const {
+const std::vector<Seconds>& UndividedTimes::running_sums(Sums& known, double samples, const Mesh& mesh,
+                                                         const Time& time) const {
   std::vector<Seconds>& sums = known[{samples, mesh}];
   if (!sums.empty()) return sums;
   const LayerKinds& kinds = tables_.kinds_of({});
@@ -118,7 +119,7 @@ const UndividedTimes::Launch& UndividedTimes::launch(double batch, const Mesh& m
     alone.precision = job_.kernels.precision();
     alone.optimizer = job_.kernels.optimizer();
     const LayerCosts costs = LayerCostTable(job_, alone, tables_.kinds_of({})).total();
-    host = {start * (costs.forward_kernels + costs.backward_kernels),
+    host = {start * (costs[LayerCount::forward_kernels] + costs[LayerCount::backward_kernels]),
             costs.idle_forward(start) + costs.idle_backward(start)};
   }
   return launches_.emplace(key, host).first->second;

@@ -31,9 +31,9 @@ class UndividedTimes {
 
   /// Returns the time for that many samples at once.
   [[nodiscard]] WholeTime whole(double samples, int stages, const Mesh& mesh = {}) const;
-  /// Returns a lower bound of the time, for any further split of what ranks of the mesh have of the layers. By roofline it is
-  /// the time of that, because each rank reads shared data itself, and no rank fills its tiles better. Measured parts may be
-  /// faster than the whole.
+  /// Returns a lower bound of the time, for any further split of what ranks of the mesh have of the layers. By roofline it
+  /// is the time of that, because each rank reads shared data itself, and no rank fills its tiles better. Measured parts may
+  /// be faster than the whole.
   [[nodiscard]] WholeTime least(double samples, int stages, const Mesh& mesh) const;
   /// What the host takes to launch all kernels of a rank that computes a batch at once, and what the device waits for it.
   struct Launch {

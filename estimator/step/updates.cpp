@@ -5,6 +5,7 @@
 
 #include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/step/tasks.hpp"
@@ -16,7 +17,7 @@ namespace {
 void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, const LayerCostTable& costs, bool with_slopes,
                          Term& term) {
   const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
-  const Seconds time = ring_allreduce_time(Bytes(own.trained * each.gradient), 2, link);
+  const Seconds time = ring_allreduce_time(Bytes(own[LayerCount::trained] * each.gradient), 2, link);
   if (with_slopes) {
     // A term has the factors of one purpose.
     term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
@@ -35,15 +36,15 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
   const bool with_slopes = costs.has_slopes();
   const ExchangedBytes each = exchanged_bytes(plan, assumptions);
   Updates updates;
-  if (overlaps_gradients(job.coefficients, assumptions)) updates.beside = job.coefficients.overlap;
-  if (gathers_beside_forward(job.coefficients, assumptions)) updates.gathers_beside = job.coefficients.overlap;
+  updates.slowdown = job.coefficients.overlap;
   std::vector<GradientGroup> exchanged;  // by the stage before
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
     Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update * plan.shard_copies() : own.update));
+    result.update = Term(max(
+        Seconds{}, plan.zero_stage >= 1 ? own[LayerTime::sharded_update] * plan.shard_copies() : own[LayerTime::update]));
     if (plan.offload != Offload::none) {
-      const double trained = plan.zero_stage >= 1 ? own.trained / plan.shards() : own.trained;
+      const double trained = plan.zero_stage >= 1 ? own[LayerCount::trained] / plan.shards() : own[LayerCount::trained];
       result.update = Term(max(result.update.time(), host_update_time(job, plan, trained)));
     }
     result.message = Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient);
@@ -69,16 +70,18 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     if (plan.offload == Offload::weights) {
       // For forward and for backward of each micro-batch, whatever the ranks then gather of each other.
       const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
-      const double held = plan.zero_stage == 3 ? own.parameters / plan.shards() : own.parameters;
+      const double held = plan.zero_stage == 3 ? own[LayerCount::parameters] / plan.shards() : own[LayerCount::parameters];
       result.of_weights.add(weights_from_host(job, plan, held) * gathers);
       result.exchange.gathers = std::max(result.exchange.gathers, gathers);
     }
+    result.window = window_of_gradients(job.coefficients, assumptions, result.exchange.gathers > 0);
+    result.gather_window = window_of_gathers(job.coefficients, assumptions);
     result.after_update = term(exchange.after_update, exchange.update_startups);
     result.of_copies = term(exchange.of_copies, exchange.copy_startups);
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
       add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;
-    const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
+    const double whole = own[LayerCount::whole_parameters] * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
     result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));
     if (with_slopes) result.unsharded_weight_sync.add_slope(Coefficient::unsharded_weight_sync, whole);
   }

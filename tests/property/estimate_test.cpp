@@ -1,5 +1,3 @@
-#include "estimator/search/memory_bounds.hpp"
-#include "estimator/search/time_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include "calibration/runs/time_errors_file.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/explain/throughput.hpp"
+#include "estimator/search/memory_bounds.hpp"
+#include "estimator/search/time_bounds.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 #include "tests/catch.hpp"
@@ -381,9 +381,9 @@ TEST_CASE("recomputation adds forward of what is in blocks, and nothing is faste
     for (const LayerExplanation& layer : explain(estimator, plan).layers) {
       const bool in_block = owned.model.layers[static_cast<std::size_t>(layer.layer)].block >= 0;
       REQUIRE(layer.runs_again == in_block);
-      if (in_block) again += layer.costs.forward.value() * static_cast<double>(plan.micro_batches);
+      if (in_block) again += layer.costs[LayerTime::forward].value() * static_cast<double>(plan.micro_batches);
     }
-    REQUIRE(twice.backward.value() == Approx(once.backward.value() + again).epsilon(1e-9));
+    REQUIRE(twice[Part::backward].value() == Approx(once[Part::backward].value() + again).epsilon(1e-9));
   });
 }
 

@@ -179,12 +179,12 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
     INFO(part.name);
     const PhaseShare& phase = explanation.phases[i];
     REQUIRE(phase.what.part == part.part);
-    REQUIRE(phase.time == direct.time.*part.part);
+    REQUIRE(phase.time == direct.time[part.part]);
     REQUIRE(phase.hidden.value() >= 0);
     REQUIRE_FALSE(describe(phase, estimate).empty());
     phases += phase.time;
     Seconds layers{};
-    for (const LayerExplanation& layer : explanation.layers) layers += layer.time.*part.part;
+    for (const LayerExplanation& layer : explanation.layers) layers += layer.time[part.part];
     REQUIRE(layers.value() == Approx(phase.time.value()).epsilon(rounding).margin(rounding * whole.value()));
   }
   // Summed in the same order as the breakdown's.
@@ -198,8 +198,8 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
     if (total.purpose == Purpose::gradient) REQUIRE(total.phase == Phase::gradient);
   }
   const double margin = rounding * whole.value();
-  REQUIRE(collectives.value() == Approx(direct.time.layer_collectives.value()).epsilon(rounding).margin(margin));
-  REQUIRE(halos.value() == Approx(direct.time.halo.value()).epsilon(rounding).margin(margin));
+  REQUIRE(collectives.value() == Approx(direct.time[Part::layer_collectives].value()).epsilon(rounding).margin(margin));
+  REQUIRE(halos.value() == Approx(direct.time[Part::halo].value()).epsilon(rounding).margin(margin));
 }
 
 TEST_CASE("the layers of an explanation add up to each part of the breakdown, and the phases to the iteration") {
@@ -231,26 +231,26 @@ TEST_CASE("the problems and exchanges of a layer add up to its costs, and like l
       INFO(layer.layer);
       LayerCosts sum;
       for (const PricedKernel& kernel : layer.prices.kernels)
-        (kernel.phase == Phase::forward ? sum.forward : sum.backward) += kernel.time;
+        (kernel.phase == Phase::forward ? sum[LayerTime::forward] : sum[LayerTime::backward]) += kernel.time;
       for (const PricedExchange& one : layer.prices.exchanges) {
         const bool halo = one.exchange.purpose == Purpose::halo;
         if (one.exchange.phase == Phase::forward) {
-          (halo ? sum.halo_forward : sum.exchange_forward) += one.time;
+          (halo ? sum[LayerTime::halo_forward] : sum[LayerTime::exchange_forward]) += one.time;
         } else {
-          (halo ? sum.halo_backward : sum.exchange_backward) += one.time;
+          (halo ? sum[LayerTime::halo_backward] : sum[LayerTime::exchange_backward]) += one.time;
         }
         if (one.ranks > 1) REQUIRE_FALSE(one.algorithm.empty());
       }
-      REQUIRE(sum.forward == layer.costs.forward);
-      REQUIRE(sum.backward == layer.costs.backward);
-      REQUIRE(sum.exchange_forward == layer.costs.exchange_forward);
-      REQUIRE(sum.exchange_backward == layer.costs.exchange_backward);
-      REQUIRE(sum.halo_forward == layer.costs.halo_forward);
-      REQUIRE(sum.halo_backward == layer.costs.halo_backward);
+      REQUIRE(sum[LayerTime::forward] == layer.costs[LayerTime::forward]);
+      REQUIRE(sum[LayerTime::backward] == layer.costs[LayerTime::backward]);
+      REQUIRE(sum[LayerTime::exchange_forward] == layer.costs[LayerTime::exchange_forward]);
+      REQUIRE(sum[LayerTime::exchange_backward] == layer.costs[LayerTime::exchange_backward]);
+      REQUIRE(sum[LayerTime::halo_forward] == layer.costs[LayerTime::halo_forward]);
+      REQUIRE(sum[LayerTime::halo_backward] == layer.costs[LayerTime::halo_backward]);
       const LayerExplanation& first = *std::find_if(explanation.layers.begin(), explanation.layers.end(),
                                                     [&](const LayerExplanation& each) { return each.kind == layer.kind; });
-      REQUIRE(first.costs.forward == layer.costs.forward);
-      REQUIRE(first.costs.backward == layer.costs.backward);
+      REQUIRE(first.costs[LayerTime::forward] == layer.costs[LayerTime::forward]);
+      REQUIRE(first.costs[LayerTime::backward] == layer.costs[LayerTime::backward]);
       REQUIRE(first.prices.kernels.size() == layer.prices.kernels.size());
     }
   });

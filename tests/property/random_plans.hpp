@@ -278,16 +278,16 @@ inline std::string text_of(const Plan& plan) {
 }
 
 inline std::vector<Seconds> parts_of(const Breakdown& time) {
-  return {time.forward,
-          time.backward,
-          time.weight_update,
-          time.gradient_exchange,
-          time.layer_collectives,
-          time.halo,
-          time.pipeline,
-          time.bubble,
-          time.input,
-          time.waiting};
+  return {time[Part::forward],
+          time[Part::backward],
+          time[Part::weight_update],
+          time[Part::gradient_exchange],
+          time[Part::layer_collectives],
+          time[Part::halo],
+          time[Part::pipeline],
+          time[Part::bubble],
+          time[Part::input],
+          time[Part::waiting]};
 }
 
 /// Calls `check(job, plan)` with feasible plans of every model on every machine.

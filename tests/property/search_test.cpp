@@ -1,4 +1,3 @@
-#include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/search.hpp"
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "estimator/exchanges/topology/network.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
@@ -281,7 +281,8 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
       check_bounds(estimator, ranked);
       // The formula with γ includes neither optimizer nor masters; γ may be below one.
       if (setting.assumptions.memory_reuse) continue;
-      if (memory_lower_bound(estimator.job(), ranked.plan) > ranked.memory * rounding) FAIL("memory of " << text_of(ranked.plan));
+      if (memory_lower_bound(estimator.job(), ranked.plan) > ranked.memory * rounding)
+        FAIL("memory of " << text_of(ranked.plan));
     }
   }
 }
@@ -474,7 +475,7 @@ TEST_CASE(
     for (const Estimate& best : exhaustive.best) {
       Breakdown layers;
       for (const LayerExplanation& layer : explain(estimator, best.plan).layers) {
-        for (const TimePart& part : time_parts) layers.*part.part += layer.time.*part.part;
+        for (const TimePart& part : time_parts) layers[part.part] += layer.time[part.part];
       }
       INFO(text_of(best.plan));
       REQUIRE(layers.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-9));

@@ -142,15 +142,15 @@ TEST_CASE("the parts of an iteration are the tasks as often as they count") {
     if (estimator.stages(plan).empty()) return;
     const Step step = estimator.steps().step_template(plan).step;
     const Timing<double> timing = run(step, step.origin);
-    std::array<double, part_count> parts{};
+    EnumArray<Part, double> parts;
     for (const Task& task : step.tasks) {
       const Counts counts = counts_of(step, timing.critical, task);
-      parts[index_of(counts.part)] += task.time.time().value() * counts.runs;
-      parts[index_of(Part::bubble)] += task.time.time().value() * counts.bubble_runs;
+      parts[counts.part] += task.exposed().value() * counts.runs;
+      parts[Part::bubble] += task.time.time().value() * counts.bubble_runs;
     }
     for (const Part part : {Part::forward, Part::backward, Part::layer_collectives, Part::halo, Part::bubble}) {
       INFO(owned.model.name << ": " << text_of(plan));
-      REQUIRE(timing[part] == Approx(parts[index_of(part)]).epsilon(1e-12));
+      REQUIRE(timing[part] == Approx(parts[part]).epsilon(1e-12));
     }
   });
 }
@@ -164,13 +164,13 @@ TEST_CASE("the layers of an explanation add up to the parts where stages wait fo
     if (!explanation.priced()) return;
     Breakdown sum;
     for (const LayerExplanation& layer : explanation.layers) {
-      for (const TimePart& each : time_parts) sum.*each.part += layer.time.*each.part;
+      for (const TimePart& each : time_parts) sum[each.part] += layer.time[each.part];
     }
     for (const TimePart& each : time_parts) {
       INFO(owned.model.name << ": " << text_of(plan) << ", " << each.name);
       const double iteration = explanation.estimate.time.iteration().value();
-      REQUIRE((sum.*each.part).value() ==
-              Approx((explanation.estimate.time.*each.part).value()).epsilon(1e-9).margin(1e-9 * iteration));
+      REQUIRE((sum[each.part]).value() ==
+              Approx((explanation.estimate.time[each.part]).value()).epsilon(1e-9).margin(1e-9 * iteration));
     }
   });
 }

@@ -76,9 +76,10 @@ TEST_CASE("slices of a stage follow each other, and all of them end with the ite
     }
     REQUIRE(last == Approx(iteration).epsilon(1e-9));
     REQUIRE(sums[StepWork::gradient_exchange] ==
-            Approx(estimate.time.gradient_exchange.value()).epsilon(1e-9).margin(margin));
-    REQUIRE(sums[StepWork::weight_update] == Approx(estimate.time.weight_update.value()).epsilon(1e-9).margin(margin));
-    REQUIRE(sums[StepWork::input] == Approx(estimate.time.input.value()).epsilon(1e-9).margin(margin));
+            Approx(estimate.time[Part::gradient_exchange].value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::weight_update] ==
+            Approx(estimate.time[Part::weight_update].value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::input] == Approx(estimate.time[Part::input].value()).epsilon(1e-9).margin(margin));
     if (plan.mesh[Axis::pipeline] > 1) {
       ++pipelines;
       schedules.insert(plan.schedule);
@@ -88,11 +89,11 @@ TEST_CASE("slices of a stage follow each other, and all of them end with the ite
     // Only the order changes.
     REQUIRE(timeline->pace == Approx(1).epsilon(1e-9));
     const Breakdown& time = estimate.time;
-    REQUIRE(sums[StepWork::forward] == Approx(time.forward.value()).epsilon(1e-9));
-    REQUIRE(sums[StepWork::backward] == Approx(time.backward.value()).epsilon(1e-9));
+    REQUIRE(sums[StepWork::forward] == Approx(time[Part::forward].value()).epsilon(1e-9));
+    REQUIRE(sums[StepWork::backward] == Approx(time[Part::backward].value()).epsilon(1e-9));
     REQUIRE(sums[StepWork::layer_exchange] ==
-            Approx((time.layer_collectives + time.halo).value()).epsilon(1e-9).margin(margin));
-    REQUIRE(sums[StepWork::waiting] == Approx(time.waiting.value()).epsilon(1e-9).margin(margin));
+            Approx((time[Part::layer_collectives] + time[Part::halo]).value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::waiting] == Approx(time[Part::waiting].value()).epsilon(1e-9).margin(margin));
   });
   CHECK(schedules.size() == 5);
   CHECK(works.size() == 8);  // nothing is read

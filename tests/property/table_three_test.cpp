@@ -174,10 +174,11 @@ void check_against(const Case& c, const std::function<Table(const Job&)>& closed
   const Table table = closed_form(owned.job);
   const Breakdown& time = estimate.time;
   const double I = c.I();
-  REQUIRE((time.compute() + time.bubble).value() * I == about(table.computation));
-  REQUIRE((time.gradient_exchange + time.layer_collectives + time.halo + time.pipeline).value() * I ==
+  REQUIRE((time.compute() + time[Part::bubble]).value() * I == about(table.computation));
+  REQUIRE((time[Part::gradient_exchange] + time[Part::layer_collectives] + time[Part::halo] + time[Part::pipeline]).value() *
+              I ==
           about(table.communication));
-  REQUIRE(time.input.value() == 0);
+  REQUIRE(time[Part::input].value() == 0);
   REQUIRE(estimate.epoch.value() == about(table.computation + table.communication));
   REQUIRE(estimate.memory.total().value() == about(table.memory));
 }

@@ -137,7 +137,7 @@ TEST_CASE("the update of a list is predicted as it was measured, whatever the la
   Simulant simulant("alexnet");
   simulant.measure_all(problems_of(model, 4, Precision::fp32, Optimizer::momentum));
   const Study plain(simulant.spec());
-  const Seconds by_layer = Estimator(plain.job()).estimate(serial(4)).time.weight_update;
+  const Seconds by_layer = Estimator(plain.job()).estimate(serial(4)).time[Part::weight_update];
   for (const UpdateImplementation implementation :
        {UpdateImplementation::single, UpdateImplementation::foreach, UpdateImplementation::fused}) {
     INFO(to_string(implementation));
@@ -145,18 +145,18 @@ TEST_CASE("the update of a list is predicted as it was measured, whatever the la
     const Seconds measured = simulant.profile().rows.back().measurement.samples.median;
     // Without requesting it, nothing changes.
     const Study as_before(simulant.spec());
-    CHECK(Estimator(as_before.job()).estimate(serial(4)).time.weight_update.value() == by_layer.value());
+    CHECK(Estimator(as_before.job()).estimate(serial(4)).time[Part::weight_update].value() == by_layer.value());
     StudySpec spec = simulant.spec();
     spec.assumptions.update = implementation;
     const Study study(spec);
     const Explanation explanation = Estimator(study.job()).explain(serial(4));
-    CHECK(explanation.estimate.time.weight_update.value() == Approx(measured.value()));
+    CHECK(explanation.estimate.time[Part::weight_update].value() == Approx(measured.value()));
     CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
     // Half of the parameters are half of the list.
     Plan split = serial(4);
     split.mesh.set(Axis::data, 2);
     split.zero_stage = 1;
-    CHECK(Estimator(study.job()).estimate(split).time.weight_update.value() == Approx(measured.value() / 2));
+    CHECK(Estimator(study.job()).estimate(split).time[Part::weight_update].value() == Approx(measured.value() / 2));
   }
 }
 
@@ -234,11 +234,11 @@ TEST_CASE("a step that was timed as a whole is what the serial plan takes") {
   };
   // Longer than the kernels' sum and shorter, in turn.
   const Breakdown slow = steps(1.0, 1.0);
-  CHECK(slow.forward.value() == Approx(1.0));
-  CHECK(slow.backward.value() == Approx(1.0));
+  CHECK(slow[Part::forward].value() == Approx(1.0));
+  CHECK(slow[Part::backward].value() == Approx(1.0));
   const Breakdown quick = steps(1e-6, 2e-6);
-  CHECK(quick.forward.value() == Approx(1e-6));
-  CHECK(quick.backward.value() == Approx(2e-6));
+  CHECK(quick[Part::forward].value() == Approx(1e-6));
+  CHECK(quick[Part::backward].value() == Approx(2e-6));
 }
 
 TEST_CASE("of another model the whole step says what starting kernels takes") {
@@ -251,7 +251,7 @@ TEST_CASE("of another model the whole step says what starting kernels takes") {
   const Study study(spec);
   const Explanation explanation = Estimator(study.job()).explain(serial(4));
   // Almost all of the second is the launch overhead of AlexNet's 22 kernels, and VGG-11 has more of them.
-  CHECK(explanation.estimate.time.forward.value() > 1.0);
+  CHECK(explanation.estimate.time[Part::forward].value() > 1.0);
   for (const PricedKernel& kernel : explanation.layers.front().prices.kernels) {
     if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
   }
@@ -287,9 +287,9 @@ TEST_CASE("first touches of memory are part of the phase that makes them, and of
   const Explanation with = step_of(simulant.spec());
   const Breakdown& before = without.estimate.time;
   const Breakdown& after = with.estimate.time;
-  CHECK(after.forward.value() == before.forward.value());
-  CHECK(after.weight_update.value() == before.weight_update.value());
-  CHECK((after.backward - before.backward).value() == Approx(alexnet_touches));
+  CHECK(after[Part::forward].value() == before[Part::forward].value());
+  CHECK(after[Part::weight_update].value() == before[Part::weight_update].value());
+  CHECK((after[Part::backward] - before[Part::backward]).value() == Approx(alexnet_touches));
   CHECK(beside(with, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
   CHECK(beside(without, "fresh-memory", Phase::backward).value() == 0);
   // They are not kernels, but together with the kernels they make up the layers.
@@ -298,7 +298,7 @@ TEST_CASE("first touches of memory are part of the phase that makes them, and of
   for (const LayerExplanation& layer : with.layers) {
     for (const PricedKernel& kernel : layer.prices.kernels) kernels += kernel.time;
   }
-  CHECK(kernels.value() == Approx((after.forward + after.backward).value()));
+  CHECK(kernels.value() == Approx((after[Part::forward] + after[Part::backward]).value()));
   // VGG-11 has more of them.
   StudySpec other = simulant.spec();
   other.model = "vgg11";
@@ -322,9 +322,9 @@ TEST_CASE("a framework's steps count in place of the profiler's, less their firs
     const StudySpec spec = Simulant::spec_of(profiles);
     const Explanation explanation = step_of(spec);
     const Breakdown& time = explanation.estimate.time;
-    CHECK(time.forward.value() == Approx(1.0));
-    CHECK(time.backward.value() == Approx(2.0));
-    CHECK(time.weight_update.value() == Approx(0.5));
+    CHECK(time[Part::forward].value() == Approx(1.0));
+    CHECK(time[Part::backward].value() == Approx(2.0));
+    CHECK(time[Part::weight_update].value() == Approx(0.5));
     CHECK(beside(explanation, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
     const MeasuredKernels measured = measured_kernels(spec.found_profiles->profiles, model, Precision::fp32);
     CHECK(measured.steps == "whole steps of alexnet by torch-1");
@@ -338,7 +338,7 @@ TEST_CASE("a framework's steps count in place of the profiler's, less their firs
 TEST_CASE("what a framework takes for each kernel goes for other models too") {
   Simulant simulant = alexnet();
   simulant.measure_line("fresh_memory bytes=1000000");
-  const double forward = step_of(simulant.spec()).estimate.time.forward.value();
+  const double forward = step_of(simulant.spec()).estimate.time[Part::forward].value();
   // AlexNet has 21 forward kernels that take time: 5 convolutions, 7 activations, 3 poolings, 3 products, 2 dropouts, a
   // loss.
   Simulant steps("alexnet");
@@ -366,12 +366,12 @@ TEST_CASE("a framework that keeps its memory has no first touches") {
   Simulant steps("alexnet");
   steps.add_step(model, 4, StepPart::backward, Seconds(2.0), "torch-1", true);
   const Explanation kept = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
-  CHECK(kept.estimate.time.backward.value() == Approx(2.0));
+  CHECK(kept.estimate.time[Part::backward].value() == Approx(2.0));
   CHECK(beside(kept, "fresh-memory", Phase::backward).value() == 0);
   // If there are both, the one that returns its memory counts.
   steps.add_step(model, 4, StepPart::backward, Seconds(3.0), "torch-1");
   const Explanation both = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
-  CHECK(both.estimate.time.backward.value() == Approx(3.0));
+  CHECK(both.estimate.time[Part::backward].value() == Approx(3.0));
   CHECK(beside(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
 }
 
@@ -381,7 +381,7 @@ TEST_CASE("steps of graphs count only where there are no eager ones") {
   Simulant steps("alexnet");
   steps.add_step(model, 4, StepPart::backward, Seconds(1.5), "torch-1", true, true);
   const auto backward = [&] {
-    return step_of(Simulant::spec_of({simulant.profile(), steps.profile()})).estimate.time.backward.value();
+    return step_of(Simulant::spec_of({simulant.profile(), steps.profile()})).estimate.time[Part::backward].value();
   };
   CHECK(backward() == Approx(1.5));
   steps.add_step(model, 4, StepPart::backward, Seconds(2.0), "torch-1", true);

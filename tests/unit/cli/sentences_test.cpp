@@ -22,9 +22,9 @@ Estimate estimate_of(double compute, double gradients, double activations_gib) {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 16);
   estimate.plan.global_batch = 64;
-  estimate.time.forward = Seconds(compute / 2);
-  estimate.time.backward = Seconds(compute / 2);
-  estimate.time.gradient_exchange = Seconds(gradients);
+  estimate.time[Part::forward] = Seconds(compute / 2);
+  estimate.time[Part::backward] = Seconds(compute / 2);
+  estimate.time[Part::gradient_exchange] = Seconds(gradients);
   estimate.epoch = estimate.time.iteration() * 100.0;
   estimate.memory.weights = 1_GiB;
   estimate.memory.activations = Bytes(activations_gib * 0x1p30);
@@ -221,7 +221,7 @@ TEST_CASE("a phase says what its time is made of") {
   estimate.plan.mesh.set(Axis::pipeline, 2);
   estimate.plan.global_batch = 32;
   estimate.plan.micro_batches = 4;
-  const auto text = [&](PhaseShare::MadeOf made_of, Seconds Breakdown::*part = &Breakdown::forward) {
+  const auto text = [&](PhaseShare::MadeOf made_of, Part part = Part::forward) {
     PhaseShare phase;
     phase.what.part = part;
     phase.made_of = std::move(made_of);
@@ -251,10 +251,10 @@ TEST_CASE("a phase says what its time is made of") {
         "4.40 s for managed memory, which is paged in from the host");
   CHECK(text(UpdateOf{1, 1234567, 4}) == "1,234,567 parameters of stage 2 of 2, sharded among 4 ranks");
   CHECK(text(InputOf{1_MiB}) == "32 samples, 1.00 MiB on disk");
-  CHECK(text({}, &Breakdown::halo) == "no communication");
-  CHECK(text({}, &Breakdown::bubble) == "no pipeline");
-  CHECK(text({}, &Breakdown::waiting) == "none");
-  CHECK(text({}, &Breakdown::input) == "excluded");
+  CHECK(text({}, Part::halo) == "no communication");
+  CHECK(text({}, Part::bubble) == "no pipeline");
+  CHECK(text({}, Part::waiting) == "none");
+  CHECK(text({}, Part::input) == "excluded");
   estimate.plan.zero_stage = 3;
   CHECK(text(GradientsOf{1, 4, 2_GiB, 1_GiB, 2, 3}) ==
         "2 times reduce-scatter of 2.00 GiB and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");

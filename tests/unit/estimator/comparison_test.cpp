@@ -11,9 +11,9 @@ Estimate estimate_of(double compute, double gradients, double activations_gib) {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 16);
   estimate.plan.global_batch = 64;
-  estimate.time.forward = Seconds(compute / 2);
-  estimate.time.backward = Seconds(compute / 2);
-  estimate.time.gradient_exchange = Seconds(gradients);
+  estimate.time[Part::forward] = Seconds(compute / 2);
+  estimate.time[Part::backward] = Seconds(compute / 2);
+  estimate.time[Part::gradient_exchange] = Seconds(gradients);
   estimate.epoch = estimate.time.iteration() * 100.0;
   estimate.memory.weights = 1_GiB;
   estimate.memory.activations = Bytes(activations_gib * 0x1p30);

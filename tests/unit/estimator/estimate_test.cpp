@@ -59,7 +59,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   Plan plan = plan_of(64);
   plan.mesh.set(Axis::data, 4);
   const Breakdown without = estimate(0, plan);
-  CHECK(without.waiting == Seconds{});
+  CHECK(without[Part::waiting] == Seconds{});
   CHECK(estimate(1e-9, plan).iteration() == without.iteration());
   // The device then waits for everything except its kernels and exchanges: a step takes a whole number of launches and what
   // comes after backward.
@@ -67,8 +67,9 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   const double starts = (slower.iteration() - slow.iteration()).value();
   CHECK(starts == Approx(std::round(starts)).epsilon(1e-9));
   CHECK(starts > static_cast<double>(load_model("alexnet").layers.size()));
-  CHECK(slow.iteration().value() == Approx(starts + without.iteration().value() -
-                                           (without.forward + without.backward + without.layer_collectives).value()));
+  CHECK(slow.iteration().value() ==
+        Approx(starts + without.iteration().value() -
+               (without[Part::forward] + without[Part::backward] + without[Part::layer_collectives]).value()));
   // Repeated launches count again: forward in backward, each micro-batch, each stage's first.
   Plan parts = plan;
   parts.micro_batches = 4;
@@ -148,17 +149,17 @@ TEST_CASE("managed memory passes through the link to the host where a rank needs
     return Estimator(job.job).estimate(plan);
   };
   const Estimate fits = estimate(1e12, true, 3);
-  CHECK(fits.time.waiting == estimate(1e12, false, 3).time.waiting);
-  CHECK(estimate(1, false, 3).time.waiting == fits.time.waiting);
+  CHECK(fits.time[Part::waiting] == estimate(1e12, false, 3).time[Part::waiting]);
+  CHECK(estimate(1, false, 3).time[Part::waiting] == fits.time[Part::waiting]);
   // Both passes move all that the plan needs: three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and copies of
   // a quarter of the first convolution's output, 4 × 16 × 128³; two devices share a link of 16 GB/s.
   const double cube = 128.0 * 128 * 128 * 4;
   for (const double copies : {0.0, 3.0}) {
     const Estimate paged = estimate(1, true, copies);
     const double demand = paged.memory.total().value() + 0.75 * 16 * cube + copies * 16 * cube;
-    CHECK((paged.time.waiting - fits.time.waiting).value() == Approx(2 * demand / 8e9));
+    CHECK((paged.time[Part::waiting] - fits.time[Part::waiting]).value() == Approx(2 * demand / 8e9));
   }
-  CHECK(estimate(fits.memory.total().value() * 1.01, true, 0).time.waiting > fits.time.waiting);
+  CHECK(estimate(fits.memory.total().value() * 1.01, true, 0).time[Part::waiting] > fits.time[Part::waiting]);
 }
 
 TEST_CASE("one device working alone is wholly efficient with a slow host too") {
@@ -168,7 +169,7 @@ TEST_CASE("one device working alone is wholly efficient with a slow host too") {
                      Optimizer::momentum, coefficients);
   const Estimate alone = Estimator(job.job).estimate(plan_of(64));
   CHECK(alone.host_waiting > Seconds(1));
-  CHECK(alone.time.waiting == alone.host_waiting);
+  CHECK(alone.time[Part::waiting] == alone.host_waiting);
   CHECK(alone.efficiency == Approx(1.0));
   // Four devices launch four times as many kernels for the same batch.
   Plan plan = plan_of(64);
@@ -218,9 +219,9 @@ TEST_CASE("an epoch is as many iterations as the samples fill") {
 TEST_CASE("the parts of a serial iteration are its passes and its update") {
   const Matrix matrix(Assumptions{});
   const Breakdown time = Estimator(matrix.job).estimate(plan_of(32)).time;
-  CHECK(time.forward.value() == Approx(32.0));
-  CHECK(time.backward.value() == Approx(64.0));
-  CHECK(time.weight_update.value() == Approx(12.0));
+  CHECK(time[Part::forward].value() == Approx(32.0));
+  CHECK(time[Part::backward].value() == Approx(64.0));
+  CHECK(time[Part::weight_update].value() == Approx(12.0));
   CHECK(time.iteration() == time.compute());
 }
 
@@ -229,10 +230,10 @@ TEST_CASE("recomputation is one more forward in backward, of what is in a block"
   plan.recompute = Recompute::full;
   const Matrix block(Assumptions{}, {}, true);
   const Breakdown time = Estimator(block.job).estimate(plan).time;
-  CHECK(time.forward.value() == Approx(32.0));
-  CHECK(time.backward.value() == Approx(96.0));
+  CHECK(time[Part::forward].value() == Approx(32.0));
+  CHECK(time[Part::backward].value() == Approx(96.0));
   const Matrix matrix(Assumptions{});
-  CHECK(Estimator(matrix.job).estimate(plan).time.backward.value() == Approx(64.0));
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::backward].value() == Approx(64.0));
 }
 
 TEST_CASE("recomputed layers exchange their forward again") {
@@ -240,9 +241,9 @@ TEST_CASE("recomputed layers exchange their forward again") {
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 2);
   // The output's Allgather of two ranks: 1 + 8 · 10 · 4 / 2 · 0.001 s. The first layer exchanges nothing backward.
-  CHECK(Estimator(matrix.job).estimate(plan).time.layer_collectives.value() == Approx(1.16));
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(1.16));
   plan.recompute = Recompute::full;
-  CHECK(Estimator(matrix.job).estimate(plan).time.layer_collectives.value() == Approx(2 * 1.16));
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(2 * 1.16));
 }
 
 TEST_CASE("micro-batches are worked on one after the other, and updated once") {
@@ -251,10 +252,10 @@ TEST_CASE("micro-batches are worked on one after the other, and updated once") {
   plan.micro_batches = 4;
   plan.mesh.set(Axis::filter, 2);
   const Breakdown time = Estimator(matrix.job).estimate(plan).time;
-  CHECK(time.forward.value() == Approx(16.0));
-  CHECK(time.weight_update.value() == Approx(6.0));
+  CHECK(time[Part::forward].value() == Approx(16.0));
+  CHECK(time[Part::weight_update].value() == Approx(6.0));
   // Four times one Allgather of 8 samples.
-  CHECK(time.layer_collectives.value() == Approx(4 * 1.16));
+  CHECK(time[Part::layer_collectives].value() == Approx(4 * 1.16));
 }
 
 TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much again") {
@@ -263,7 +264,7 @@ TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much ag
   plan.mesh.set(Axis::data, 4);
   const auto exchange = [&](int stage) {
     plan.zero_stage = stage;
-    return Estimator(matrix.job).estimate(plan).time.gradient_exchange.value();
+    return Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value();
   };
   // Reduce-scatter and Allgather of 320 B: 3 · (1 + 0.08) each.
   CHECK(exchange(1) == Approx(6.48));
@@ -288,7 +289,7 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
     plan.shard_group = group;
     return Estimator(matrix.job).estimate(plan);
   };
-  const auto exchange = [&](int group) { return estimate(group).time.gradient_exchange.value(); };
+  const auto exchange = [&](int group) { return estimate(group).time[Part::gradient_exchange].value(); };
   // Groups of two of four ranks: a Reduce-scatter and two Allgathers of 320 B among two, 1 + 0.16 each, and an Allreduce of
   // 160 B among two, a round of a butterfly of 1 + 0.16.
   CHECK(exchange(2) == Approx(4 * 1.16));
@@ -304,8 +305,8 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
   const Estimate alone = estimate(1);
   plan.zero_stage = 0;
   const Estimate whole = estimate(0);
-  CHECK(alone.time.gradient_exchange == whole.time.gradient_exchange);
-  CHECK(alone.time.weight_update.value() == Approx(whole.time.weight_update.value()));
+  CHECK(alone.time[Part::gradient_exchange] == whole.time[Part::gradient_exchange]);
+  CHECK(alone.time[Part::weight_update].value() == Approx(whole.time[Part::weight_update].value()));
   CHECK(alone.memory.weights == whole.memory.weights);
   CHECK(alone.memory.optimizer == whole.memory.optimizer);
 }
@@ -318,7 +319,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   plan.zero_stage = 3;
   const auto exchange = [&](int ranks) {
     plan.secondary_shards = ranks;
-    return estimator.estimate(plan).time.gradient_exchange.value();
+    return estimator.estimate(plan).time[Part::gradient_exchange].value();
   };
   // A Reduce-scatter and an Allgather of 320 B among four, 3 · (1 + 0.08) each, and an Allgather among two, 1 + 0.16.
   CHECK(exchange(2) == Approx(2 * 3.24 + 1.16));
@@ -389,9 +390,10 @@ TEST_CASE("a straggler adds what its kernels take longer, where there are others
   };
   for (const int stages : {1, 2}) {
     const Breakdown even = priced(1, 2, stages), uneven = priced(1.25, 2, stages);
-    CHECK(uneven.forward == even.forward);
-    CHECK((uneven.waiting - even.waiting).value() == Approx(0.25 * (even.forward + even.backward).value()));
-    CHECK((uneven.iteration() - even.iteration()).value() == Approx((uneven.waiting - even.waiting).value()));
+    CHECK(uneven[Part::forward] == even[Part::forward]);
+    CHECK((uneven[Part::waiting] - even[Part::waiting]).value() ==
+          Approx(0.25 * (even[Part::forward] + even[Part::backward]).value()));
+    CHECK((uneven.iteration() - even.iteration()).value() == Approx((uneven[Part::waiting] - even[Part::waiting]).value()));
   }
   // One device waits for no other, and is not slower than itself.
   CHECK(priced(1.25, 1, 1).iteration() == priced(1, 1, 1).iteration());
@@ -413,14 +415,16 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
   for (std::size_t i = 0; i < even.layers.size(); ++i) {
     const double factor = model.layers[i].operation->experts() > 1 ? 1.5 : 1.0;
     INFO(model.layers[i].name);
-    CHECK(uneven.layers[i].costs.forward.value() == Approx(factor * even.layers[i].costs.forward.value()));
-    CHECK(uneven.layers[i].costs.backward.value() == Approx(factor * even.layers[i].costs.backward.value()));
+    CHECK(uneven.layers[i].costs[LayerTime::forward].value() ==
+          Approx(factor * even.layers[i].costs[LayerTime::forward].value()));
+    CHECK(uneven.layers[i].costs[LayerTime::backward].value() ==
+          Approx(factor * even.layers[i].costs[LayerTime::backward].value()));
   }
   const Breakdown before = even.estimate.time, after = uneven.estimate.time;
-  CHECK(before.layer_collectives.value() > 0);
-  CHECK(after.layer_collectives.value() == Approx(1.5 * before.layer_collectives.value()));
-  CHECK(after.forward > before.forward);
-  CHECK(after.gradient_exchange == before.gradient_exchange);
+  CHECK(before[Part::layer_collectives].value() > 0);
+  CHECK(after[Part::layer_collectives].value() == Approx(1.5 * before[Part::layer_collectives].value()));
+  CHECK(after[Part::forward] > before[Part::forward]);
+  CHECK(after[Part::gradient_exchange] == before[Part::gradient_exchange]);
   // A rank that has all experts has all tokens.
   CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
 }
@@ -443,13 +447,13 @@ TEST_CASE("forward products of experts take no less than the host takes to start
   const Model model = load_model("mixtral-8x7b");
   for (std::size_t i = 0; i < behind.layers.size(); ++i) {
     INFO(model.layers[i].name);
-    CHECK(behind.layers[i].costs.backward == ahead.layers[i].costs.backward);
+    CHECK(behind.layers[i].costs[LayerTime::backward] == ahead.layers[i].costs[LayerTime::backward]);
     if (model.layers[i].operation->experts() == 1) {
-      CHECK(behind.layers[i].costs.forward == ahead.layers[i].costs.forward);
+      CHECK(behind.layers[i].costs[LayerTime::forward] == ahead.layers[i].costs[LayerTime::forward]);
     } else {
       // Two of the eight experts are on a rank of four, each half a start of 1,000 s.
-      CHECK(behind.layers[i].costs.forward.value() == Approx(2 * 0.5 * 1000));
-      CHECK(all.layers[i].costs.forward.value() == Approx(8 * 0.5 * 1000));
+      CHECK(behind.layers[i].costs[LayerTime::forward].value() == Approx(2 * 0.5 * 1000));
+      CHECK(all.layers[i].costs[LayerTime::forward].value() == Approx(8 * 0.5 * 1000));
     }
   }
 }
@@ -469,7 +473,7 @@ TEST_CASE(
     plan.precision = Precision::fp16;
     plan.optimizer = Optimizer::adam;
     plan.global_batch = 4;
-    return Estimator(owned.job).estimate(plan).time.layer_collectives.value();
+    return Estimator(owned.job).estimate(plan).time[Part::layer_collectives].value();
   };
   CHECK(collectives(4, true) < collectives(4, false));
   CHECK(collectives(8, true) == Approx(collectives(8, false)));
@@ -481,7 +485,7 @@ TEST_CASE("with ZeRO each replica updates its part") {
   plan.mesh.set(Axis::data, 4);
   for (const int stage : {1, 2, 3}) {
     plan.zero_stage = stage;
-    CHECK(Estimator(matrix.job).estimate(plan).time.weight_update.value() == Approx(3.0));
+    CHECK(Estimator(matrix.job).estimate(plan).time[Part::weight_update].value() == Approx(3.0));
   }
 }
 
@@ -507,20 +511,20 @@ struct EightBuckets : OwnedJob {
 TEST_CASE("backward hides the exchange of all buckets but the last") {
   // Seven eighths of 0.4 s can hide an exchange of 1 s.
   const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}).estimate();
-  CHECK(some.time.gradient_exchange.value() == Approx(0.65));
+  CHECK(some.time[Part::gradient_exchange].value() == Approx(0.65));
   CHECK(some.hidden_exchange.value() == Approx(0.35));
   // The last bucket is complete when backward is.
   const Estimate most = EightBuckets(Seconds(4), Assumptions{}).estimate();
-  CHECK(most.time.gradient_exchange.value() == Approx(0.125));
+  CHECK(most.time[Part::gradient_exchange].value() == Approx(0.125));
   CHECK(most.hidden_exchange.value() == Approx(0.875));
 }
 
 TEST_CASE("gradients are exchanged after the last micro-batch, which alone hides them") {
   EightBuckets job(Seconds(0.4), Assumptions{});
   job.plan.global_batch = 8;
-  CHECK(job.estimate().time.gradient_exchange.value() == Approx(0.125));  // four samples: 1.4 s
+  CHECK(job.estimate().time[Part::gradient_exchange].value() == Approx(0.125));  // four samples: 1.4 s
   job.plan.micro_batches = 4;
-  CHECK(job.estimate().time.gradient_exchange.value() == Approx(0.65));
+  CHECK(job.estimate().time[Part::gradient_exchange].value() == Approx(0.65));
 }
 
 TEST_CASE("the next forward hides the weights that ZeRO-1 gathers where the software does that") {
@@ -533,24 +537,25 @@ TEST_CASE("the next forward hides the weights that ZeRO-1 gathers where the soft
     job.plan.zero_stage = 1;
     return job.estimate();
   };
-  CHECK(estimate(false).time.gradient_exchange.value() == Approx(0.15 + 0.5));
-  CHECK(estimate(true).time.gradient_exchange.value() == Approx(0.15 + 0.5 / 8));
+  CHECK(estimate(false).time[Part::gradient_exchange].value() == Approx(0.15 + 0.5));
+  CHECK(estimate(true).time[Part::gradient_exchange].value() == Approx(0.15 + 0.5 / 8));
   CHECK(estimate(true).hidden_exchange.value() == Approx(0.35 + 0.5 * 7 / 8));
-  CHECK(estimate(true, without_overlap()).time.gradient_exchange.value() == Approx(1.0));
+  CHECK(estimate(true, without_overlap()).time[Part::gradient_exchange].value() == Approx(1.0));
 }
 
 TEST_CASE("nothing is hidden where the assumptions or the software say so, or in a single bucket") {
   const Estimate assumed = EightBuckets(Seconds(4), without_overlap()).estimate();
-  CHECK(assumed.time.gradient_exchange.value() == Approx(1.0));
+  CHECK(assumed.time[Part::gradient_exchange].value() == Approx(1.0));
   CHECK(assumed.hidden_exchange.value() == 0);
   Coefficients coefficients;
   coefficients.software.overlaps_gradients = false;
-  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value() == Approx(1.0));
+  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time[Part::gradient_exchange].value() ==
+        Approx(1.0));
   // 320 B are one bucket.
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
-  CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.32)));
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value() == Approx(2 * (1 + 0.32)));
 }
 
 TEST_CASE("kernels and an exchange that run at the same time each take longer") {
@@ -559,22 +564,23 @@ TEST_CASE("kernels and an exchange that run at the same time each take longer") 
   // 0.35 s of kernels take 0.4375 s while overlapped with an exchange, of which 0.2917 of 0.875 s are done meanwhile. The
   // rest of it, and the last bucket, run alone: 0.4375 + 0.5833 + 0.125 s where kernels alone take 0.35 s.
   const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}, coefficients).estimate();
-  CHECK(some.time.gradient_exchange.value() == Approx(0.4375 + 0.875 - 0.4375 / 1.5 + 0.125 - 0.35));
-  CHECK(some.time.backward.value() == Approx(0.4));
-  CHECK(some.hidden_exchange.value() == Approx(1 - some.time.gradient_exchange.value()));
+  CHECK(some.time[Part::gradient_exchange].value() == Approx(0.4375 + 0.875 - 0.4375 / 1.5 + 0.125 - 0.35));
+  CHECK(some.time[Part::backward].value() == Approx(0.4));
+  CHECK(some.hidden_exchange.value() == Approx(1 - some.time[Part::gradient_exchange].value()));
   // The exchange of 0.875 s is done after 1.3125 s, in which kernels lose 0.2625 s.
   const Estimate most = EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate();
-  CHECK(most.time.gradient_exchange.value() == Approx(0.2625 + 0.125));
+  CHECK(most.time[Part::gradient_exchange].value() == Approx(0.2625 + 0.125));
   // Kernels that are not slowed down hide an exchange that takes three times as long, if there are enough of them.
   coefficients.overlap = {.kernels = 1, .exchange = 3};
-  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value() == Approx(0.125));
+  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time[Part::gradient_exchange].value() ==
+        Approx(0.125));
 }
 
 TEST_CASE("gradients are reduced after backward if overlap is slower, unless the software does so all the same") {
   Coefficients coefficients;
   coefficients.overlap = {.kernels = 2, .exchange = 2};  // both together are as fast as one alone
   const auto shown = [&] {
-    return EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value();
+    return EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time[Part::gradient_exchange].value();
   };
   CHECK(shown() == Approx(1.0));
   coefficients.overlap.kernels = 4;
@@ -592,7 +598,7 @@ TEST_CASE("half precision exchanges half as many bytes") {
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
   plan.precision = Precision::fp16;
-  CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.16)));
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value() == Approx(2 * (1 + 0.16)));
 }
 
 TEST_CASE("slices exchange the gradients of their own weights, unless the software exchanges whole layers") {
@@ -601,11 +607,11 @@ TEST_CASE("slices exchange the gradients of their own weights, unless the softwa
   plan.mesh.set(Axis::filter, 2);
   // One round of a butterfly with half of 320 B
   const Matrix matrix(without_overlap());
-  CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(1 + 0.16));
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value() == Approx(1 + 0.16));
   Coefficients coefficients;
   coefficients.software.whole_gradients_in_hybrids = true;
   const Matrix whole(without_overlap(), coefficients);
-  CHECK(Estimator(whole.job).estimate(plan).time.gradient_exchange.value() == Approx(1 + 0.32));
+  CHECK(Estimator(whole.job).estimate(plan).time[Part::gradient_exchange].value() == Approx(1 + 0.32));
   CHECK(Estimator(whole.job).estimate(plan).memory.weights == Estimator(matrix.job).estimate(plan).memory.weights);
 }
 
@@ -648,8 +654,8 @@ TEST_CASE("stages update and exchange at the same time, and the fullest one sets
   plan.mesh.set(Axis::pipeline, 2);
   plan.mesh.set(Axis::data, 2);
   const Estimate estimate = Estimator(owned.job).estimate(plan);
-  CHECK(estimate.time.weight_update.value() == Approx(7.0));
-  CHECK(estimate.time.gradient_exchange.value() == Approx(1 + 864 * 4 * 0.001));
+  CHECK(estimate.time[Part::weight_update].value() == Approx(7.0));
+  CHECK(estimate.time[Part::gradient_exchange].value() == Approx(1 + 864 * 4 * 0.001));
 }
 
 TEST_CASE("a plan whose time is not a number is rejected, and has no figures") {

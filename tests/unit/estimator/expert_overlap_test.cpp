@@ -1,10 +1,9 @@
 // All-to-alls of experts overlapped with the compute of another micro-batch.
 
-#include "estimator/step/expert_overlap.hpp"
-
 #include <cstdint>
 
 #include "estimator/explain/explanation.hpp"
+#include "estimator/layers/overlaps.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -51,8 +50,8 @@ struct Mixture {
   }
   /// Returns the part of the All-to-alls that is hidden.
   [[nodiscard]] double hidden() const {
-    REQUIRE(time_without().layer_collectives.value() > 0);
-    return 1 - time().layer_collectives / time_without().layer_collectives;
+    REQUIRE(time_without()[Part::layer_collectives].value() > 0);
+    return 1 - time()[Part::layer_collectives] / time_without()[Part::layer_collectives];
   }
 };
 
@@ -62,8 +61,8 @@ TEST_CASE("long computing hides the All-to-alls of all micro-batches but one") {
   CHECK(Mixture(4).hidden() == Approx(3.0 / 4));
   CHECK(Mixture(8).hidden() == Approx(7.0 / 8));
   const Breakdown with = Mixture(4).time(), without = Mixture(4).time_without();
-  CHECK(with.forward == without.forward);
-  CHECK(with.backward == without.backward);
+  CHECK(with[Part::forward] == without[Part::forward]);
+  CHECK(with[Part::backward] == without[Part::backward]);
 }
 
 TEST_CASE("one micro-batch hides no All-to-all") {
@@ -74,9 +73,9 @@ TEST_CASE("All-to-alls hide behind the computing that there is, and no more") {
   Mixture slow(4);
   slow.bandwidth = 1e6;
   const Breakdown with = slow.time(), without = slow.time_without();
-  const Seconds computing = with.forward + with.backward;
-  REQUIRE(without.layer_collectives > computing);
-  CHECK((without.layer_collectives - with.layer_collectives).value() == Approx(3.0 / 4 * computing.value()));
+  const Seconds computing = with[Part::forward] + with[Part::backward];
+  REQUIRE(without[Part::layer_collectives] > computing);
+  CHECK((without[Part::layer_collectives] - with[Part::layer_collectives]).value() == Approx(3.0 / 4 * computing.value()));
 }
 
 TEST_CASE("what hides slows computing") {
@@ -115,7 +114,7 @@ TEST_CASE("a pipeline hides All-to-alls if its stages are interleaved, between i
   const int longest = piped.explanation().estimate.critical.time;
   CHECK(piped.hidden() == Approx(longest == 0 ? 11.0 / 16 : 13.0 / 16));
   // Stages that wait for the first micro-batch also wait for its exchanges.
-  CHECK(piped.time().bubble.value() == Approx(piped.time_without().bubble.value()));
+  CHECK(piped.time()[Part::bubble].value() == Approx(piped.time_without()[Part::bubble].value()));
 }
 
 TEST_CASE("GPipe, full recomputation and a study without overlap hide no All-to-all") {
@@ -138,12 +137,12 @@ TEST_CASE("an explanation says what hides, and its layers add up") {
   const Explanation explanation = mixture.explanation();
   Breakdown layers;
   for (const LayerExplanation& layer : explanation.layers) {
-    for (const TimePart& part : time_parts) layers.*part.part += layer.time.*part.part;
+    for (const TimePart& part : time_parts) layers[part.part] += layer.time[part.part];
   }
   for (const TimePart& part : time_parts)
-    CHECK((layers.*part.part).value() == Approx((explanation.estimate.time.*part.part).value()));
+    CHECK((layers[part.part]).value() == Approx((explanation.estimate.time[part.part]).value()));
   for (const PhaseShare& phase : explanation.phases) {
-    if (phase.what.part != &Breakdown::layer_collectives) continue;
-    CHECK((phase.time + phase.hidden).value() == Approx(mixture.time_without().layer_collectives.value()));
+    if (phase.what.part != Part::layer_collectives) continue;
+    CHECK((phase.time + phase.hidden).value() == Approx(mixture.time_without()[Part::layer_collectives].value()));
   }
 }

@@ -53,15 +53,15 @@ struct TimeKind {
   std::function<Seconds(const Breakdown&)> part;
 };
 std::vector<TimeKind> time_kinds() {
-  return {{Kind::compute, [](const Breakdown& t) { return t.forward + t.backward; }},
-          {Kind::gradient_exchange, [](const Breakdown& t) { return t.gradient_exchange; }},
-          {Kind::layer_collectives, [](const Breakdown& t) { return t.layer_collectives; }},
-          {Kind::halo, [](const Breakdown& t) { return t.halo; }},
-          {Kind::pipeline, [](const Breakdown& t) { return t.pipeline; }},
-          {Kind::bubble, [](const Breakdown& t) { return t.bubble; }},
-          {Kind::weight_update, [](const Breakdown& t) { return t.weight_update; }},
-          {Kind::input, [](const Breakdown& t) { return t.input; }},
-          {Kind::waiting, [](const Breakdown& t) { return t.waiting; }}};
+  return {{Kind::compute, [](const Breakdown& t) { return t[Part::forward] + t[Part::backward]; }},
+          {Kind::gradient_exchange, [](const Breakdown& t) { return t[Part::gradient_exchange]; }},
+          {Kind::layer_collectives, [](const Breakdown& t) { return t[Part::layer_collectives]; }},
+          {Kind::halo, [](const Breakdown& t) { return t[Part::halo]; }},
+          {Kind::pipeline, [](const Breakdown& t) { return t[Part::pipeline]; }},
+          {Kind::bubble, [](const Breakdown& t) { return t[Part::bubble]; }},
+          {Kind::weight_update, [](const Breakdown& t) { return t[Part::weight_update]; }},
+          {Kind::input, [](const Breakdown& t) { return t[Part::input]; }},
+          {Kind::waiting, [](const Breakdown& t) { return t[Part::waiting]; }}};
 }
 
 /// The plan is limited by `bound`, and each part of its time is reported with its share, or is too small to be.
@@ -141,17 +141,17 @@ TEST_CASE("samples from a slow disk bind everything else") {
 }
 
 /// 10 s, 4 of them compute and the rest `part`.
-Estimate ten_seconds(Seconds Breakdown::*part) {
+Estimate ten_seconds(Part part) {
   Estimate estimate;
-  estimate.time.forward = Seconds(1);
-  estimate.time.backward = Seconds(3);
-  estimate.time.*part += Seconds(6);
+  estimate.time[Part::forward] = Seconds(1);
+  estimate.time[Part::backward] = Seconds(3);
+  estimate.time[part] += Seconds(6);
   return estimate;
 }
 
 TEST_CASE("findings are sorted by their share of the time, and those of less than a twentieth are left out") {
   const Convolutions job(Seconds(1), Seconds(0));
-  Estimate estimate = ten_seconds(&Breakdown::halo);
+  Estimate estimate = ten_seconds(Part::halo);
   std::vector<Finding> findings = findings_of(job.job, estimate);
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].kind == Kind::halo);
@@ -161,11 +161,11 @@ TEST_CASE("findings are sorted by their share of the time, and those of less tha
   CHECK(findings[1].share == Approx(0.4));
   CHECK_FALSE(findings[1].bounds);
   // A part of 1 s in 20 is reported, one of 0.9 s in 20 is not.
-  estimate.time.halo = Seconds(15);
-  estimate.time.bubble = Seconds(1);
+  estimate.time[Part::halo] = Seconds(15);
+  estimate.time[Part::bubble] = Seconds(1);
   CHECK(find(findings_of(job.job, estimate), Kind::bubble) != nullptr);
-  estimate.time.halo = Seconds(15.1);
-  estimate.time.bubble = Seconds(0.9);
+  estimate.time[Part::halo] = Seconds(15.1);
+  estimate.time[Part::bubble] = Seconds(0.9);
   CHECK(find(findings_of(job.job, estimate), Kind::bubble) == nullptr);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("nothing is found in a plan without a time") {
 
 TEST_CASE("gradients that ZeRO exchanges are said to be") {
   const Convolutions job(Seconds(1), Seconds(0));
-  Estimate estimate = ten_seconds(&Breakdown::gradient_exchange);
+  Estimate estimate = ten_seconds(Part::gradient_exchange);
   estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.mesh.set_tiles({2, 1, 1});
   estimate.plan.zero_stage = 2;
@@ -187,7 +187,7 @@ TEST_CASE("gradients that ZeRO exchanges are said to be") {
 
 TEST_CASE("work that others do as well is found") {
   Convolutions job(Seconds(1), Seconds(0));
-  Estimate estimate = ten_seconds(&Breakdown::halo);
+  Estimate estimate = ten_seconds(Part::halo);
   estimate.replicated_share = 0.25;
   estimate.plan.mesh.set(Axis::filter, 2);
   const std::vector<Finding> findings = findings_of(job.job, estimate);
@@ -213,7 +213,7 @@ TEST_CASE("stages of different length are found") {
 
 TEST_CASE("memory that replicas hold alike is found where it is a quarter and more, and is not sharded") {
   const Convolutions job(Seconds(1), Seconds(0));
-  Estimate estimate = ten_seconds(&Breakdown::halo);
+  Estimate estimate = ten_seconds(Part::halo);
   estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.global_batch = 8;
   estimate.memory = {Bytes(10), Bytes(10), Bytes(10), Bytes(70)};

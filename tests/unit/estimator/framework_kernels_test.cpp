@@ -187,7 +187,8 @@ TEST_CASE("ranks wait for each other, the longer the more there are, unless meas
     plan.global_batch = 256 * ranks;
     plan.precision = Precision::fp16;
     const Estimate estimate = Estimator(job).estimate(plan);
-    return (estimate.time.waiting - estimate.host_waiting) / (estimate.time.forward + estimate.time.backward);
+    return (estimate.time[Part::waiting] - estimate.host_waiting) /
+           (estimate.time[Part::forward] + estimate.time[Part::backward]);
   };
   CHECK(waiting(study.job(), 1) == 0);
   CHECK(waiting(study.job(), 8) == Approx(theta * std::log(8)));

@@ -67,7 +67,9 @@ TEST_CASE("weights that stay as they are have no gradients and no state of the o
 
 TEST_CASE("backward of a frozen front is nothing, and of a frozen layer behind a trained one the gradient of its input") {
   const Chain all(""), last("fc3"), first("fc1");
-  const auto backward = [](const Chain& chain) { return Estimator(chain.job).estimate(plan_of(1)).time.backward.value(); };
+  const auto backward = [](const Chain& chain) {
+    return Estimator(chain.job).estimate(plan_of(1)).time[Part::backward].value();
+  };
   // The first layer has no gradient of its input: five products in all, of equal time.
   CHECK(backward(last) == Approx(backward(all) / 5));
   CHECK(backward(first) == Approx(backward(all) * 3 / 5));
@@ -78,8 +80,9 @@ TEST_CASE("gradients of trained weights alone are exchanged and updated") {
   const Estimate of_all = Estimator(all.job).estimate(plan_of(4)), of_last = Estimator(last.job).estimate(plan_of(4));
   const double beta = 1e-3;  // s/B inside of a node
   // An Allreduce moves 2·(3/4) of the bytes, with any algorithm: 80,000 bytes less.
-  CHECK((of_all.time.gradient_exchange - of_last.time.gradient_exchange).value() == Approx(2 * 0.75 * 80000 * beta));
-  CHECK(of_last.time.weight_update.value() == Approx(of_all.time.weight_update.value() / 3));
+  CHECK((of_all.time[Part::gradient_exchange] - of_last.time[Part::gradient_exchange]).value() ==
+        Approx(2 * 0.75 * 80000 * beta));
+  CHECK(of_last.time[Part::weight_update].value() == Approx(of_all.time[Part::weight_update].value() / 3));
 }
 
 TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of them") {
@@ -87,7 +90,8 @@ TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of t
   const Estimate of_all = Estimator(all.job).estimate(plan_of(4, 3)), of_last = Estimator(last.job).estimate(plan_of(4, 3));
   const double beta = 1e-3;
   // Two Allgathers of all weights, and a Reduce-scatter of 80,000 bytes less.
-  CHECK((of_all.time.gradient_exchange - of_last.time.gradient_exchange).value() == Approx(0.75 * 80000 * beta));
+  CHECK((of_all.time[Part::gradient_exchange] - of_last.time[Part::gradient_exchange]).value() ==
+        Approx(0.75 * 80000 * beta));
   // Gathered parameters may be frozen, all of them except one layer.
   CHECK(of_last.memory.weights.value() < of_all.memory.weights.value() + 1);
 }

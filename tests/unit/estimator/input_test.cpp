@@ -1,7 +1,8 @@
+#include "estimator/step/input.hpp"
+
 #include <vector>
 
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/input.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -163,13 +164,13 @@ TEST_CASE("reading ahead shows only where it takes longer than everything else")
   reading.storage().shared_per_node = Bandwidth(20);
   // 32 samples compute for 96 s and read for 16.
   Estimate estimate = Estimator(reading.job).estimate(reading.plan);
-  CHECK(estimate.time.input.value() == 0);
+  CHECK(estimate.time[Part::input].value() == 0);
   CHECK(estimate.hidden_input.value() == Approx(16.0));
   CHECK(estimate.time.iteration().value() == Approx(96.0));
   // 96 of 160 s of reading are hidden.
   reading.job.sample_bytes = Bytes(100);
   estimate = Estimator(reading.job).estimate(reading.plan);
-  CHECK(estimate.time.input.value() == Approx(64.0));
+  CHECK(estimate.time[Part::input].value() == Approx(64.0));
   CHECK(estimate.hidden_input.value() == Approx(96.0));
   CHECK(estimate.time.iteration().value() == Approx(160.0));
 }
@@ -180,7 +181,7 @@ TEST_CASE("reading that waits for its turn shows in full, and reading left out n
   Reading exposed(one_after_the_other);
   exposed.storage().shared_per_node = Bandwidth(20);
   const Estimate estimate = Estimator(exposed.job).estimate(exposed.plan);
-  CHECK(estimate.time.input.value() == Approx(16.0));
+  CHECK(estimate.time[Part::input].value() == Approx(16.0));
   CHECK(estimate.hidden_input.value() == 0);
   CHECK(estimate.time.iteration().value() == Approx(112.0));
 

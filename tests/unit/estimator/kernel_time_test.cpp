@@ -68,10 +68,10 @@ TEST_CASE("the host starts the messages of a halo and the copies that join them 
   plan.global_batch = 1;
   // Two messages and two copies forward; two and three backward, except for the first layer, whose input needs no gradient.
   const LayerCosts first = costs_of(owned, plan, 0), second = costs_of(owned, plan, 2);
-  CHECK(first.forward_exchanges == 4);
-  CHECK(first.backward_exchanges == 0);
-  CHECK(second.forward_exchanges == 4);
-  CHECK(second.backward_exchanges == 5);
+  CHECK(first[LayerCount::forward_exchanges] == 4);
+  CHECK(first[LayerCount::backward_exchanges] == 0);
+  CHECK(second[LayerCount::forward_exchanges] == 4);
+  CHECK(second[LayerCount::backward_exchanges] == 5);
 }
 
 TEST_CASE("a convolution takes its arithmetic at the attainable peak") {
@@ -245,13 +245,16 @@ TEST_CASE("filters split where nothing was measured save nothing once they are t
   Plan split = serial;
   split.mesh.set(Axis::filter, 4);
   // 16 of 64 filters are a quarter of the work, rounded up to four times theirs.
-  CHECK(costs_of(owned, split, 2).forward.value() == Approx(costs_of(owned, serial, 2).forward.value()));
+  CHECK(costs_of(owned, split, 2)[LayerTime::forward].value() ==
+        Approx(costs_of(owned, serial, 2)[LayerTime::forward].value()));
   // Backward: the gradient of the weights is 16 → 64 by 576, as large as before; that of the input sums over the filters:
   // 8,192 by 64, a quarter. A half of the pass stays, and an eighth of it is left of the other half.
-  CHECK(costs_of(owned, split, 2).backward.value() == Approx(costs_of(owned, serial, 2).backward.value() * (0.5 + 0.125)));
+  CHECK(costs_of(owned, split, 2)[LayerTime::backward].value() ==
+        Approx(costs_of(owned, serial, 2)[LayerTime::backward].value() * (0.5 + 0.125)));
   // With tiles that fit, all of it divides.
   const OwnedJob finer(two_convolutions(), with_tile(16), Assumptions{}, 1);
-  CHECK(costs_of(finer, split, 2).forward.value() == Approx(costs_of(finer, serial, 2).forward.value() / 4));
+  CHECK(costs_of(finer, split, 2)[LayerTime::forward].value() ==
+        Approx(costs_of(finer, serial, 2)[LayerTime::forward].value() / 4));
 }
 
 TEST_CASE("a measured share of a split layer's time does not divide") {
@@ -268,10 +271,10 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
     plan.mesh.set(Axis::filter, filter);
     plan.mesh.set(Axis::channel, channel);
     const LayerCosts split = costs_of(owned, plan, 2);
-    CHECK(split.forward.value() == Approx(whole.forward.value() * factor));
-    CHECK(split.backward.value() == Approx(whole.backward.value() * factor));
+    CHECK(split[LayerTime::forward].value() == Approx(whole[LayerTime::forward].value() * factor));
+    CHECK(split[LayerTime::backward].value() == Approx(whole[LayerTime::backward].value() * factor));
     // Parameters divide, and with them their update.
-    CHECK(split.update.value() == Approx(whole.update.value() / (filter * channel)));
+    CHECK(split[LayerTime::update].value() == Approx(whole[LayerTime::update].value() / (filter * channel)));
   };
   expect(4, 1, 0.3 + 0.7 / 4);
   expect(64, 1, 0.3 + 0.7 / 64);
@@ -280,7 +283,7 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
   // Layers without filters are not split: the activation is replicated.
   Plan plan = serial;
   plan.mesh.set(Axis::filter, 4);
-  CHECK(costs_of(owned, plan, 1).forward == costs_of(owned, serial, 1).forward);
+  CHECK(costs_of(owned, plan, 1)[LayerTime::forward] == costs_of(owned, serial, 1)[LayerTime::forward]);
 }
 
 TEST_CASE("a measured share of a split layer's time is about the operation and the precision that were measured") {
@@ -293,7 +296,7 @@ TEST_CASE("a measured share of a split layer's time is about the operation and t
     coefficients.filter_undivided = std::move(measured);
     const OwnedJob owned(two_convolutions(), with_tile(16), Assumptions{}, 1, std::nullopt, Precision::fp32,
                          Optimizer::momentum, coefficients);
-    return costs_of(owned, split, 2).forward.value() / costs_of(owned, serial, 2).forward.value();
+    return costs_of(owned, split, 2)[LayerTime::forward].value() / costs_of(owned, serial, 2)[LayerTime::forward].value();
   };
   CHECK(forward(UndividedFraction{0.3, "convolution", Precision::fp32}) == Approx(0.3 + 0.7 / 4));
   // Tiles of 16 fit: by formulas all of it divides.
@@ -312,9 +315,9 @@ TEST_CASE("layers whose times are given scale with the share of the work") {
   plan.mesh.set(Axis::filter, 4);
   plan.global_batch = 10;
   const LayerCosts costs = costs_of(owned, plan, 2);
-  CHECK(costs.forward.value() == Approx(7.0 * 5 / 4));
-  CHECK(costs.backward.value() == Approx(8.0 * 5 / 4));
-  CHECK(costs.update.value() == Approx(9.0 / 4));
+  CHECK(costs[LayerTime::forward].value() == Approx(7.0 * 5 / 4));
+  CHECK(costs[LayerTime::backward].value() == Approx(8.0 * 5 / 4));
+  CHECK(costs[LayerTime::update].value() == Approx(9.0 / 4));
 }
 
 TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero") {
@@ -323,8 +326,8 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                    "m.yaml"),
                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
   // Three times 2 · 8 items, and the table: 4 bytes each at 100 GB/s.
-  CHECK(costs_of(owned, Plan{}, 0).backward.value() == Approx((48 + 8e6) * 4 / 1e11));
-  CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(owned, Plan{}, 0)[LayerTime::backward].value() == Approx((48 + 8e6) * 4 / 1e11));
+  CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((48 + 2e6) * 4 / 1e11));
   // The same holds for one that shares the table with another layer.
   const OwnedJob shared(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 1000000, "
                                     "features: 8}\n    name: words\n  - select: last\n  - input: {tokens: 2}\n"
@@ -332,16 +335,17 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                     "  - fully_connected: 8\n",
                                     "m.yaml"),
                         half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  CHECK(costs_of(shared, Plan{.mesh = {{Axis::tensor, 4}}}, 3).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(shared, Plan{.mesh = {{Axis::tensor, 4}}}, 3)[LayerTime::backward].value() ==
+        Approx((48 + 2e6) * 4 / 1e11));
   // Rows are distributed whole: of 6, one of four ranks has 2.
   const OwnedJob few(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 6, "
                                  "features: 1000000}\n  - fully_connected: 8\n",
                                  "m.yaml"),
                      half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 4}}}, 0).backward.value() == Approx((6e6 + 2e6) * 4 / 1e11));
-  CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 8}}}, 0).backward.value() == Approx((6e6 + 6e6) * 4 / 1e11));
+  CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((6e6 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 8}}}, 0)[LayerTime::backward].value() == Approx((6e6 + 6e6) * 4 / 1e11));
   // If its features are split instead, both are a quarter.
-  CHECK(costs_of(owned, Plan{.mesh = {{Axis::filter, 4}}}, 0).backward.value() == Approx((12 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(owned, Plan{.mesh = {{Axis::filter, 4}}}, 0)[LayerTime::backward].value() == Approx((12 + 2e6) * 4 / 1e11));
 }
 
 }  // namespace

@@ -338,8 +338,8 @@ TEST_CASE("the bubble of equal stages is (p-1)/m of the computing, by either sch
     for (const Assumptions& assumptions : {Assumptions{}, ideal_assumptions()}) {
       const Breakdown time = four_stages({3, 3, 3, 3}, assumptions, schedule);
       // Each stage takes 3 s a sample: 2 samples, 8 times.
-      CHECK((time.forward + time.backward).value() == Approx(48.0));
-      CHECK(time.bubble.value() == Approx(48.0 * 3 / 8));
+      CHECK((time[Part::forward] + time[Part::backward]).value() == Approx(48.0));
+      CHECK(time[Part::bubble].value() == Approx(48.0 * 3 / 8));
     }
   }
 }
@@ -347,11 +347,11 @@ TEST_CASE("the bubble of equal stages is (p-1)/m of the computing, by either sch
 TEST_CASE("the first micro-batch passes all stages, the others follow at the pace of the longest") {
   // Two samples take 2, 4, 12 and 6 s: one passes in 24, seven more follow at intervals of 12. The stage of 12 works for 96.
   const Breakdown time = four_stages({1, 2, 6, 3}, Assumptions{}, Schedule::gpipe);
-  CHECK((time.forward + time.backward).value() == Approx(96.0));
-  CHECK(time.bubble.value() == Approx(24.0 + 7 * 12 - 96));
+  CHECK((time[Part::forward] + time[Part::backward]).value() == Approx(96.0));
+  CHECK(time[Part::bubble].value() == Approx(24.0 + 7 * 12 - 96));
   // In slots of the longest, (p+S-1) of them: 11 · 12.
   const Breakdown slots = four_stages({1, 2, 6, 3}, ideal_assumptions(), Schedule::gpipe);
-  CHECK((slots.forward + slots.backward + slots.bubble).value() == Approx(132.0));
+  CHECK((slots[Part::forward] + slots[Part::backward] + slots[Part::bubble]).value() == Approx(132.0));
 }
 
 /// The bubble of a step of stages whose passes take these seconds: forward, gradients of inputs, gradients of weights.
@@ -411,15 +411,15 @@ layers:
   CHECK(both.memory.weights.value() == Approx(2 * usual.memory.weights.value()));
   // The gradients of a layer exist once more while backward accumulates them.
   CHECK((both.memory.gradients - usual.memory.gradients).value() == Approx(440));
-  CHECK(usual.time.gradient_exchange.value() == 0);
+  CHECK(usual.time[Part::gradient_exchange].value() == 0);
   // Two layers of 110 parameters of 4 B, among two ranks inside a node, of 1 s and 1 ms/B: 2 · (1 + 880/2 · 0.001).
-  CHECK(both.time.gradient_exchange.value() == Approx(2 * 1.44));
+  CHECK(both.time[Part::gradient_exchange].value() == Approx(2 * 1.44));
 }
 
 TEST_CASE("stages send one micro-batch on and one gradient back in p+S-2 slots each way") {
   const Breakdown time = four_stages({3, 3, 3, 3}, Assumptions{}, Schedule::gpipe);
   // Inside a node: 1 s and 2 samples · 10 items · 4 B at 1 ms/B; 2 · (4 + 8 - 2) slots.
-  CHECK(time.pipeline.value() == Approx(20 * (1 + 0.08)));
+  CHECK(time[Part::pipeline].value() == Approx(20 * (1 + 0.08)));
 }
 
 }  // namespace

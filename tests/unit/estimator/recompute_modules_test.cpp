@@ -181,18 +181,18 @@ TEST_CASE("backward takes as much longer as forward of the modules takes") {
   plan.recompute = Recompute::none;
   plan.global_batch = 64;
   const Estimator estimator(owned.job);
-  const double without = estimator.estimate(plan).time.backward.value();
+  const double without = estimator.estimate(plan).time[Part::backward].value();
   plan.recompute = Recompute::selective;
   for (const RecomputeModule module : {core_attn, moe_act, layernorm, mla_up_proj, mlp, shared_experts, moe}) {
     plan.recompute_modules = {module};
     const LayerCostTable table(owned.job, plan, kinds);
     double forward = 0;
     for (std::size_t i = 0; i < owned.model.layers.size(); ++i) {
-      if (owned.facts.modules[i].contains(module)) forward += table.at(static_cast<int>(i)).forward.value();
+      if (owned.facts.modules[i].contains(module)) forward += table.at(static_cast<int>(i))[LayerTime::forward].value();
     }
     INFO(recompute_module_names[module]);
     CHECK(forward > 0);
-    CHECK(estimator.estimate(plan).time.backward.value() - without == Approx(forward));
+    CHECK(estimator.estimate(plan).time[Part::backward].value() - without == Approx(forward));
   }
 }
 
@@ -203,11 +203,11 @@ TEST_CASE("recomputed experts get their tokens again") {
   Plan plan = again({moe_act});
   plan.mesh.set(Axis::expert, 4);
   plan.global_batch = 16;
-  const double twice = estimator.estimate(plan).time.layer_collectives.value();
+  const double twice = estimator.estimate(plan).time[Part::layer_collectives].value();
   CHECK(twice > 0);
   plan.recompute_modules = {moe};
   // Dispatch and combine, forward and backward: three times instead of two.
-  CHECK(estimator.estimate(plan).time.layer_collectives.value() == Approx(1.5 * twice));
+  CHECK(estimator.estimate(plan).time[Part::layer_collectives].value() == Approx(1.5 * twice));
 }
 
 TEST_CASE("one module more takes no less time and keeps no more") {

@@ -101,7 +101,7 @@ Estimate estimate_of(Precision precision) {
   estimate.plan.global_batch = 8;
   estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.precision = precision;
-  estimate.time.forward = Seconds(2);
+  estimate.time[Part::forward] = Seconds(2);
   return estimate;
 }
 
