@@ -43,8 +43,8 @@ double exposed_share(const Job& job, const Exchange& exchange, const Group& grou
   return is_in_pieces(job, exchange, group) ? 1.0 / group.ranks : 1.0;
 }
 
-double least_exposed_share_of_tensor(const Job& job, const Plan& plan) {
-  return overlaps_tensor_exchanges(job) ? 1.0 / plan.mesh[Axis::tensor] : 1.0;
+double least_exposed_share(const Job& job, const Plan& plan, Axis axis) {
+  return axis == Axis::tensor && overlaps_tensor_exchanges(job) ? 1.0 / plan.mesh[axis] : 1.0;
 }
 
 namespace {

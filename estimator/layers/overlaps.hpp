@@ -36,8 +36,8 @@ enum class Window {
 /// Returns the part of an exchange of a layer that nothing hides, however long the kernels of its layer take: 1 if it is not
 /// overlapped with them.
 [[nodiscard]] double exposed_share(const Job& job, const Exchange& exchange, const Group& group);
-/// Returns the same of the exchanges of a tensor split, at least.
-[[nodiscard]] double least_exposed_share_of_tensor(const Job& job, const Plan& plan);
+/// Returns the same, at least, of all exchanges along an axis that divides layers.
+[[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
 /// Returns whether a software hides the All-to-alls of experts under a plan: it needs another micro-batch, 1F1B, interleaved
 /// stages if there is a pipeline, and no full recomputation [Megatron-Bridge, comm_overlap.py].

@@ -400,28 +400,28 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* p
     return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
   };
   Seconds exchanges{};
+  const auto add = [&](Axis axis, Seconds time) { exchanges += time * least_exposed_share(job_, plan, axis); };
   if (spatial > 1) {
     const Bytes halos(parts.traffic.halo_items * samples * item);
     if (placed != nullptr) {
       const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
-      exchanges += link.alpha * parts.traffic.messages + halos / splits * link.beta;
+      add(Axis::spatial, link.alpha * parts.traffic.messages + halos / splits * link.beta);
     } else {
-      exchanges += parts.alpha * parts.traffic.messages + halos / splits * parts.halo;
+      add(Axis::spatial, parts.alpha * parts.traffic.messages + halos / splits * parts.halo);
     }
-    exchanges += Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered;
+    add(Axis::spatial, Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered);
   }
   // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
   if (plan.mesh[Axis::filter] > 1)
-    exchanges += parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter])));
+    add(Axis::filter, parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter]))));
   // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
   if (plan.mesh[Axis::filter] > 1)
-    exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter);
+    add(Axis::filter, moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter));
   if (plan.mesh[Axis::channel] > 1)
-    exchanges += moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel);
+    add(Axis::channel, moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel));
   // Whole experts are left out of a tensor split.
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
-    exchanges += moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor) *
-                 least_exposed_share_of_tensor(job_, plan);
+    add(Axis::tensor, moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor));
 
   step.busy += exchanges;
   step.hop = parts.alpha;
