@@ -90,31 +90,27 @@ Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges
 }  // namespace
 
 TimeBounds::TimeBounds(const Estimator& estimator)
-    : job_(estimator.job()),
-      tables_(estimator.tables()),
-      steps_(estimator.steps()),
-      undivided_(estimator.undivided()) {
-  const Job& job = job_;
-  for (const int layer : job.facts.matrix) {
-    if (layer == job.facts.last_matrix || layer == job.facts.first_matrix) continue;
+    : job_(estimator.job()), tables_(estimator.tables()), steps_(estimator.steps()), undivided_(estimator.undivided()) {
+  for (const int layer : job_.facts.matrix) {
+    if (layer == job_.facts.last_matrix || layer == job_.facts.first_matrix) continue;
     const auto index = static_cast<std::size_t>(layer);
-    const Layer& at = job.facts.model->layers[index];
+    const Layer& at = job_.facts.model->layers[index];
     const auto input = static_cast<double>(at.input_shapes.front().items());
     const auto output = static_cast<double>(at.output_shape.items());
     // A layer that reads the batch has no gradient of its input to exchange.
-    const bool sends = job.facts.needs_input_gradient[index];
+    const bool sends = job_.facts.needs_input_gradient[index];
     split_collectives_ += sends ? 2 : 1;
     if (sends) split_inputs_ += input;
     split_outputs_ += output;
-    const bool grouped = job.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
+    const bool grouped = job_.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
     if (!grouped) {
       if (sends) channel_inputs_ += input;
       channel_outputs_ += output;
     }
     const double before = tensor_items_;
-    switch (job.facts.tensor_role[index]) {
+    switch (job_.facts.tensor_role[index]) {
       case TensorSplitRole::column:
-        tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
+        tensor_items_ += job_.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
         break;
       case TensorSplitRole::row:
         tensor_items_ += 2.0 * output;
@@ -125,8 +121,8 @@ TimeBounds::TimeBounds(const Estimator& estimator)
       default:
         break;
     }
-    if (job.facts.in_experts[index]) tensor_items_of_experts_ += tensor_items_ - before;
-    smallest_tensor_units_ = std::min(smallest_tensor_units_, job.facts.tensor_units[index]);
+    if (job_.facts.in_experts[index]) tensor_items_of_experts_ += tensor_items_ - before;
+    smallest_tensor_units_ = std::min(smallest_tensor_units_, job_.facts.tensor_units[index]);
   }
 }
 
@@ -337,7 +333,8 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
 
 RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds starts) const {
   const double parts = plan.mesh.product(weight_axes) * plan.mesh[Axis::spatial] * plan.mesh[Axis::context];
-  const WholeTime whole = undivided_.least(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
+  const WholeTime whole =
+      undivided_.least(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
   RelaxedStep step;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
@@ -411,12 +408,12 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* p
     }
     add(Axis::spatial, Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered);
   }
-  // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
-  if (plan.mesh[Axis::filter] > 1)
+  if (plan.mesh[Axis::filter] > 1) {
+    // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
     add(Axis::filter, parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter]))));
-  // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
-  if (plan.mesh[Axis::filter] > 1)
+    // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
     add(Axis::filter, moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter));
+  }
   if (plan.mesh[Axis::channel] > 1)
     add(Axis::channel, moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel));
   // Whole experts are left out of a tensor split.
@@ -432,9 +429,8 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* p
 }
 
 Bytes TimeBounds::shown_gradients(const Plan& plan) const {
-  const bool hidden =
-      window_of_gradients(job_.coefficients, job_.assumptions, false) != Window::none ||
-      window_of_gathers(job_.coefficients, job_.assumptions) != Window::none;
+  const bool hidden = window_of_gradients(job_.coefficients, job_.assumptions, false) != Window::none ||
+                      window_of_gathers(job_.coefficients, job_.assumptions) != Window::none;
   if (hidden || plan.mesh.replicas() == 1) return {};
   const double splits = plan.mesh.product(weight_axes);
   // Experts are divided among the ranks of their axis.
