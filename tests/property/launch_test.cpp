@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 
 #include <unistd.h>
 
@@ -188,29 +189,37 @@ std::optional<std::pair<std::string, std::string>> said_in(const Configuration& 
   return std::pair{entry.key, entry.value.empty() ? "yes" : entry.value};
 }
 
+/// What an argument says that says what the tool does unasked.
+std::set<std::string> usual_words(const ConfigurationFormat& format, const std::string& key) {
+  std::set<std::string> words{""};
+  for (const ArgumentRow& row : format.rows) {
+    RunValues usual;
+    usual.set(row.field, usual_value(format, row.field, usual));
+    if (const auto word = said_by(format, row, usual); word && row.key == key) words.insert(*word);
+  }
+  return words;
+}
+
 void check_changes(const Tool& tool, const Configuration& before, const Configuration& after,
                    const ConfigurationChanges& changes) {
-  std::map<std::string, std::string> expected;
+  std::map<std::string, std::string> wanted, found;
   for (std::size_t i = 0; i < RunField::count; ++i) {
     const RunField field = RunField::numbered(i);
     const auto was = said_in(before, field), is = said_in(after, field);
     if (was == is || field == ConfigField::overlap) continue;
-    // What the tool does unasked need not be added.
-    if (!was && after.word(field) == usual_value(*tool.format, field, {})) continue;
-    expected[was ? was->first : is->first] = is ? is->second : "";
+    wanted[was ? was->first : is->first] = is ? is->second : "";
   }
-  std::map<std::string, std::string> said;
-  for (const ConfigurationChange& change : changes.arguments) {
-    const auto wanted = expected.find(change.argument);
-    // What the tool does unasked may be said or left out.
-    const bool may_stay =
-        wanted != expected.end() && wanted->second.empty() && (change.then == "none" || change.then == "false");
-    said[change.argument] = may_stay ? "" : change.then;
+  for (const ConfigurationChange& change : changes.arguments) found[change.argument] = change.then;
+  // What the tool does unasked may be said or left out.
+  for (auto* both : {&wanted, &found}) {
+    for (auto& [argument, value] : *both) value = usual_words(*tool.format, argument).contains(value) ? "as usual" : value;
   }
-  std::string wanted, found;
-  for (const auto& [argument, value] : expected) wanted += fmt::format("{} {}\n", argument, value);
-  for (const auto& [argument, value] : said) found += fmt::format("{} {}\n", argument, value);
-  CHECK(found == wanted);
+  std::string wanted_text, found_text;
+  for (const auto& [argument, value] : wanted) {
+    if (value != "as usual" || found.contains(argument)) wanted_text += fmt::format("{} {}\n", argument, value);
+  }
+  for (const auto& [argument, value] : found) found_text += fmt::format("{} {}\n", argument, value);
+  CHECK(found_text == wanted_text);
   // The script of the user recomputes.
   for (const std::string& each : changes.unsaid) CHECK((!tool.names_model && each.starts_with("recompute")));
 }
