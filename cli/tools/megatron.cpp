@@ -146,12 +146,22 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
     return {.refused = CannotLaunch{
                 fmt::format("its files support GPT-like and Llama-like decoders, not {}", request.study.model().name)}};
   }
-  MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers), .refused = {}};
+  MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers)};
   add_model(run.values, *model);
   // Older versions do not have what newer ones do by default.
   if (plan.recompute_modules == Plan().recompute_modules) run.values.clear(PlanChoice::recompute_modules);
   if (model->experts == 1) run.values.clear(ConfigField::expert);
   if (!plan.whole_experts) run.values.clear(ConfigField::expert_tensor);
+  run.values.clear(ConfigField::attention);  // Transformer Engine chooses it
+  if (!model->is_fused) {
+    run.notes.push_back(fmt::format("Transformer Engine fuses attention, the prediction does not: predict {}@fused=yes",
+                                    request.study.model().name));
+  }
+  const std::int64_t parts = plan.mesh[Axis::tensor];
+  const std::int64_t padded = (model->vocabulary + parts - 1) / parts * parts;
+  run.values.set(ConfigField::vocabulary, padded);
+  if (padded != model->vocabulary)
+    run.notes.push_back(fmt::format("the tensor split pads the vocabulary to {} tokens", padded));
   const std::int64_t stages = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
   if (model->window > 0) {
     run.refused = CannotLaunch{"its files have no attention window"};
@@ -170,8 +180,6 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   // The null tokenizer adds one to its vocabulary.
   values.set(ConfigField::tokenizer, null_tokenizer);
   values.set(ConfigField::vocabulary, run.model.vocabulary - 1);
-  // What it does unasked.
-  if (run.model.is_fused) values.clear(ConfigField::attention);
   const Software& software = request.study.coefficients().software;
   if (software.overlaps_gradients.value_or(false)) values.set(ConfigField::overlap, "yes");
   if (std::optional<CannotLaunch> lacks = refused(request, megatron_arguments, values)) return *lacks;
@@ -210,6 +218,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
            arguments.shell(), torchrun_command(launch_nodes(request))),
        true}};
   launch.start = told_first_node(launch_nodes(request), "MEGATRON=/path/to/Megatron-LM launch/megatron.sh");
+  launch.notes = std::move(run.notes);
   return launch;
 }
 

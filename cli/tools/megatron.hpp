@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/tools/config_text.hpp"
 #include "cli/tools/run_values.hpp"
@@ -11,6 +13,7 @@ namespace ddl {
 struct MegatronRun {
   Transformer model{};
   RunValues values{};
+  std::vector<std::string> notes{};  ///< of the launch
   std::optional<CannotLaunch> refused{};
 };
 [[nodiscard]] MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format);

@@ -150,7 +150,6 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   const LaunchNodes nodes = launch_nodes(request);
   values.set(ConfigField::nodes, nodes.nodes);
   values.set(ConfigField::gpus_per_node, nodes.devices_per_node);
-  values.clear(ConfigField::attention);  // Transformer Engine chooses it
   if (std::optional<CannotLaunch> lacks = refused(request, nemo_yaml, values)) return *lacks;
 
   ConfigText text(nemo_yaml, values);
@@ -178,10 +177,7 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   launch.start =
       "export NEMO=/path/to/NeMo; srun python $NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py "
       "--config-path=$PWD/launch --config-name=nemo";
-  if (!run.model.is_fused) {
-    launch.notes.push_back(fmt::format("Transformer Engine fuses attention, the prediction does not: predict {}@fused=yes",
-                                       request.study.model().name));
-  }
+  launch.notes = std::move(run.notes);
   return launch;
 }
 
