@@ -42,7 +42,7 @@ bool is_set_of_names(RunField field) { return field.choice() && !row_of(*field.c
 std::string scalar(const Json& value, bool has_quotes) {
   return value.is_string() && !has_quotes ? value.get<std::string>() : value.dump();
 }
-std::string text_of(const Json& value, bool has_quotes) {
+std::string value_text(const Json& value, bool has_quotes) {
   if (!value.is_array()) return scalar(value, has_quotes);
   std::vector<std::string> items;
   for (const Json& item : value) items.push_back(scalar(item, has_quotes));
@@ -58,7 +58,7 @@ void add_yaml(std::string& text, const Json& node, std::size_t depth) {
       text += fmt::format("{}{}:\n", indent, key);
       add_yaml(text, value, depth + 1);
     } else {
-      text += fmt::format("{}{}: {}\n", indent, key, text_of(value, false));
+      text += fmt::format("{}{}: {}\n", indent, key, value_text(value, false));
     }
   }
 }
@@ -163,7 +163,7 @@ std::string ConfigText::toml() const {
   for (const auto& [section, arguments] : root.items()) {
     text += fmt::format("\n[{}]\n", section);
     for (const auto& [key, value] : arguments.items())
-      text += key.starts_with('#') ? key + "\n" : fmt::format("{} = {}\n", key, text_of(value, true));
+      text += key.starts_with('#') ? key + "\n" : fmt::format("{} = {}\n", key, value_text(value, true));
   }
   return text;
 }
@@ -171,7 +171,7 @@ std::string ConfigText::toml() const {
 std::string ConfigText::shell() const {
   std::string text;
   for (const auto& [key, value] : arguments_)
-    text += value.is_null() ? fmt::format("  {}\n", key) : fmt::format("  {} {}\n", key, text_of(value, false));
+    text += value.is_null() ? fmt::format("  {}\n", key) : fmt::format("  {} {}\n", key, value_text(value, false));
   return text;
 }
 

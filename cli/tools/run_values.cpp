@@ -8,7 +8,7 @@ namespace ddl {
 namespace {
 
 /// Choices that the plan has a use for, by the names of their rows.
-void add_choices(RunValues& values, const Plan& plan) {
+void add_used_choices(RunValues& values, const Plan& plan) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
     const bool counts = row.counts == nullptr || row.counts(plan);
@@ -68,7 +68,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   const bool is_sgd = plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::momentum;
   values.set(ConfigField::optimizer, to_string(is_sgd ? Optimizer::momentum : plan.optimizer));
   if (is_sgd) values.set(ConfigField::momentum, plan.optimizer == Optimizer::sgd ? "0" : "0.9");
-  add_choices(values, plan);
+  add_used_choices(values, plan);
   add_stand_ins(values, plan, layers);
   // Tools have several spellings of none.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);

@@ -27,9 +27,9 @@ std::vector<RunField> fields_in_order() {
 }
 
 /// The difference of two plans in the arguments of a configuration.
-class Comparison {
+class PlanDifference {
  public:
-  Comparison(const Configuration& configuration, const Plan& own, const Plan& other, std::int64_t layers)
+  PlanDifference(const Configuration& configuration, const Plan& own, const Plan& other, std::int64_t layers)
       : read_(configuration),
         format_(*configuration.format),
         kind_(configuration.word(ConfigField::distributed_type)),
@@ -148,7 +148,7 @@ class Comparison {
 
 ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
                                 std::int64_t layers) {
-  return Comparison(configuration, own, other, layers).make();
+  return PlanDifference(configuration, own, other, layers).make();
 }
 
 }  // namespace ddl

@@ -29,9 +29,9 @@ bool deals_experts(const Configuration& read) {
   return configured_degree(read, ConfigField::expert) > 1;
 }
 
-class Choices {
+class ChoiceReader {
  public:
-  Choices(ConfiguredOptions& options, const Configuration& configuration, const ConfiguredDevices& devices)
+  ChoiceReader(ConfiguredOptions& options, const Configuration& configuration, const ConfiguredDevices& devices)
       : all_(options), read_(configuration), devices_(devices) {}
 
   void make() {
@@ -171,7 +171,7 @@ class Choices {
 }  // namespace
 
 void choose_choices(ConfiguredOptions& options, const Configuration& configuration, const ConfiguredDevices& devices) {
-  Choices(options, configuration, devices).make();
+  ChoiceReader(options, configuration, devices).make();
 }
 
 std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
