@@ -68,16 +68,17 @@ class PlanDifference {
       }
     }
     // All remaining ranks, however many they are.
-    return field != ConfigField::data_shard || read_.word(field) != "-1" || after_.is(field, "1");
+    const Fact* shards = read_.find(ConfigField::data_shard);
+    return field != ConfigField::data_shard || shards == nullptr || shards->value != "-1" || after_.is(field, "1");
   }
 
   /// The row of any format by which the file says the field.
   [[nodiscard]] const ArgumentRow* row_in_file(RunField field) const {
     if (!read_.writes(field)) return nullptr;
-    const std::string& key = read_.find(field)->from->key;
+    const std::string key = argument_key(read_.find(field)->from->key);
     for (const ConfigurationFormat* format : configuration_formats()) {
       for (const ArgumentRow& row : format->rows) {
-        if (row.field == field && row.key == key && counts(row)) return &row;
+        if (row.field == field && argument_key(row.key) == key && counts(row)) return &row;
       }
     }
     return nullptr;

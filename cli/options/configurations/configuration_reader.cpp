@@ -13,6 +13,16 @@
 
 namespace ddl {
 
+std::string argument_key(std::string_view key) {
+  const std::size_t colon = key.find(":-");
+  const bool is_argument = key.starts_with("--") || colon != std::string_view::npos;
+  if (!is_argument) return std::string(key);
+  if (key.starts_with("--") && key.find('.') != std::string_view::npos) return std::string(key.substr(2));
+  std::string same(key);
+  std::replace(same.begin(), same.end(), '_', '-');
+  return same;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -31,17 +41,6 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-/// Dashes and underscores of an argument of a command line are one, and `--training.seq_len` is `training.seq_len`.
-std::string key_of(std::string_view key) {
-  const std::size_t colon = key.find(":-");
-  const bool is_argument = key.starts_with("--") || colon != std::string_view::npos;
-  if (!is_argument) return std::string(key);
-  if (key.starts_with("--") && key.find('.') != std::string_view::npos) return std::string(key.substr(2));
-  std::string same(key);
-  std::replace(same.begin(), same.end(), '_', '-');
-  return same;
-}
-
 bool says_nothing(std::string_view value) {
   const std::string word = lower(value);
   return word.empty() || word == "auto" || word == "null" || word == "none" || word == "~" || word == "???";
@@ -58,13 +57,14 @@ bool is_neutral(std::string_view value) {
 }
 
 const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return key_of(row.key) == key; });
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
   return found == rows.end() ? nullptr : &*found;
 }
 
 std::size_t known_arguments(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
   std::set<std::string> known;
-  for (const ArgumentRow& row : format.rows) known.insert(key_of(row.key));
+  for (const ArgumentRow& row : format.rows) known.insert(argument_key(row.key));
   return static_cast<std::size_t>(
       std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
 }
@@ -164,7 +164,7 @@ class ConfigurationReader {
     language_ = language_of(text);
     if (!read_settings(text)) return std::nullopt;
     for (const ConfigEntry& setting : settings_) {
-      keys_.push_back(key_of(setting.key));
+      keys_.push_back(argument_key(setting.key));
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
     choose_format();
@@ -267,7 +267,7 @@ class ConfigurationReader {
   void read_rows(std::span<const ArgumentRow> rows) {
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       for (const ArgumentRow& row : rows) {
-        if (key_of(row.key) == keys_[i]) take(row, settings_[i]);
+        if (argument_key(row.key) == keys_[i]) take(row, settings_[i]);
       }
     }
   }
@@ -279,8 +279,9 @@ class ConfigurationReader {
     if (row.field == ConfigField::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
     const Fact* before = result_.find(row.field);
     // Of one argument that is given twice the last one counts; two arguments that say one thing must not contradict.
-    if (before != nullptr && before->from && before->value != *meaning && key_of(before->from->key) != key_of(setting.key) &&
-        row.field != ConfigField::tokenizer && setting.is_known && before->from->is_known) {
+    if (before != nullptr && before->from && before->value != *meaning &&
+        argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer &&
+        setting.is_known && before->from->is_known) {
       const Place place = before->from->place();
       throw setting.error(
           fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from), place.line),
@@ -302,7 +303,7 @@ class ConfigurationReader {
     read_rows(rows);
     std::set<std::string> listed;
     for (std::size_t i = 0; i < settings_.size(); ++i) {
-      const auto is_key = [&](std::string_view key) { return key_of(key) == keys_[i]; };
+      const auto is_key = [&](std::string_view key) { return argument_key(key) == keys_[i]; };
       const auto& known = format_->not_modelled;
       if (std::any_of(known.begin(), known.end(), is_key)) {
         const bool is_alone = settings_[i].value.empty() && language_ == ConfigurationLanguage::script;
@@ -324,7 +325,7 @@ class ConfigurationReader {
     const int most_edits = key.size() < long_key ? 1 : 2;
     if (key.size() < least_letters || key.size() > 64) return;
     for (const ArgumentRow& row : rows) {
-      const std::string other = key_of(row.key);
+      const std::string other = argument_key(row.key);
       const auto longer = std::max(other.size(), key.size()), shorter = std::min(other.size(), key.size());
       if (longer - shorter > static_cast<std::size_t>(most_edits) || edit_distance(key, other) > most_edits) continue;
       const Place place = setting.source->place(setting.key_offset);
@@ -341,7 +342,7 @@ class ConfigurationReader {
       for (std::size_t i = 0; i < settings_.size(); ++i) {
         if (row_named(format_->rows, keys_[i]) != nullptr) continue;
         for (const ArgumentRow& row : format->rows) {
-          if (key_of(row.key) == keys_[i] && !result_.says(row.field)) take(row, settings_[i]);
+          if (argument_key(row.key) == keys_[i] && !result_.says(row.field)) take(row, settings_[i]);
         }
       }
     }
