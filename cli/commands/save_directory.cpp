@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/launch/launcher.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/report/figures.hpp"
+#include "cli/tools/launcher.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"

@@ -66,19 +66,18 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
       case Kind::stages:
         read.fail({ConfigField::pipeline, ConfigField::layers}, message, hint);
       case Kind::tokens:
-        read.fail({ConfigField::sequence_parallel, ConfigField::tensor}, message, hint);
+        read.fail({PlanChoice::sequence_parallel, ConfigField::tensor}, message, hint);
       case Kind::virtual_stages:
       case Kind::interleaving:
       case Kind::not_interleaved:
-        read.fail({ConfigField::virtual_stages, ConfigField::layers_per_virtual_stage, ConfigField::pipeline}, message,
-                  hint);
+        read.fail({PlanChoice::virtual_stages, ConfigField::layers_per_virtual_stage, ConfigField::pipeline}, message, hint);
       case Kind::schedule:
       case Kind::filled_bubbles:
-        read.fail({ConfigField::schedule, ConfigField::pipeline}, message, hint);
+        read.fail({PlanChoice::schedule, ConfigField::pipeline}, message, hint);
       case Kind::shard_group:
-        read.fail({ConfigField::shard_group, ConfigField::data_shard, ConfigField::shards_nodes}, message, hint);
+        read.fail({PlanChoice::shard_group, ConfigField::data_shard, ConfigField::shards_nodes}, message, hint);
       case Kind::secondary_shards:
-        read.fail({ConfigField::secondary_shards, ConfigField::zero}, message, hint);
+        read.fail({PlanChoice::secondary_shards, PlanChoice::zero}, message, hint);
       default:
         read.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context}, message, hint);
     }

@@ -292,13 +292,9 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
       return "names of recomputed modules";
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
-    case PlanChoice::reshard:
-    case PlanChoice::offload:
-    case PlanChoice::offload_activations:
-    case PlanChoice::experts:
-      return fmt::format("{} {}", row.sign(value), row.words(value));
     default:
-      return {};
+      // Some signs are words.
+      return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
   }
 }
 

@@ -40,6 +40,9 @@ using ConfigEntries = std::vector<ConfigEntry>;
 [[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries toml_settings(const std::string& text, const std::string& origin);
 
+/// Dashes and underscores of an argument of a command line are one, and `--training.seq_len` is `training.seq_len`.
+[[nodiscard]] std::string argument_key(std::string_view key);
+
 /// Throws Error where there are too many.
 void add_setting(ConfigEntries& settings, ConfigEntry setting);
 

@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "cli/options/configurations/config_entry.hpp"
-#include "cli/options/configurations/configuration_format.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
-#include "core/enum_array.hpp"
+#include "cli/tools/configuration_format.hpp"
 #include "estimator/plan/plan.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -36,23 +35,22 @@ class Configuration {
   std::vector<std::string> warnings{};
   std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
 
-  [[nodiscard]] bool says(ConfigField field) const { return find(field) != nullptr; }
+  [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
   /// Whether the file itself says it.
-  [[nodiscard]] bool writes(ConfigField field) const;
-  [[nodiscard]] const Fact* find(ConfigField field) const;
+  [[nodiscard]] bool writes(RunField field) const;
+  [[nodiscard]] const Fact* find(RunField field) const;
   /// The word of a field; empty if it is not given.
-  [[nodiscard]] std::string word(ConfigField field) const;
+  [[nodiscard]] std::string word(RunField field) const;
   /// Throws Error, placed at the value, on what is no whole number in the range.
-  [[nodiscard]] std::optional<std::int64_t> number(ConfigField field, std::int64_t low, std::int64_t high) const;
+  [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
   /// Ends the command: placed at the first of the fields that the file says.
-  [[noreturn]] void fail(std::initializer_list<ConfigField> fields, const std::string& message,
-                         const std::string& hint) const;
-  void set(ConfigField field, Fact fact) { facts_[field] = std::move(fact); }
+  [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
+  void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
   /// What the other says counts.
   void override_by(const Configuration& other);
 
  private:
-  EnumArray<ConfigField, std::optional<Fact>> facts_{};
+  std::array<std::optional<Fact>, RunField::count> facts_{};
 };
 
 /// Most GPUs, samples and sizes that a configuration may say.

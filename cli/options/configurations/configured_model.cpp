@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/configuration.hpp"
-#include "cli/options/configurations/formats.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
@@ -83,10 +82,8 @@ class SizedModel {
  private:
   static constexpr const char* model_hint = "name the nearest model with --model, or a model file of your own";
 
-  [[nodiscard]] std::optional<std::int64_t> number(ConfigField field) const {
-    return read_.number(field, 1, most_configured);
-  }
-  [[nodiscard]] std::int64_t size(ConfigField field, const char* what) const {
+  [[nodiscard]] std::optional<std::int64_t> number(RunField field) const { return read_.number(field, 1, most_configured); }
+  [[nodiscard]] std::int64_t size(RunField field, const char* what) const {
     const auto value = read_.number(field, 1, field == ConfigField::layers ? most_configured_layers : std::int64_t{1} << 24);
     if (!value) {
       read_.fail({}, fmt::format("{} is not given", what),
@@ -111,6 +108,8 @@ class SizedModel {
   /// As the tools pad it.
   [[nodiscard]] std::int64_t vocabulary() const {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
+    const Fact* tokenizer = read_.find(ConfigField::tokenizer);
+    if (tokens > 0 && tokenizer != nullptr && tokenizer->value == null_tokenizer) ++tokens;
     if (tokens == 0) tokens = vocabulary_of_tokenizer();
     const std::int64_t multiple =
         number(ConfigField::vocabulary_multiple).value_or(1) * read_.number(ConfigField::tensor, 1, 1 << 20).value_or(1);
@@ -136,7 +135,7 @@ class SizedModel {
     return attention.empty() ? read_.word(ConfigField::implementation) != "unfused" : attention == "fused";
   }
 
-  [[nodiscard]] std::string dropout(ConfigField field) const {
+  [[nodiscard]] std::string dropout(RunField field) const {
     const std::string text = read_.word(field);
     if (text.empty()) return "0";
     char* end = nullptr;

@@ -1,14 +1,10 @@
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "calibration/inputs/machine_reader.hpp"
-#include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/inputs/software_file.hpp"
-#include "cli/options/configurations/configuration.hpp"
-#include "cli/options/configurations/formats.hpp"
+#include "cli/options/configurations/configured_choices.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -17,7 +13,6 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_adapter_rank = 65'536;
-constexpr std::int64_t most_configured_gpus = std::int64_t{1} << 20U;
 
 /// `a100:8` or `gpu:a100:8` or `8`.
 struct GpusPerNode {
@@ -46,16 +41,14 @@ class Options {
     choose_devices();
     choose_degrees();
     choose_batch();
-    choose_rest();
+    choose_choices(all_, read_, {.gpus = gpus_, .replicas = replicas_, .shards = shards_});
     return std::move(all_);
   }
 
  private:
   void say(const char* option) { all_.said.emplace_back(option); }
 
-  [[nodiscard]] std::int64_t degree(ConfigField field) const {
-    return read_.number(field, 1, most_configured_gpus).value_or(1);
-  }
+  [[nodiscard]] std::int64_t degree(ConfigField axis) const { return configured_degree(read_, axis); }
 
   void choose_model() {
     if (!is_given_("--model")) {
@@ -77,7 +70,6 @@ class Options {
       std::string precision = read_.word(ConfigField::precision);
       if (read_.word(ConfigField::fp8) == "yes") precision = "fp8";
       if (read_.word(ConfigField::fp4) == "yes") precision = "nvfp4";
-      if (precision.empty() && read_.format == &deepspeed_json) precision = "fp32";
       if (!precision.empty()) {
         all_.study.precision = precision;
         say("--precision");
@@ -85,6 +77,10 @@ class Options {
     }
     if (!is_given_("--optimizer") && read_.says(ConfigField::optimizer)) {
       all_.study.optimizer = read_.word(ConfigField::optimizer);
+      // One name for SGD with and without momentum.
+      const std::string momentum = read_.word(ConfigField::momentum);
+      if (all_.study.optimizer == "momentum" && momentum.find_first_not_of("0.") == std::string::npos && !momentum.empty())
+        all_.study.optimizer = "sgd";
       say("--optimizer");
     }
   }
@@ -102,7 +98,7 @@ class Options {
     if (kind == "deepspeed") software = "deepspeed";
     if (kind == "megatron") software = "megatron";
     if (kind == "ddp" || kind == "none") software = "pytorch";
-    if (read_.format == &transformers_arguments && read_.says(ConfigField::zero)) software = "fsdp";
+    if (read_.format == &transformers_arguments && read_.says(PlanChoice::zero)) software = "fsdp";
     if (software == "megatron" && read_.word(ConfigField::overlap) == "yes") software = "megatron-core";
     // What torchtitan does without compiling is FSDP alone.
     if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") software = "fsdp";
@@ -216,7 +212,7 @@ class Options {
     }
     replicas_ = gpus_ / of_a_model;
     check_shards();
-    const std::int64_t expert = expert_degree(tensor);
+    const std::int64_t expert = expert_degree(read_);
     if (replicas_ % expert != 0) {
       read_.fail({ConfigField::expert}, fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_),
                  "the expert degree must divide the replicas");
@@ -235,29 +231,6 @@ class Options {
     all_.own.gpus = all_.sought.gpus = gpus_;
     all_.own.strategy = strategy.empty() ? "serial" : strategy;
     all_.own.degrees = degrees;
-  }
-
-  /// The ranks among which experts are divided, in addition to those of tensor. Where a tensor split leaves experts whole,
-  /// tools count its ranks among those of expert.
-  [[nodiscard]] std::int64_t expert_degree(std::int64_t tensor) const {
-    const std::int64_t expert = degree(ConfigField::expert);
-    if (!deals_experts(tensor)) return expert;
-    if (expert % tensor != 0) {
-      read_.fail({ConfigField::expert_tensor, ConfigField::expert},
-                 fmt::format("unsplit experts on {} ranks do not match a tensor degree of {}", expert, tensor),
-                 "the tensor degree must divide the expert degree, or experts must be split as well");
-    }
-    return expert / tensor;
-  }
-  [[nodiscard]] bool deals_experts(std::int64_t tensor) const {
-    const auto own = read_.number(ConfigField::expert_tensor, 1, most_configured_gpus);
-    if (!own || tensor == 1 || *own == tensor) return false;
-    if (*own > 1) {
-      read_.fail({ConfigField::expert_tensor},
-                 fmt::format("an expert-tensor-parallel size of {} does not match a tensor degree of {}", *own, tensor),
-                 "the expert-tensor-parallel size must be 1 or the tensor degree");
-    }
-    return degree(ConfigField::expert) > 1;
   }
 
   void check_shards() {
@@ -340,116 +313,6 @@ class Options {
     } else if (steps) {
       all_.own.micro_batches = steps;
     }
-  }
-
-  /// Writes a choice of the own plan, unless an option says it.
-  void choose(PlanChoice choice, const std::string& value) {
-    const auto at = static_cast<std::size_t>(choice);
-    const PlanChoiceRow& row = row_of(choice);
-    if (value.empty() || all_.own.numbers[at] || !all_.own.names[at].empty()) return;
-    Plan plan;
-    parse_degrees(all_.own.degrees.empty() ? "data=1" : all_.own.degrees, plan);
-    if (!row.matters(plan.mesh)) return;
-    if (row.first_number) {
-      all_.own.numbers[at] = std::stoll(value);
-    } else {
-      all_.own.names[at] = value;
-    }
-  }
-
-  [[nodiscard]] std::int64_t layers() const {
-    if (const auto said = read_.number(ConfigField::layers, 1, most_configured)) return *said;
-    return blocks_of(load_model(all_.study.model, all_.study.sequence));
-  }
-
-  /// Of blocks that are recomputed in groups (`uniform`), each is taken to be a group of its own.
-  void choose_recompute() {
-    const std::string recompute = read_.word(ConfigField::recompute);
-    if (recompute == "selective") choose_modules();
-    const auto blocks = read_.number(ConfigField::recompute_blocks, 0, most_configured);
-    if (recompute != "full" || read_.word(ConfigField::recompute_method) != "block" || !blocks)
-      return choose(PlanChoice::recompute, recompute);
-    choose(PlanChoice::recompute, *blocks == 0 ? "none" : "full");
-    choose(PlanChoice::recompute_blocks, fmt::format("{}", std::min<std::int64_t>(*blocks, most_recompute_blocks)));
-  }
-
-  /// Modules that an empty list names are none.
-  void choose_modules() {
-    std::string modules = read_.word(ConfigField::recompute_modules);
-    std::replace(modules.begin(), modules.end(), ' ', '+');
-    if (modules.empty()) return;
-    if (!parse_recompute_modules(modules)) {
-      read_.fail({ConfigField::recompute_modules},
-                 fmt::format("{} are not all modules that can be recomputed", quote(modules)),
-                 fmt::format("known: {}", fmt::join(recompute_module_names, ", ")));
-    }
-    choose(PlanChoice::recompute_modules, modules);
-  }
-
-  void choose_rest() {
-    choose_zero();
-    choose_recompute();
-    const bool has_weights = read_.word(ConfigField::offload_weights) == "yes";
-    choose(PlanChoice::offload, has_weights ? "weights" : read_.word(ConfigField::offload));
-    choose(PlanChoice::offload_activations, read_.word(ConfigField::offload_activations));
-    if (deals_experts(degree(ConfigField::tensor))) choose(PlanChoice::experts, "whole");
-    choose(PlanChoice::sequence_parallel, read_.word(ConfigField::sequence_parallel));
-    choose(PlanChoice::context_exchange, read_.word(ConfigField::context_exchange));
-    const std::int64_t pipeline = degree(ConfigField::pipeline);
-    if (pipeline == 1) return;
-    choose(PlanChoice::schedule, read_.word(ConfigField::schedule));
-    auto stretches = read_.number(ConfigField::virtual_stages, 1, most_virtual_stages);
-    if (const auto each = read_.number(ConfigField::layers_per_virtual_stage, 1, most_configured)) {
-      const std::int64_t all = layers();
-      if (all % pipeline != 0 || (all / pipeline) % *each != 0) {
-        read_.fail(
-            {ConfigField::layers_per_virtual_stage},
-            fmt::format("{} layers on {} stages do not divide into virtual stages of {} layers", all, pipeline, *each),
-            "the layers per stage must be a multiple of those per virtual stage");
-      }
-      stretches = all / pipeline / *each;
-      if (*stretches > most_virtual_stages) {
-        read_.fail({ConfigField::layers_per_virtual_stage},
-                   fmt::format("{} virtual stages per stage exceed the maximum of {}", *stretches, most_virtual_stages),
-                   "use longer ones");
-      }
-    }
-    if (stretches) choose(PlanChoice::virtual_stages, fmt::format("{}", *stretches));
-  }
-
-  void choose_zero() {
-    std::string stage = read_.word(ConfigField::zero);
-    if (read_.word(ConfigField::fsdp) == "yes")
-      stage = read_.says(ConfigField::sharding) ? read_.word(ConfigField::sharding) : "3";
-    if (stage.empty() && read_.word(ConfigField::distributed_type) == "fsdp") stage = "3";
-    if (stage.empty() && shards_ > 1) stage = "3";
-    if (!stage.empty()) {
-      const Fact* fact = read_.find(ConfigField::zero);
-      Configuration one = read_;
-      one.set(ConfigField::zero, {.value = stage, .from = fact != nullptr ? fact->from : std::nullopt});
-      static_cast<void>(one.number(ConfigField::zero, 0, 3));
-    }
-    // Weights that stay gathered after forward are those of ZeRO-2; a pipeline of torchtitan keeps them by default.
-    const std::string reshards = read_.word(ConfigField::reshards);
-    const bool keeps = reshards == "no" || ((reshards == "default" || reshards.empty()) &&
-                                            read_.format == &torchtitan_toml && degree(ConfigField::pipeline) > 1);
-    if (stage == "3" && keeps) stage = "2";
-    if (shards_ == 1 && read_.says(ConfigField::data_shard)) stage = "0";
-    if (replicas_ == 1) stage = "0";
-    choose(PlanChoice::zero, stage);
-    std::int64_t group = read_.number(ConfigField::shard_group, -1, most_shard_group).value_or(0);
-    if (shards_ > 1 && shards_ < replicas_) group = shards_;
-    if (read_.word(ConfigField::shards_nodes) == "yes") {
-      const auto nodes = read_.number(ConfigField::nodes, 1, most_configured_gpus);
-      if (nodes && *nodes > 1 && gpus_ % *nodes == 0)
-        group = std::max<std::int64_t>(gpus_ / *nodes / (gpus_ / replicas_), 1);
-    }
-    if (group > 1 && group < replicas_ && group <= most_shard_group)
-      choose(PlanChoice::shard_group, fmt::format("{}", group));
-    // Other stages do not look at it.
-    const auto second = read_.number(ConfigField::secondary_shards, 1, most_shard_group);
-    if (second && *second > 1 && stage == "3" && group <= 1)
-      choose(PlanChoice::secondary_shards, fmt::format("{}", *second));
   }
 
   const Configuration& read_;

@@ -2,7 +2,7 @@
 #include <array>
 #include <string_view>
 
-#include "cli/launch/network_of.hpp"
+#include "cli/tools/network_of.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/launch/launcher.hpp"
+#include "cli/tools/configuration_format.hpp"
+#include "cli/tools/launcher.hpp"
 
 namespace ddl {
 
@@ -18,6 +19,41 @@ std::span<const Launcher> launchers() {
       {"Slurm", launch_slurm},
   }};
   return all;
+}
+
+// Slurm, sbatch(1) and srun(1); PyTorch, torch.distributed.run; DeepSpeed, deepspeed/launcher/runner.py; accelerate,
+// commands/launch.py.
+std::span<const ArgumentRow> launcher_rows() {
+  static constexpr auto rows = std::to_array<ArgumentRow>({
+      {"slurm:--nodes", ConfigField::nodes},
+      {"slurm:-N", ConfigField::nodes},
+      {"slurm:--gpus-per-node", ConfigField::gpus_per_node},
+      {"slurm:--gres", ConfigField::gpus_per_node},
+      {"slurm:--gpus", ConfigField::gpus},
+      {"slurm:-G", ConfigField::gpus},
+      {"srun:--nodes", ConfigField::nodes},
+      {"srun:-N", ConfigField::nodes},
+      {"srun:--gpus-per-node", ConfigField::gpus_per_node},
+      {"srun:--gres", ConfigField::gpus_per_node},
+      {"srun:--gpus", ConfigField::gpus},
+      {"srun:-G", ConfigField::gpus},
+      {"torchrun:--nnodes", ConfigField::nodes},
+      {"torchrun:--nproc-per-node", ConfigField::gpus_per_node},
+      {"deepspeed:--num-nodes", ConfigField::nodes},
+      {"deepspeed:--num-gpus", ConfigField::gpus_per_node},
+      {"mpirun:-np", ConfigField::gpus},
+      {"mpirun:-n", ConfigField::gpus},
+      {"mpirun:--np", ConfigField::gpus},
+      {"accelerate:--num-processes", ConfigField::gpus},
+      {"accelerate:--num-machines", ConfigField::nodes},
+      {"accelerate:--config-file", ConfigField::accelerate_file},
+      {"--deepspeed", ConfigField::deepspeed_file},
+      {"--deepspeed-config", ConfigField::deepspeed_file},
+      {"--deepspeed_config", ConfigField::deepspeed_file},
+      {"--job.config_file", ConfigField::torchtitan_file},
+      {"--config-file", ConfigField::torchtitan_file},
+  });
+  return rows;
 }
 
 LaunchNodes launch_nodes(const LaunchRequest& request) {
@@ -58,14 +94,6 @@ std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request) {
   const Model& model = request.study.model();
   if (model.trained_parameters() == model.parameters()) return std::nullopt;
   return CannotLaunch{fmt::format("its files train all parameters, but only a part of {} is trained", model.name)};
-}
-
-std::optional<CannotLaunch> lacks_offload(const Plan& plan, std::initializer_list<Offload> offloads) {
-  const bool is_known = std::find(offloads.begin(), offloads.end(), plan.offload) != offloads.end();
-  if (plan.offload != Offload::none && !is_known)
-    return CannotLaunch{fmt::format("its files do not offload the {}", to_string(plan.offload))};
-  if (plan.offload_activations) return CannotLaunch{"its files do not offload activations"};
-  return std::nullopt;
 }
 
 std::int64_t micro_batch_size(const Plan& plan) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/launch/launcher.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 
@@ -13,16 +13,14 @@ struct Transformer {
   std::int64_t layers = 0, hidden = 0, feed_forward = 0, heads = 0, kv_heads = 0, head_size = 0;
   std::int64_t vocabulary = 0, tokens = 0, positions = 0;
   std::int64_t experts = 1, active = 1, window = 0;
-  bool is_llama = false;  ///< RMS norms, rotary positions and gated MLPs; else GPT's parts
-  bool is_tied = false, has_query_key_norm = false, has_qkv_bias = false;
+  std::int64_t turned = 0;  ///< channels of a head that rotary positions turn
+  bool is_llama = false;    ///< RMS norms, rotary positions and gated MLPs; else GPT's parts
+  bool is_tied = false, has_query_key_norm = false, has_qkv_bias = false, has_bias = false, is_fused = false;
   std::string dropout = "0", attention_dropout = "0";
+
+  friend bool operator==(const Transformer&, const Transformer&) = default;
 };
 /// Empty if the model is not of these families.
 [[nodiscard]] std::optional<Transformer> transformer_of(const Model& model);
-
-/// Why Megatron Core, which Megatron-LM and NeMo use, cannot run the plan; empty if it can.
-[[nodiscard]] std::optional<CannotLaunch> megatron_refuses(const LaunchRequest& request);
-/// Layers of each model chunk of a stage.
-[[nodiscard]] std::int64_t layers_per_stretch(const Plan& plan, const Transformer& transformer);
 
 }  // namespace ddl

@@ -1,12 +1,14 @@
+#include <algorithm>
+#include <array>
 #include <ranges>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/launch/launcher.hpp"
-#include "cli/launch/network_of.hpp"
-#include "cli/launch/scripts.hpp"
 #include "cli/report/shell_words.hpp"
+#include "cli/tools/launcher.hpp"
+#include "cli/tools/network_of.hpp"
+#include "cli/tools/scripts.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
@@ -160,6 +162,15 @@ std::string run_script(const LaunchNodes& nodes) {
   return text;
 }
 
+/// Choices that the scripts follow, and those that `launch_torchrun` has more to say of.
+constexpr std::array known_choices{PlanChoice::zero,
+                                   PlanChoice::shard_group,
+                                   PlanChoice::reshard,
+                                   PlanChoice::recompute,
+                                   PlanChoice::recompute_blocks,
+                                   PlanChoice::secondary_shards,
+                                   PlanChoice::sequence_parallel};
+
 /// Why the scripts do not support the plan's choices other than its axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no native training in fp8: Megatron-LM has";
@@ -167,6 +178,11 @@ std::optional<std::string> refused_choice(const Plan& plan) {
   if (plan.optimizer == Optimizer::adam8bit) return "it has no 8-bit Adam";
   if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";
   if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no samples";
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const bool is_known = std::find(known_choices.begin(), known_choices.end(), row.choice) != known_choices.end();
+    if (is_known || row.get(plan) == 0 || !row.matters(plan.mesh) || (row.counts != nullptr && !row.counts(plan))) continue;
+    return fmt::format("its script has no --{} {}", row.option, row.name(row.get(plan)));
+  }
   return std::nullopt;
 }
 
@@ -180,7 +196,6 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
     return CannotLaunch{fmt::format("its script has no {} parallelism", axes)};
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
-  if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
   if (plan.zero_stage == 3 && !plan.reshard)
     return CannotLaunch{"its script reshards the weights of ZeRO-3 after forward: --zero 2 keeps them"};
 

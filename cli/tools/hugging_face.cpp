@@ -2,7 +2,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "cli/launch/network_of.hpp"
+#include "cli/tools/network_of.hpp"
 
 namespace ddl {
 namespace {

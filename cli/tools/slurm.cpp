@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/launch/launcher.hpp"
+#include "cli/tools/launcher.hpp"
 
 namespace ddl {
 namespace {

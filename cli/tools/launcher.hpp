@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,7 +36,7 @@ struct CannotLaunch {
 
 using LaunchOutcome = std::variant<Launch, CannotLaunch>;
 
-/// A runtime, and the function that creates its files. Each is defined in its own file in this folder.
+/// A runtime, and the function that creates its files. Each is defined in the file of its tool.
 struct Launcher {
   std::string_view name;
   LaunchOutcome (*launch)(const LaunchRequest& request);
@@ -72,10 +71,6 @@ struct LaunchNodes {
 
 /// Why a runtime whose files train the whole model cannot run the plan; empty if it can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request);
-/// Why a runtime whose files keep everything on the device, and gather weights again, cannot run the plan; empty if it can.
-/// `offloads`: what it can offload.
-[[nodiscard]] std::optional<CannotLaunch> lacks_offload(const Plan& plan, std::initializer_list<Offload> offloads);
-
 /// The samples that one rank processes at once, the largest share if they differ.
 [[nodiscard]] std::int64_t micro_batch_size(const Plan& plan);
 

@@ -1,0 +1,193 @@
+#include "cli/options/configurations/configured_choices.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/inputs/plan_degrees.hpp"
+#include "model_zoo/files/load_model.hpp"
+
+namespace ddl {
+namespace {
+
+/// Choices that follow from more than one field.
+constexpr std::array of_several_fields{PlanChoice::zero,      PlanChoice::shard_group,      PlanChoice::secondary_shards,
+                                       PlanChoice::recompute, PlanChoice::recompute_blocks, PlanChoice::recompute_modules,
+                                       PlanChoice::offload,   PlanChoice::experts,          PlanChoice::virtual_stages};
+
+bool deals_experts(const Configuration& read) {
+  const std::int64_t tensor = configured_degree(read, ConfigField::tensor);
+  const auto own = read.number(ConfigField::expert_tensor, 1, most_configured_gpus);
+  if (!own || tensor == 1 || *own == tensor) return false;
+  if (*own > 1) {
+    read.fail({ConfigField::expert_tensor},
+              fmt::format("an expert-tensor-parallel size of {} does not match a tensor degree of {}", *own, tensor),
+              "the expert-tensor-parallel size must be 1 or the tensor degree");
+  }
+  return configured_degree(read, ConfigField::expert) > 1;
+}
+
+class ChoiceReader {
+ public:
+  ChoiceReader(ConfiguredOptions& options, const Configuration& configuration, const ConfiguredDevices& devices)
+      : all_(options), read_(configuration), devices_(devices) {}
+
+  void make() {
+    choose_zero();
+    choose_recompute();
+    choose(PlanChoice::offload,
+           read_.word(ConfigField::offload_weights) == "yes" ? "weights" : read_.word(PlanChoice::offload));
+    if (deals_experts(read_)) choose(PlanChoice::experts, "whole");
+    if (configured_degree(read_, ConfigField::pipeline) > 1) choose_virtual_stages();
+    for (const PlanChoiceRow& row : plan_choices()) {
+      if (std::find(of_several_fields.begin(), of_several_fields.end(), row.choice) == of_several_fields.end())
+        choose_as_said(row);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool matters(const PlanChoiceRow& row) const {
+    Plan plan;
+    parse_degrees(all_.own.degrees.empty() ? "data=1" : all_.own.degrees, plan);
+    return row.matters(plan.mesh);
+  }
+
+  /// Writes a choice of the own plan, unless an option says it. Empty: the file does not say it.
+  void choose(PlanChoice choice, const std::string& value) {
+    const auto at = static_cast<std::size_t>(choice);
+    const PlanChoiceRow& row = row_of(choice);
+    if (value.empty() || all_.own.numbers[at] || !all_.own.names[at].empty() || !matters(row)) return;
+    if (row.first_number) {
+      all_.own.numbers[at] = std::stoll(value);
+    } else {
+      all_.own.names[at] = value;
+    }
+  }
+  void choose(PlanChoice choice, std::int64_t value) { choose(choice, fmt::format("{}", value)); }
+
+  /// A choice that one field says.
+  void choose_as_said(const PlanChoiceRow& row) {
+    if (!matters(row)) return;
+    if (!row.first_number) return choose(row.choice, read_.word(row.choice));
+    if (const auto value = read_.number(row.choice, *row.first_number, *row.first_number + row.last))
+      choose(row.choice, *value);
+  }
+
+  [[nodiscard]] std::int64_t layers() const {
+    if (const auto said = read_.number(ConfigField::layers, 1, most_configured)) return *said;
+    return blocks_of(load_model(all_.study.model, all_.study.sequence));
+  }
+
+  /// Of blocks that are recomputed in groups (`uniform`), each is taken to be a group of its own.
+  void choose_recompute() {
+    const std::string recompute = read_.word(PlanChoice::recompute);
+    choose(PlanChoice::recompute_modules, recompute == "selective" ? modules() : "");
+    const auto blocks = read_.number(ConfigField::recompute_layers, 0, most_configured);
+    const bool is_of_blocks = recompute == "full" && blocks && read_.word(ConfigField::recompute_method) == "block";
+    if (is_of_blocks && *blocks > 0)
+      choose(PlanChoice::recompute_blocks, std::min<std::int64_t>(*blocks, most_recompute_blocks));
+    choose(PlanChoice::recompute, is_of_blocks && *blocks == 0 ? "none" : recompute);
+  }
+
+  /// Modules that an empty list names are none.
+  [[nodiscard]] std::string modules() const {
+    std::string modules = read_.word(PlanChoice::recompute_modules);
+    std::replace(modules.begin(), modules.end(), ' ', '+');
+    if (!modules.empty() && !parse_recompute_modules(modules)) {
+      read_.fail({PlanChoice::recompute_modules},
+                 fmt::format("{} are not all modules that can be recomputed", quote(modules)),
+                 fmt::format("known: {}", fmt::join(recompute_module_names, ", ")));
+    }
+    return modules;
+  }
+
+  void choose_virtual_stages() {
+    const std::int64_t pipeline = configured_degree(read_, ConfigField::pipeline);
+    auto stretches = read_.number(PlanChoice::virtual_stages, 1, most_virtual_stages);
+    const auto each = read_.number(ConfigField::layers_per_virtual_stage, 1, most_configured);
+    if (each && pipeline > 1) {
+      const std::int64_t all = layers();
+      if (all % pipeline != 0 || (all / pipeline) % *each != 0) {
+        read_.fail(
+            {ConfigField::layers_per_virtual_stage},
+            fmt::format("{} layers on {} stages do not divide into virtual stages of {} layers", all, pipeline, *each),
+            "the layers per stage must be a multiple of those per virtual stage");
+      }
+      stretches = all / pipeline / *each;
+      if (*stretches > most_virtual_stages) {
+        read_.fail({ConfigField::layers_per_virtual_stage},
+                   fmt::format("{} virtual stages per stage exceed the maximum of {}", *stretches, most_virtual_stages),
+                   "use longer ones");
+      }
+    }
+    // torchtitan, distributed/pipeline_parallel.py, `stages_per_rank`.
+    if (!stretches && read_.word(ConfigField::interleaved) == "yes") stretches = 2;
+    if (stretches) choose(PlanChoice::virtual_stages, *stretches);
+  }
+
+  void choose_zero() {
+    std::string stage = read_.word(PlanChoice::zero);
+    if (read_.word(ConfigField::fsdp) == "yes")
+      stage = read_.says(ConfigField::sharding) ? read_.word(ConfigField::sharding) : "3";
+    if (stage.empty() && read_.word(ConfigField::distributed_type) == "fsdp") stage = "3";
+    if (stage.empty() && devices_.shards > 1) stage = "3";
+    if (!stage.empty()) {
+      const Fact* fact = read_.find(PlanChoice::zero);
+      Configuration one = read_;
+      one.set(PlanChoice::zero, {.value = stage, .from = fact != nullptr ? fact->from : std::nullopt});
+      static_cast<void>(one.number(PlanChoice::zero, 0, 3));
+    }
+    // Weights that stay gathered after forward are those of ZeRO-2; a pipeline of torchtitan keeps them by default.
+    const std::string reshards = read_.word(ConfigField::reshards);
+    const bool keeps =
+        reshards == "no" || ((reshards == "default" || reshards.empty()) && read_.format == &torchtitan_toml &&
+                             configured_degree(read_, ConfigField::pipeline) > 1);
+    if (stage == "3" && keeps) stage = "2";
+    // Where shards are counted, the ranks of context hold shards as well.
+    const std::int64_t context = configured_degree(read_, ConfigField::context);
+    if (devices_.shards * context == 1 || devices_.replicas * context == 1) stage = "0";
+    choose(PlanChoice::zero, stage);
+    std::int64_t group = read_.number(PlanChoice::shard_group, -1, most_shard_group).value_or(0);
+    if (devices_.shards > 0 && devices_.shards < devices_.replicas) group = devices_.shards;
+    if (read_.word(ConfigField::shards_nodes) == "yes") {
+      const auto nodes = read_.number(ConfigField::nodes, 1, most_configured_gpus);
+      if (nodes && *nodes > 1 && devices_.gpus % *nodes == 0)
+        group = std::max<std::int64_t>(devices_.gpus / *nodes / (devices_.gpus / devices_.replicas), 1);
+    }
+    const bool has_groups = group * context > 1 && group < devices_.replicas && group <= most_shard_group;
+    if (has_groups && stage != "0") choose(PlanChoice::shard_group, group);
+    // Other stages do not look at it.
+    const auto second = read_.number(PlanChoice::secondary_shards, 1, most_shard_group);
+    if (second && *second > 1 && stage == "3" && group <= 1) choose(PlanChoice::secondary_shards, *second);
+  }
+
+  ConfiguredOptions& all_;
+  const Configuration& read_;
+  ConfiguredDevices devices_;
+};
+
+}  // namespace
+
+void choose_choices(ConfiguredOptions& options, const Configuration& configuration, const ConfiguredDevices& devices) {
+  ChoiceReader(options, configuration, devices).make();
+}
+
+std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
+  return configuration.number(axis, 1, most_configured_gpus).value_or(1);
+}
+
+std::int64_t expert_degree(const Configuration& read) {
+  const std::int64_t expert = configured_degree(read, ConfigField::expert);
+  if (!deals_experts(read)) return expert;
+  const std::int64_t tensor = configured_degree(read, ConfigField::tensor);
+  if (expert % tensor != 0) {
+    read.fail({ConfigField::expert_tensor, ConfigField::expert},
+              fmt::format("unsplit experts on {} ranks do not match a tensor degree of {}", expert, tensor),
+              "the tensor degree must divide the expert degree, or experts must be split as well");
+  }
+  return expert / tensor;
+}
+
+}  // namespace ddl

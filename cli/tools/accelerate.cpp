@@ -1,0 +1,61 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace accelerate_tables {
+
+// Names: huggingface/accelerate, src/accelerate/commands/config/cluster.py, utils/dataclasses.py and utils/launch.py.
+constexpr auto flags = argument_words("true=yes", "false=no", "yes=yes", "no=no");
+constexpr auto kinds =
+    argument_words("NO=none", "MULTI_GPU=ddp", "FSDP=fsdp", "DEEPSPEED=deepspeed", "MEGATRON_LM=megatron");
+constexpr auto precisions = argument_words("bf16=bf16", "fp16=fp16", "fp8=fp8", "no=fp32");
+constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3",
+                                          "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
+constexpr auto hybrids = argument_words("FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no", "HYBRID_SHARD=yes",
+                                        "HYBRID_SHARD_ZERO2=yes", "1=no", "2=no", "3=no", "4=yes", "5=yes");
+constexpr auto checkpoints = argument_words("true=full", "false=none");
+constexpr auto recomputed = argument_words("true=selective", "false=none");
+constexpr auto distributed = argument_words("true=1", "false=0");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"distributed_type", ConfigField::distributed_type, "", kinds},
+    {"num_processes", ConfigField::gpus},
+    {"num_machines", ConfigField::nodes},
+    {"mixed_precision", ConfigField::precision, "", precisions},
+    {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", shardings, "fsdp"},
+    {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids, "fsdp"},
+    {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", flags, "fsdp"},
+    {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", checkpoints, "fsdp"},
+    {"parallelism_config.parallelism_config_dp_replicate_size", ConfigField::data_replicate},
+    {"parallelism_config.parallelism_config_dp_shard_size", ConfigField::data_shard},
+    {"parallelism_config.parallelism_config_tp_size", ConfigField::tensor},
+    {"parallelism_config.parallelism_config_cp_size", ConfigField::context},
+    {"deepspeed_config.zero_stage", PlanChoice::zero, "", {}, "deepspeed"},
+    {"deepspeed_config.gradient_accumulation_steps", ConfigField::accumulation, "", {}, "deepspeed"},
+    {"deepspeed_config.deepspeed_config_file", ConfigField::deepspeed_file, "", {}, "deepspeed"},
+    {"megatron_lm_config.megatron_lm_tp_degree", ConfigField::tensor, "", {}, "megatron"},
+    {"megatron_lm_config.megatron_lm_pp_degree", ConfigField::pipeline, "", {}, "megatron"},
+    {"megatron_lm_config.megatron_lm_num_micro_batches", ConfigField::micro_batches, "", {}, "megatron"},
+    {"megatron_lm_config.megatron_lm_sequence_parallelism", PlanChoice::sequence_parallel, "", flags, "megatron"},
+    {"megatron_lm_config.megatron_lm_recompute_activations", PlanChoice::recompute, "", recomputed, "megatron"},
+    {"megatron_lm_config.megatron_lm_use_distributed_optimizer", PlanChoice::zero, "", distributed, "megatron"},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}});
+
+constexpr auto not_modelled = argument_names(
+    "fsdp_config.fsdp_offload_params", "fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
+    "deepspeed_config.offload_optimizer_device", "deepspeed_config.offload_param_device", "dynamo_config.dynamo_backend",
+    "ipex_config.ipex", "fp8_config.backend");
+
+}  // namespace accelerate_tables
+
+const ConfigurationFormat accelerate_yaml{"accelerate",
+                                          "fsdp",
+                                          ConfigurationLanguage::yaml,
+                                          accelerate_tables::rows,
+                                          accelerate_tables::usual,
+                                          accelerate_tables::not_modelled};
+
+}  // namespace ddl

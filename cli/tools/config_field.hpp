@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/enum_array.hpp"
+#include "estimator/choices/plan_choice.hpp"
+
+namespace ddl {
+
+/// What an argument says, whatever its tool calls it, in addition to the choices of plans. Values are neutral words or whole
+/// numbers.
+enum class ConfigField {
+  // The model.
+  model,      ///< a name of the zoo or of Hugging Face
+  flavor,     ///< the size that goes with it: `8B`
+  tokenizer,  ///< its name, which says the vocabulary
+  layers,
+  hidden,
+  heads,
+  kv_heads,
+  head_size,
+  feed_forward,
+  vocabulary,
+  vocabulary_multiple,
+  positions,
+  sequence,
+  experts,
+  active_experts,
+  expert_feed_forward,
+  gated,            ///< yes or no
+  activation,       ///< gelu, relu2, swiglu
+  norm,             ///< layer or rms
+  position,         ///< learned, rope or none
+  rotary_percent,   ///< 0 to 1
+  bias,             ///< of linear layers: yes or no
+  qkv_bias,         ///< yes or no
+  query_key_norm,   ///< yes or no
+  grouped_queries,  ///< yes or no: whether kv_heads counts
+  tied,             ///< yes or no
+  hidden_dropout,
+  attention_dropout,
+  attention,       ///< fused or unfused
+  implementation,  ///< the same, where nothing says it of attention itself
+  latent,          ///< yes: multi-head latent attention
+  // Devices.
+  gpus,
+  nodes,
+  gpus_per_node,  ///< `8`, or `a100:8`
+  // Degrees.
+  tensor,
+  pipeline,
+  context,
+  expert,
+  data_replicate,
+  data_shard,  ///< -1: all that are left
+  // The batch.
+  global_batch,
+  micro_batch,     ///< samples that a replica takes at a time
+  accumulation,    ///< how often it does before an update
+  pipeline_batch,  ///< samples of a micro-batch of a pipeline, which divides micro_batch further
+  micro_batches,
+  // Choices of plans in the terms of a tool.
+  sharding,          ///< the ZeRO stage of what shards instead of zero, where fsdp says that it does
+  fsdp,              ///< yes
+  shards_nodes,      ///< yes: shards go among the GPUs of a node
+  reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered
+  recompute_method,  ///< block, or uniform
+  recompute_layers,  ///< of the method
+  offload_weights,   ///< yes or no, where nothing else says it
+  expert_tensor,     ///< the tensor degree of experts
+  interleaved,       ///< of a schedule: yes or no
+  layers_per_virtual_stage,
+  precision,
+  fp8,  ///< yes or no
+  fp4,  ///< yes or no
+  adapter_rank,
+  optimizer,
+  momentum,  ///< of SGD
+  overlap,   ///< of gradients: yes or no
+  compiled,  ///< yes or no
+  distributed_type,
+  // Other files that say the rest.
+  deepspeed_file,
+  torchtitan_file,
+  accelerate_file,
+};
+inline constexpr std::size_t config_field_count = enum_count<ConfigField>();
+
+/// A field of configurations: one of their own, or a choice of plans.
+class RunField {
+ public:
+  static constexpr std::size_t count = config_field_count + plan_choice_count;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): tables and calls name either enumerator
+  constexpr RunField(ConfigField field) : number_(static_cast<std::size_t>(field)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr RunField(PlanChoice choice) : number_(config_field_count + static_cast<std::size_t>(choice)) {}
+  [[nodiscard]] static constexpr RunField numbered(std::size_t number) {
+    if (number < config_field_count) return static_cast<ConfigField>(number);
+    return static_cast<PlanChoice>(number - config_field_count);
+  }
+  [[nodiscard]] constexpr std::size_t number() const { return number_; }
+  [[nodiscard]] constexpr std::optional<PlanChoice> choice() const {
+    if (number_ < config_field_count) return std::nullopt;
+    return static_cast<PlanChoice>(number_ - config_field_count);
+  }
+  friend constexpr bool operator==(const RunField&, const RunField&) = default;
+
+ private:
+  std::size_t number_;
+};
+
+/// What a run says of each field: neutral words and numbers, which the table of a tool puts into its own. A field that the
+/// run has no use for is unset.
+class RunValues {
+ public:
+  [[nodiscard]] const std::optional<std::string>& operator[](RunField field) const { return values_[field.number()]; }
+  void set(RunField field, std::string_view value) { values_[field.number()] = std::string(value); }
+  void set(RunField field, std::int64_t value) { values_[field.number()] = std::to_string(value); }
+  void flag(RunField field, bool value) { set(field, value ? "yes" : "no"); }
+  void clear(RunField field) { values_[field.number()].reset(); }
+  [[nodiscard]] bool is(RunField field, std::string_view value) const { return values_[field.number()] == value; }
+
+ private:
+  std::array<std::optional<std::string>, RunField::count> values_{};
+};
+
+}  // namespace ddl

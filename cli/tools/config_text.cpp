@@ -1,0 +1,200 @@
+#include "cli/tools/config_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ddl {
+namespace {
+
+using Json = ConfigText::Json;
+
+/// What its tool reads as a number or a flag is one.
+Json literal(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const char* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  if (const auto [stop, problem] = std::from_chars(text.data(), end, whole); problem == std::errc{} && stop == end)
+    return whole;
+  double number = 0;
+  if (const auto [stop, problem] = std::from_chars(text.data(), end, number); problem == std::errc{} && stop == end)
+    return number;
+  return text;
+}
+
+/// Names with blanks between them, as a list.
+Json list_of(const std::string& text) {
+  Json list = Json::array();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    list.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return list;
+}
+
+bool is_set_of_names(RunField field) { return field.choice() && !row_of(*field.choice()).parts.empty(); }
+
+/// A scalar as YAML and TOML have it; only TOML has quotes.
+std::string scalar(const Json& value, bool has_quotes) {
+  return value.is_string() && !has_quotes ? value.get<std::string>() : value.dump();
+}
+std::string value_text(const Json& value, bool has_quotes) {
+  if (!value.is_array()) return scalar(value, has_quotes);
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(scalar(item, has_quotes));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+void add_yaml(std::string& text, const Json& node, std::size_t depth) {
+  const std::string indent(2 * depth, ' ');
+  for (const auto& [key, value] : node.items()) {
+    if (key.starts_with('#')) {
+      text += fmt::format("{}{}\n", indent, key);
+    } else if (value.is_object()) {
+      text += fmt::format("{}{}:\n", indent, key);
+      add_yaml(text, value, depth + 1);
+    } else {
+      text += fmt::format("{}{}: {}\n", indent, key, value_text(value, false));
+    }
+  }
+}
+
+bool is_written_by(const ArgumentRow& row, const RunValues& values) {
+  return !row.is_only_read && (row.only_with.empty() || values.is(ConfigField::distributed_type, row.only_with));
+}
+
+/// Whether files that start a plan say the field of a run.
+bool is_written(const ConfigurationFormat& format, RunField field, const RunValues& values) {
+  return std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
+    return row.field == field && is_written_by(row, values) && said_by(format, row, values).has_value();
+  });
+}
+
+/// Whether the field is said in full by another one that says the same.
+bool is_redundant(const ConfigurationFormat& format, RunField field, const RunValues& values) {
+  const auto says_it = [&](const StandIn& each) {
+    return each.by == field && !each.is_added && is_written(format, each.of, values);
+  };
+  return std::any_of(stand_ins().begin(), stand_ins().end(), says_it);
+}
+
+bool is_missing(const ConfigurationFormat& format, RunField field, const RunValues& values) {
+  const std::optional<std::string>& value = values[field];
+  if (!value || is_stand_in(field) || *value == usual_value(format, field, values) || is_written(format, field, values))
+    return false;
+  // They follow from the samples of a micro-batch.
+  if (field == ConfigField::accumulation || field == ConfigField::micro_batches) return false;
+  return std::none_of(stand_ins().begin(), stand_ins().end(),
+                      [&](const StandIn& each) { return each.of == field && is_written(format, each.by, values); });
+}
+
+std::optional<CannotLaunch> missing_value(const ConfigurationFormat& format, const RunValues& values) {
+  for (std::size_t i = 0; i < RunField::count; ++i) {
+    const RunField field = RunField::numbered(i);
+    if (!is_missing(format, field, values)) continue;
+    for (const MissingValue& each : format.missing) {
+      if (each.field == field) return CannotLaunch{std::string(each.reason)};
+    }
+    return CannotLaunch{
+        fmt::format("its files have no {}{} {}", field.choice() ? "--" : "", name_of(field), *values[field])};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ConfigText::ConfigText(const ConfigurationFormat& format, const RunValues& values) {
+  std::set<std::size_t> said;
+  std::set<std::string_view> keys;
+  for (const ArgumentRow& row : format.rows) {
+    if (!is_written_by(row, values) || said.contains(row.field.number()) || is_redundant(format, row.field, values))
+      continue;
+    const std::optional<std::string> text = said_by(format, row, values);
+    if (!text) continue;
+    said.insert(row.field.number());
+    if (!keys.insert(row.key).second) continue;
+    const bool is_script = format.language == ConfigurationLanguage::script;
+    set(row.key, text->empty()                ? Json()
+                 : is_script                  ? Json(*text)
+                 : is_set_of_names(row.field) ? list_of(*text)
+                                              : literal(*text));
+  }
+}
+
+void ConfigText::set(std::string_view key, Json value) { arguments_.emplace_back(key, std::move(value)); }
+
+void ConfigText::note(std::string_view section, std::string_view comment) {
+  arguments_.emplace_back(section, Json{{std::string(comment), nullptr}});
+}
+
+Json ConfigText::tree() const {
+  Json root = Json::object();
+  for (const auto& [key, value] : arguments_) {
+    Json* node = &root;
+    for (std::size_t at = 0; at <= key.size();) {
+      const std::size_t end = std::min(key.find('.', at), key.size());
+      node = &(*node)[key.substr(at, end - at)];
+      at = end + 1;
+    }
+    if (value.is_object() && node->is_object()) {
+      node->update(value);
+    } else {
+      *node = value;
+    }
+  }
+  return root;
+}
+
+std::string ConfigText::json() const { return tree().dump(2) + "\n"; }
+
+std::string ConfigText::yaml() const {
+  std::string text;
+  add_yaml(text, tree(), 0);
+  return text;
+}
+
+std::string ConfigText::toml() const {
+  std::string text;
+  const Json root = tree();
+  for (const auto& [section, arguments] : root.items()) {
+    text += fmt::format("\n[{}]\n", section);
+    for (const auto& [key, value] : arguments.items())
+      text += key.starts_with('#') ? key + "\n" : fmt::format("{} = {}\n", key, value_text(value, true));
+  }
+  return text;
+}
+
+std::string ConfigText::shell() const {
+  std::string text;
+  for (const auto& [key, value] : arguments_)
+    text += value.is_null() ? fmt::format("  {}\n", key) : fmt::format("  {} {}\n", key, value_text(value, false));
+  return text;
+}
+
+std::optional<CannotLaunch> refused(const LaunchRequest& request, const ConfigurationFormat& format,
+                                    const RunValues& values) {
+  if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return lacks;
+  const Plan& plan = request.plan();
+  if (plan.global_batch % (plan.mesh.batch_parts() * plan.micro_batches) != 0)
+    return CannotLaunch{"the global batch does not divide into equal micro-batches"};
+  return missing_value(format, values);
+}
+
+std::optional<CannotLaunch> missing_axes(const ConfigurationFormat& format, const Plan& plan) {
+  Family axes = family_bit(Axis::data);
+  for (const auto& [axis, field] : {std::pair{Axis::tensor, ConfigField::tensor},
+                                    {Axis::pipeline, ConfigField::pipeline},
+                                    {Axis::context, ConfigField::context},
+                                    {Axis::expert, ConfigField::expert}}) {
+    for (const ArgumentRow& row : format.rows) {
+      if (row.field == field && !row.is_only_read) axes |= family_bit(axis);
+    }
+  }
+  return lacks_axes(plan, axes);
+}
+
+}  // namespace ddl

@@ -1,0 +1,126 @@
+#include "cli/tools/configuration_format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ddl {
+namespace {
+
+/// What most tools do.
+constexpr std::array usual_values{
+    UsualValue{ConfigField::tensor, "1"},
+    UsualValue{ConfigField::pipeline, "1"},
+    UsualValue{ConfigField::context, "1"},
+    UsualValue{ConfigField::expert, "1"},
+    UsualValue{ConfigField::data_replicate, "1"},
+    UsualValue{ConfigField::accumulation, "1"},
+    UsualValue{ConfigField::micro_batches, "1"},
+    UsualValue{ConfigField::reshards, "yes"},
+    UsualValue{ConfigField::shards_nodes, "no"},
+    UsualValue{ConfigField::offload_weights, "no"},
+    UsualValue{ConfigField::interleaved, "no"},
+    UsualValue{ConfigField::attention, "fused"},
+    UsualValue{ConfigField::activation, "gelu"},
+    UsualValue{ConfigField::gated, "no"},
+    UsualValue{ConfigField::qkv_bias, "no"},
+    UsualValue{ConfigField::query_key_norm, "no"},
+    UsualValue{ConfigField::grouped_queries, "no"},
+    UsualValue{ConfigField::fp8, "no"},
+    UsualValue{ConfigField::fp4, "no"},
+    UsualValue{ConfigField::momentum, "0.9"},
+};
+
+constexpr std::array all_stand_ins{
+    StandIn{PlanChoice::zero, ConfigField::data_shard},
+    StandIn{PlanChoice::zero, ConfigField::reshards},
+    StandIn{PlanChoice::shard_group, ConfigField::data_replicate},
+    StandIn{PlanChoice::shard_group, ConfigField::data_shard},
+    StandIn{PlanChoice::shard_group, ConfigField::shards_nodes},
+    StandIn{PlanChoice::recompute_blocks, ConfigField::recompute_method},
+    StandIn{PlanChoice::recompute_blocks, ConfigField::recompute_layers},
+    StandIn{PlanChoice::offload, ConfigField::offload_weights, true},
+    StandIn{PlanChoice::experts, ConfigField::expert_tensor},
+    StandIn{PlanChoice::virtual_stages, ConfigField::layers_per_virtual_stage},
+    StandIn{PlanChoice::virtual_stages, ConfigField::interleaved, true},
+    StandIn{ConfigField::kv_heads, ConfigField::grouped_queries, true},
+    StandIn{ConfigField::activation, ConfigField::gated, true},
+};
+
+const UsualValue* usual_in(std::span<const UsualValue> all, RunField field) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const UsualValue& each) { return each.field == field; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Whether the other rows of the same key agree with the word, but for those that have no word for their value.
+bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std::string_view word, const RunValues& values) {
+  return std::all_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& other) {
+    if (other.key != row.key || other.field == row.field || !values[other.field]) return true;
+    bool has_word = false, fits = false;
+    for (const ArgumentWord& each : other.words) {
+      const bool says_it = each.meaning == *values[other.field] && !each.is_only_read;
+      has_word = has_word || says_it;
+      fits = fits || (says_it && each.word == word);
+    }
+    return fits || !has_word;
+  });
+}
+
+}  // namespace
+
+std::span<const ConfigurationFormat* const> configuration_formats() {
+  static const std::array<const ConfigurationFormat*, 6> formats{
+      &megatron_arguments, &nemo_yaml, &torchtitan_toml, &deepspeed_json, &accelerate_yaml, &transformers_arguments};
+  return formats;
+}
+
+std::string usual_value(const ConfigurationFormat& format, RunField field, const RunValues& values) {
+  if (const UsualValue* own = usual_in(format.usual, field)) return std::string(own->value);
+  if (const std::optional<PlanChoice> choice = field.choice()) return std::string(row_of(*choice).name(0));
+  if (field == ConfigField::expert_tensor) return values[ConfigField::tensor].value_or("1");
+  const UsualValue* common = usual_in(usual_values, field);
+  return common == nullptr ? std::string() : std::string(common->value);
+}
+
+std::optional<std::string> said_by(const ConfigurationFormat& format, const ArgumentRow& row, const RunValues& values) {
+  const std::optional<std::string>& value = values[row.field];
+  if (!value) return std::nullopt;
+  if (!row.alone.empty() && row.words.empty()) return row.alone == *value ? std::optional<std::string>("") : std::nullopt;
+  if (row.words.empty()) {
+    std::string text = *value;
+    // Sets are lists of names.
+    if (row.field.choice() && !row_of(*row.field.choice()).parts.empty()) std::replace(text.begin(), text.end(), '+', ' ');
+    return text;
+  }
+  for (const ArgumentWord& word : row.words) {
+    if (word.meaning == *value && !word.is_only_read && fits_others(format, row, word.word, values))
+      return std::string(word.word);
+  }
+  return std::nullopt;
+}
+
+std::span<const StandIn> stand_ins() { return all_stand_ins; }
+
+bool is_stand_in(RunField field) {
+  return std::any_of(all_stand_ins.begin(), all_stand_ins.end(), [&](const StandIn& each) { return each.by == field; });
+}
+
+std::string name_of(RunField field) {
+  if (const std::optional<PlanChoice> choice = field.choice()) return std::string(row_of(*choice).option);
+  constexpr std::array names{
+      std::pair{ConfigField::tensor, "tensor"},
+      std::pair{ConfigField::pipeline, "pipeline"},
+      std::pair{ConfigField::context, "context"},
+      std::pair{ConfigField::expert, "expert"},
+      std::pair{ConfigField::precision, "precision"},
+      std::pair{ConfigField::optimizer, "optimizer"},
+      std::pair{ConfigField::fp8, "fp8"},
+      std::pair{ConfigField::fp4, "fp4"},
+      std::pair{ConfigField::momentum, "momentum"},
+      std::pair{ConfigField::accumulation, "micro-batches"},
+  };
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.first == field; });
+  return found == names.end() ? std::string() : std::string(found->second);
+}
+
+}  // namespace ddl

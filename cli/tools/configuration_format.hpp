@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/tools/config_field.hpp"
+
+namespace ddl {
+
+/// A word of a tool, and what it means. Of several words for one meaning the first is written; of several meanings of one
+/// word the first is read.
+struct ArgumentWord {
+  std::string_view word, meaning;
+  bool is_only_read = false;
+};
+/// `full=3`, or `full>3` for a word that is not written.
+consteval ArgumentWord word_of(std::string_view pair) {
+  const std::size_t at = pair.find_first_of("=>");
+  return {pair.substr(0, at), pair.substr(at + 1), pair[at] == '>'};
+}
+template <class... Pairs>
+consteval auto argument_words(const Pairs&... pairs) {
+  return std::array{word_of(pairs)...};
+}
+template <class... Names>
+consteval auto argument_names(const Names&... all) {
+  return std::array<std::string_view, sizeof...(Names)>{all...};
+}
+
+/// One argument of a tool, which is read, written and compared. Of several rows of one field, the first that has a word for
+/// a value is written. Rows of one key each say a part of what its words mean.
+struct ArgumentRow {
+  std::string_view key;
+  RunField field;
+  std::string_view alone{};               ///< the meaning of the argument without a value
+  std::span<const ArgumentWord> words{};  ///< the words that it takes; none: a whole number or a name
+  std::string_view only_with{};           ///< the distributed_type with which it counts; empty: all
+  bool is_only_read = false;              ///< files that start a plan do not have it
+};
+[[nodiscard]] constexpr ArgumentRow only_read(ArgumentRow row) {
+  row.is_only_read = true;
+  return row;
+}
+
+/// What a tool does where its configuration does not say it.
+struct UsualValue {
+  RunField field;
+  std::string_view value;
+};
+
+/// Why the files of a tool do not have another value than the usual one, in the words of that tool.
+struct MissingValue {
+  RunField field;
+  std::string_view reason;
+};
+
+/// The languages of configurations.
+enum class ConfigurationLanguage { script, json, yaml, toml };
+
+/// A format of configurations. A new one is one file with its tables, and one line in `configuration_formats`.
+struct ConfigurationFormat {
+  std::string_view name;
+  std::string_view software;  ///< that of the software table
+  ConfigurationLanguage language;
+  std::span<const ArgumentRow> rows;  ///< in the order in which they are written
+  std::span<const UsualValue> usual;
+  /// Arguments that change time or memory and that nothing here models.
+  std::span<const std::string_view> not_modelled;
+  std::span<const MissingValue> missing{};
+};
+
+// Each in the file of its tool.
+extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
+    transformers_arguments;
+[[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
+/// The tokenizer of Megatron-LM that adds one to the vocabulary that it is given [megatron/training/tokenizer/tokenizer.py,
+/// `_NullTokenizer`].
+inline constexpr std::string_view null_tokenizer = "NullTokenizer";
+/// What Slurm, torchrun and other launchers say of devices.
+[[nodiscard]] std::span<const ArgumentRow> launcher_rows();
+
+/// What the tool does where nothing says the field; empty if that is not known.
+[[nodiscard]] std::string usual_value(const ConfigurationFormat& format, RunField field, const RunValues& values);
+/// The value by which the row of a format says what a run has of the field: empty of an argument that stands alone, nothing
+/// if it has no word for it.
+[[nodiscard]] std::optional<std::string> said_by(const ConfigurationFormat& format, const ArgumentRow& row,
+                                                 const RunValues& values);
+
+/// A field that says a part of what another one says, in terms that only some tools have.
+struct StandIn {
+  RunField of, by;
+  bool is_added = false;  ///< it is said even where the tool says the other one
+};
+[[nodiscard]] std::span<const StandIn> stand_ins();
+[[nodiscard]] bool is_stand_in(RunField field);
+/// What people call a field that a plan decides: `zero`, `tensor`; empty for all others.
+[[nodiscard]] std::string name_of(RunField field);
+
+}  // namespace ddl

@@ -1,0 +1,117 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/tools/config_text.hpp"
+#include "cli/tools/run_values.hpp"
+
+namespace ddl {
+namespace deepspeed_tables {
+
+// Names and defaults: DeepSpeed, docs/_pages/config-json.md, deepspeed/runtime/config.py and runtime/zero/config.py.
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto half = argument_words("true=fp16", "false=");
+constexpr auto brain = argument_words("true=bf16", "false=");
+constexpr auto devices = argument_words("cpu=optimizer", "cpu=weights", "none=none", "nvme=");
+constexpr auto older_offload = argument_words("true=optimizer", "false=none");
+constexpr auto weight_devices = argument_words("cpu=yes", "none=no", "nvme=");
+constexpr auto optimizers = argument_words("Adam=adam", "AdamW=adamw", "FusedAdam=adam", "Lamb=lamb", "SGD=momentum",
+                                           "OneBitAdam=adam", "ZeroOneAdam=adam", "OneBitLamb=lamb");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"train_batch_size", ConfigField::global_batch},
+    {"train_micro_batch_size_per_gpu", ConfigField::micro_batch},
+    {"gradient_accumulation_steps", ConfigField::accumulation},
+    {"optimizer.type", ConfigField::optimizer, "", optimizers},
+    {"optimizer.params.momentum", ConfigField::momentum},
+    {"zero_optimization.stage", PlanChoice::zero},
+    {"zero_optimization.overlap_comm", ConfigField::overlap, "", flags},
+    only_read({"zero_optimization.mics_shard_size", PlanChoice::shard_group}),
+    {"zero_optimization.zero_hpz_partition_size", PlanChoice::secondary_shards},
+    {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
+    only_read({"zero_optimization.cpu_offload", PlanChoice::offload, "", older_offload}),
+    {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", weight_devices},
+    only_read({"activation_checkpointing.cpu_checkpointing", PlanChoice::offload_activations, "", flags}),
+    {"fp16.enabled", ConfigField::precision, "", half},
+    {"bf16.enabled", ConfigField::precision, "", brain},
+    only_read({"bfloat16.enabled", ConfigField::precision, "", brain}),
+    only_read({"tensor_parallel.autotp_size", ConfigField::tensor}),
+    only_read({"sequence_parallel_size", ConfigField::context}),
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{PlanChoice::zero, "0"},
+                                                  {PlanChoice::context_exchange, "ulysses"},
+                                                  {ConfigField::precision, "fp32"},
+                                                  {ConfigField::momentum, "0"}});
+
+constexpr auto not_modelled =
+    argument_names("zero_optimization.offload_optimizer.nvme_path", "zero_optimization.offload_param.nvme_path",
+                   "zero_optimization.zero_quantized_weights", "zero_optimization.zero_quantized_gradients",
+                   "activation_checkpointing.partition_activations", "communication_data_type", "compression_training",
+                   "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled");
+
+constexpr auto missing = std::to_array<MissingValue>({
+    {PlanChoice::reshard, "its ZeRO-3 always reshards weights after forward"},
+    // MiCS, which supported this, was removed [DeepSpeed 0.19, deepspeed/runtime/config.py].
+    {PlanChoice::shard_group, "it shards among all ranks, not in groups"},
+    {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
+});
+
+}  // namespace deepspeed_tables
+
+const ConfigurationFormat deepspeed_json{"DeepSpeed",
+                                         "deepspeed",
+                                         ConfigurationLanguage::json,
+                                         deepspeed_tables::rows,
+                                         deepspeed_tables::usual,
+                                         deepspeed_tables::not_modelled,
+                                         deepspeed_tables::missing};
+
+LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
+  const Plan& plan = request.plan();
+  if (const std::string axes = axes_besides(plan, family_bit(Axis::data)); !axes.empty())
+    return CannotLaunch{
+        fmt::format("its configuration has data parallelism only; {} parallelism is in the model's code", axes)};
+  RunValues values = values_of(plan, deepspeed_json, 0);
+  Launch launch;
+  // What the script of the user has to do.
+  if (plan.recompute == Recompute::full) {
+    launch.notes.push_back(
+        plan.recompute_blocks == 0
+            ? "call deepspeed.checkpointing.checkpoint for each layer in your script: the plan recomputes them"
+            : fmt::format("call deepspeed.checkpointing.checkpoint for the first {} layers of a stage in your script: the "
+                          "plan recomputes these",
+                          plan.recompute_blocks));
+    values.clear(PlanChoice::recompute);
+    values.clear(PlanChoice::recompute_blocks);
+  }
+  if (plan.precision == Precision::tf32) {
+    launch.notes.emplace_back("set torch.backends.cuda.matmul.allow_tf32 in your script: the plan multiplies in tf32");
+    values.set(ConfigField::precision, "fp32");
+  }
+  if (plan.offload == Offload::none) values.clear(PlanChoice::offload);
+  if (plan.offload != Offload::weights) values.clear(ConfigField::offload_weights);
+  if (plan.zero_stage > 0) values.set(ConfigField::overlap, request.study.assumptions().overlap ? "yes" : "no");
+  if (std::optional<CannotLaunch> lacks = refused(request, deepspeed_json, values)) return *lacks;
+  if (plan.offload != Offload::none && plan.zero_stage == 0)
+    return CannotLaunch{"it only offloads tensors that ZeRO shards: --zero 1"};
+  if (plan.offload == Offload::weights && plan.zero_stage != 3)
+    return CannotLaunch{"it only offloads weights with ZeRO-3: --zero 3"};
+
+  ConfigText text(deepspeed_json, values);
+  const bool is_sgd = values[ConfigField::momentum].has_value();
+  text.set("optimizer.params.lr", is_sgd ? 1e-3 : 1e-4);
+  if (plan.optimizer == Optimizer::adam) text.set("optimizer.params.adam_w_mode", false);
+  if (plan.optimizer == Optimizer::adamw) text.set("optimizer.params.weight_decay", 0.1);
+  if (plan.zero_stage > 0) text.set("zero_optimization.contiguous_gradients", true);
+  if (plan.offload != Offload::none) text.set("zero_optimization.offload_optimizer.pin_memory", true);
+  if (plan.offload == Offload::weights) text.set("zero_optimization.offload_param.pin_memory", true);
+  if (plan.recompute == Recompute::full) text.set("activation_checkpointing.partition_activations", false);
+  text.set("wall_clock_breakdown", false);
+  text.set("steps_per_print", 10);
+  launch.files = {{"launch/deepspeed.json", text.json()}};
+  launch.start = "deepspeed YOUR_SCRIPT.py --deepspeed --deepspeed_config launch/deepspeed.json";
+  return launch;
+}
+
+}  // namespace ddl

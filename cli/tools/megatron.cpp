@@ -1,0 +1,225 @@
+#include "cli/tools/megatron.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "estimator/layers/overlaps.hpp"
+
+namespace ddl {
+namespace megatron_tables {
+
+// Names and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py, megatron/core/transformer/transformer_config.py
+// and megatron/core/model_parallel_config.py.
+constexpr auto norms = argument_words("LayerNorm=layer", "RMSNorm=rms");
+constexpr auto positions = argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope");
+constexpr auto granularities = argument_words("full=full", "selective=selective");
+constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
+constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
+// Its Adam is AdamW where it has a weight decay.
+constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum");
+constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
+constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
+constexpr auto fp8_formats = argument_words("hybrid=yes", "e4m3=yes");
+
+constexpr auto fp4_formats = argument_words("e2m1=yes");
+
+constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--num-layers", ConfigField::layers},
+    {"--hidden-size", ConfigField::hidden},
+    {"--num-attention-heads", ConfigField::heads},
+    {"--group-query-attention", ConfigField::grouped_queries, "yes"},
+    {"--num-query-groups", ConfigField::kv_heads},
+    {"--num-key-value-heads", ConfigField::kv_heads},
+    {"--kv-channels", ConfigField::head_size},
+    {"--ffn-hidden-size", ConfigField::feed_forward},
+    {"--vocab-size", ConfigField::vocabulary},
+    {"--padded-vocab-size", ConfigField::vocabulary},
+    {"--make-vocab-size-divisible-by", ConfigField::vocabulary_multiple},
+    {"--max-position-embeddings", ConfigField::positions},
+    {"--seq-length", ConfigField::sequence},
+    {"--encoder-seq-length", ConfigField::sequence},
+    {"--num-experts", ConfigField::experts},
+    {"--moe-router-topk", ConfigField::active_experts},
+    {"--topk", ConfigField::active_experts},
+    {"--moe-ffn-hidden-size", ConfigField::expert_feed_forward},
+    {"--swiglu", ConfigField::gated, "yes"},
+    {"--squared-relu", ConfigField::activation, "relu2"},
+    {"--normalization", ConfigField::norm, "", norms},
+    {"--position-embedding-type", ConfigField::position, "", positions},
+    {"--use-rotary-position-embeddings", ConfigField::position, "rope"},
+    {"--no-position-embedding", ConfigField::position, "none"},
+    {"--rotary-percent", ConfigField::rotary_percent},
+    {"--disable-bias-linear", ConfigField::bias, "no"},
+    {"--add-qkv-bias", ConfigField::qkv_bias, "yes"},
+    {"--qk-layernorm", ConfigField::query_key_norm, "yes"},
+    {"--untie-embeddings-and-output-weights", ConfigField::tied, "no"},
+    {"--hidden-dropout", ConfigField::hidden_dropout},
+    {"--attention-dropout", ConfigField::attention_dropout},
+    {"--attention-backend", ConfigField::attention, "", attentions},
+    only_read({"--transformer-impl", ConfigField::implementation, "", implementations}),
+    only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
+    {"--use-flash-attn", ConfigField::attention, "fused"},
+    {"--use-flash-attn-v2", ConfigField::attention, "fused"},
+    {"--tokenizer-type", ConfigField::tokenizer},
+    {"--tokenizer-model", ConfigField::tokenizer},
+    {"--tensor-model-parallel-size", ConfigField::tensor},
+    {"--pipeline-model-parallel-size", ConfigField::pipeline},
+    {"--context-parallel-size", ConfigField::context},
+    {"--expert-model-parallel-size", ConfigField::expert},
+    only_read({"--moe-expert-parallel-size", ConfigField::expert}),
+    {"--micro-batch-size", ConfigField::micro_batch},
+    {"--global-batch-size", ConfigField::global_batch},
+    {"--sequence-parallel", PlanChoice::sequence_parallel, "yes"},
+    {"--num-layers-per-virtual-pipeline-stage", ConfigField::layers_per_virtual_stage},
+    {"--num-virtual-stages-per-pipeline-rank", PlanChoice::virtual_stages},
+    {"--use-distributed-optimizer", PlanChoice::zero, "1"},
+    only_read({"--data-parallel-sharding-strategy", ConfigField::sharding, "", shardings}),
+    only_read({"--use-torch-fsdp2", ConfigField::fsdp, "yes"}),
+    only_read({"--use-megatron-fsdp", ConfigField::fsdp, "yes"}),
+    only_read({"--use-custom-fsdp", ConfigField::fsdp, "yes"}),
+    only_read({"--zero-stage", PlanChoice::zero}),
+    {"--recompute-granularity", PlanChoice::recompute, "", granularities},
+    {"--recompute-method", ConfigField::recompute_method, "", recompute_methods},
+    {"--recompute-num-layers", ConfigField::recompute_layers},
+    {"--recompute-modules", PlanChoice::recompute_modules},
+    {"--recompute-activations", PlanChoice::recompute, "selective"},
+    {"--checkpoint-activations", PlanChoice::recompute, "full"},
+    {"--cp-comm-type", PlanChoice::context_exchange, "", exchanges},
+    {"--overlap-grad-reduce", ConfigField::overlap, "yes"},
+    {"--bf16", ConfigField::precision, "bf16"},
+    {"--fp16", ConfigField::precision, "fp16"},
+    {"--fp8-format", ConfigField::fp8, "", fp8_formats},
+    {"--fp8-hybrid", ConfigField::fp8, "yes"},
+    {"--fp8-e4m3", ConfigField::fp8, "yes"},
+    {"--fp4-format", ConfigField::fp4, "", fp4_formats},
+    {"--optimizer-cpu-offload", PlanChoice::offload, "optimizer"},
+    only_read({"--cpu-offloading", PlanChoice::offload_activations, "yes"}),
+    only_read({"--fine-grained-activation-offloading", PlanChoice::offload_activations, "yes"}),
+    {"--expert-tensor-parallel-size", ConfigField::expert_tensor},
+    {"--optimizer", ConfigField::optimizer, "", optimizers},
+    {"--sgd-momentum", ConfigField::momentum},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32"},
+                                                  {ConfigField::norm, "layer"},
+                                                  {ConfigField::position, "learned"},
+                                                  {ConfigField::bias, "yes"},
+                                                  {ConfigField::tied, "yes"},
+                                                  {ConfigField::hidden_dropout, "0.1"},
+                                                  {ConfigField::attention_dropout, "0.1"},
+                                                  {ConfigField::vocabulary_multiple, "128"}});
+
+constexpr auto missing = std::to_array<MissingValue>({
+    {PlanChoice::zero, "its distributed optimizer is ZeRO-1: --zero 1"},
+    {PlanChoice::shard_group, "its distributed optimizer shards among all data-parallel ranks"},
+    {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
+});
+
+constexpr auto not_modelled = argument_names(
+    "--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
+    "--use-precision-aware-optimizer", "--main-grads-dtype", "--main-params-dtype", "--exp-avg-dtype", "--exp-avg-sq-dtype",
+    "--grad-reduce-in-bf16", "--fp8-param-gather", "--num-distributed-optimizer-instances",
+    "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout",
+    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--moe-layer-freq",
+    "--moe-shared-expert-intermediate-size", "--moe-expert-capacity-factor", "--moe-token-dispatcher-type",
+    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl", "--enable-cuda-graph",
+    "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
+
+}  // namespace megatron_tables
+
+const ConfigurationFormat megatron_arguments{"Megatron-LM",
+                                             "megatron",
+                                             ConfigurationLanguage::script,
+                                             megatron_tables::rows,
+                                             megatron_tables::usual,
+                                             megatron_tables::not_modelled,
+                                             megatron_tables::missing};
+
+MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format) {
+  const Plan& plan = request.plan();
+  if (std::optional<CannotLaunch> lacks = missing_axes(format, plan)) return {.refused = lacks};
+  const std::optional<Transformer> model = transformer_of(request.study.model());
+  if (!model) {
+    return {.refused = CannotLaunch{
+                fmt::format("its files support GPT-like and Llama-like decoders, not {}", request.study.model().name)}};
+  }
+  MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers)};
+  add_model(run.values, *model);
+  // Older versions do not have what newer ones do by default.
+  if (plan.recompute_modules == Plan().recompute_modules) run.values.clear(PlanChoice::recompute_modules);
+  if (model->experts == 1) run.values.clear(ConfigField::expert);
+  if (!plan.whole_experts) run.values.clear(ConfigField::expert_tensor);
+  run.values.clear(ConfigField::attention);  // Transformer Engine chooses it
+  if (!model->is_fused) {
+    run.notes.push_back(fmt::format("Transformer Engine fuses attention, the prediction does not: predict {}@fused=yes",
+                                    request.study.model().name));
+  }
+  const std::int64_t parts = plan.mesh[Axis::tensor];
+  const std::int64_t padded = (model->vocabulary + parts - 1) / parts * parts;
+  run.values.set(ConfigField::vocabulary, padded);
+  if (padded != model->vocabulary)
+    run.notes.push_back(fmt::format("the tensor split pads the vocabulary to {} tokens", padded));
+  const std::int64_t stages = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
+  if (model->window > 0) {
+    run.refused = CannotLaunch{"its files have no attention window"};
+  } else if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32) {
+    run.refused = CannotLaunch{"its files use mixed precision: --precision bf16"};
+  } else if (model->layers % stages != 0) {
+    run.refused = CannotLaunch{fmt::format("{} layers do not divide into {} equal stages", model->layers, stages)};
+  }
+  return run;
+}
+
+LaunchOutcome launch_megatron(const LaunchRequest& request) {
+  MegatronRun run = megatron_run(request, megatron_arguments);
+  if (run.refused) return *run.refused;
+  RunValues& values = run.values;
+  // The null tokenizer adds one to its vocabulary.
+  values.set(ConfigField::tokenizer, null_tokenizer);
+  values.set(ConfigField::vocabulary, run.model.vocabulary - 1);
+  const Software& software = request.study.coefficients().software;
+  if (software.overlaps_gradients.value_or(false)) values.set(ConfigField::overlap, "yes");
+  if (std::optional<CannotLaunch> lacks = refused(request, megatron_arguments, values)) return *lacks;
+  const Plan& plan = request.plan();
+  const bool offloads = plan.offload == Offload::optimizer;
+  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it only offloads the distributed optimizer: --zero 1"};
+
+  ConfigText arguments(megatron_arguments, values);
+  if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1)
+    arguments.set("--overlap-param-gather", nullptr);
+  if (software.overlaps_tensor_exchanges.value_or(false) && plan.sequence_parallel)
+    arguments.set("--tp-comm-overlap", nullptr);
+  if (run.model.experts > 1) {
+    arguments.set("--moe-token-dispatcher-type", "alltoall");
+    arguments.set("--moe-grouped-gemm", nullptr);
+    if (plan.mesh[Axis::expert] > 1 && hides_expert_exchanges(software, plan))
+      arguments.set("--overlap-moe-expert-parallel-comm", nullptr);
+  }
+  if (offloads) arguments.set("--use-precision-aware-optimizer", nullptr);
+  for (const auto& [key, value] :
+       {std::pair{"--lr", "0.0001"}, {"--train-iters", "100"}, {"--eval-iters", "0"}, {"--log-interval", "10"}}) {
+    arguments.set(key, value);
+  }
+  for (const char* flag : {"--log-throughput", "--mock-data"}) arguments.set(flag, nullptr);
+  Launch launch;
+  launch.files = {
+      {"launch/megatron.sh",
+       fmt::format(
+           "#!/bin/bash\n"
+           "# Starts pretrain_gpt.py of Megatron-LM in its checkout: MEGATRON=/path/to/Megatron-LM launch/megatron.sh\n"
+           "# REAL DATA: replace --mock-data, --tokenizer-type and --vocab-size by --data-path and the tokenizer of the "
+           "data.\n"
+           "set -eu\narguments=(\n{})\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\n"
+           "exec {} \\\n  \"${{MEGATRON:?name the checkout of Megatron-LM}}/pretrain_gpt.py\" \"${{arguments[@]}}\" "
+           "\"$@\"\n",
+           arguments.shell(), torchrun_command(launch_nodes(request))),
+       true}};
+  launch.start = told_first_node(launch_nodes(request), "MEGATRON=/path/to/Megatron-LM launch/megatron.sh");
+  launch.notes = std::move(run.notes);
+  return launch;
+}
+
+}  // namespace ddl

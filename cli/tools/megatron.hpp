@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/tools/config_text.hpp"
+#include "cli/tools/run_values.hpp"
+
+namespace ddl {
+
+/// A run on Megatron Core, which Megatron-LM and NeMo use, or the reason why there is none.
+struct MegatronRun {
+  Transformer model{};
+  RunValues values{};
+  std::vector<std::string> notes{};  ///< of the launch
+  std::optional<CannotLaunch> refused{};
+};
+[[nodiscard]] MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format);
+
+}  // namespace ddl

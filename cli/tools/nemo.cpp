@@ -1,0 +1,184 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/tools/megatron.hpp"
+
+namespace ddl {
+namespace nemo_tables {
+
+// Names and defaults: NVIDIA/NeMo, examples/nlp/language_modeling/conf/megatron_gpt_config.yaml;
+// NVIDIA-NeMo/Megatron-Bridge, training/config.py and training/mixed_precision.py; what both hand on is named as in Megatron
+// Core.
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto distributed = argument_words("true=1", "false=0");
+constexpr auto offloads = argument_words("true=optimizer", "false=none");
+constexpr auto norms =
+    argument_words("layernorm=layer", "LayerNorm=layer", "layernorm1p=layer", "rmsnorm=rms", "RMSNorm=rms");
+constexpr auto positions = argument_words("learned_absolute=learned", "rope=rope", "none=none");
+constexpr auto granularities = argument_words("full=full", "selective=selective");
+constexpr auto activations = argument_words("gelu=gelu", "swiglu>swiglu", "fast-swiglu=swiglu", "squared-relu=relu2",
+                                            "geglu=geglu", "fast-geglu=geglu");
+constexpr auto precisions = argument_words(
+    "bf16=bf16", "bf16-mixed=bf16", "16=fp16", "16-mixed=fp16", "32=fp32", "32-true=fp32", "bf16_mixed=bf16",
+    "fp16_mixed=fp16", "fp16-mixed=fp16", "bf16_with_fp8_delayed_scaling_mixed=fp8",
+    "bf16_with_fp8_current_scaling_mixed=fp8", "bf16_with_fp8_subchannel_scaling_mixed=fp8", "bf16_with_mxfp8_mixed=fp8",
+    "bf16_with_nvfp4_mixed=nvfp4", "fp16_with_fp8_delayed_scaling_mixed=fp8", "fp16_with_fp8_current_scaling_mixed=fp8");
+// Its Adam is AdamW where it has a weight decay.
+constexpr auto optimizers =
+    argument_words("fused_adam=adam", "fused_adam=adamw", "distributed_fused_adam=adam", "distributed_fused_adam=adamw",
+                   "adam=adam", "adamw=adamw", "megatron_fused_adam=adam", "mcore_distributed_optim=adam", "sgd>momentum");
+// These optimizers shard their state.
+constexpr auto sharding_optimizers = argument_words("distributed_fused_adam=1", "mcore_distributed_optim=1", "fused_adam=0",
+                                                    "megatron_fused_adam=0", "adam=0", "adamw=0", "sgd=0");
+constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
+
+constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    // NeMo 1. What has the name of a field of Megatron Core's TransformerConfig is passed on to it [NVIDIA/NeMo,
+    // megatron_base_model.py, build_transformer_config].
+    {"trainer.num_nodes", ConfigField::nodes},
+    {"trainer.devices", ConfigField::gpus_per_node},
+    {"trainer.precision", ConfigField::precision, "", precisions},
+    {"model.micro_batch_size", ConfigField::micro_batch},
+    {"model.global_batch_size", ConfigField::global_batch},
+    {"model.tensor_model_parallel_size", ConfigField::tensor},
+    {"model.pipeline_model_parallel_size", ConfigField::pipeline},
+    {"model.virtual_pipeline_model_parallel_size", PlanChoice::virtual_stages},
+    {"model.context_parallel_size", ConfigField::context},
+    {"model.cp_comm_type", PlanChoice::context_exchange, "", exchanges},
+    {"model.sequence_parallel", PlanChoice::sequence_parallel, "", flags},
+    {"model.encoder_seq_length", ConfigField::sequence},
+    {"model.max_position_embeddings", ConfigField::positions},
+    {"model.num_layers", ConfigField::layers},
+    {"model.hidden_size", ConfigField::hidden},
+    {"model.ffn_hidden_size", ConfigField::feed_forward},
+    {"model.num_attention_heads", ConfigField::heads},
+    {"model.num_query_groups", ConfigField::kv_heads},
+    {"model.kv_channels", ConfigField::head_size},
+    {"model.override_vocab_size", ConfigField::vocabulary},
+    {"model.make_vocab_size_divisible_by", ConfigField::vocabulary_multiple},
+    {"model.hidden_dropout", ConfigField::hidden_dropout},
+    {"model.attention_dropout", ConfigField::attention_dropout},
+    {"model.normalization", ConfigField::norm, "", norms},
+    {"model.activation", ConfigField::activation, "", activations},
+    {"model.position_embedding_type", ConfigField::position, "", positions},
+    {"model.rotary_percentage", ConfigField::rotary_percent},
+    {"model.bias", ConfigField::bias, "", flags},
+    {"model.add_qkv_bias", ConfigField::qkv_bias, "", flags},
+    {"model.qk_layernorm", ConfigField::query_key_norm, "", flags},
+    {"model.share_embeddings_and_output_weights", ConfigField::tied, "", flags},
+    {"model.activations_checkpoint_granularity", PlanChoice::recompute, "", granularities},
+    {"model.activations_checkpoint_method", ConfigField::recompute_method, "", recompute_methods},
+    {"model.activations_checkpoint_num_layers", ConfigField::recompute_layers},
+    {"model.recompute_modules", PlanChoice::recompute_modules},
+    {"model.fp8", ConfigField::fp8, "", flags},
+    {"model.optim.name", PlanChoice::zero, "", sharding_optimizers},
+    {"model.optim.name", ConfigField::optimizer, "", optimizers},
+    {"model.optim.overlap_grad_sync", ConfigField::overlap, "", flags},
+    // Megatron-Bridge, and other spellings.
+    only_read({"mixed_precision", ConfigField::precision, "", precisions}),
+    only_read({"model.expert_model_parallel_size", ConfigField::expert}),
+    only_read({"train.micro_batch_size", ConfigField::micro_batch}),
+    only_read({"train.global_batch_size", ConfigField::global_batch}),
+    only_read({"model.recompute_granularity", PlanChoice::recompute, "", granularities}),
+    only_read({"model.recompute_method", ConfigField::recompute_method, "", recompute_methods}),
+    only_read({"model.recompute_num_layers", ConfigField::recompute_layers}),
+    only_read({"ddp.use_distributed_optimizer", PlanChoice::zero, "", distributed}),
+    only_read({"optimizer.use_distributed_optimizer", PlanChoice::zero, "", distributed}),
+    only_read({"ddp.overlap_grad_reduce", ConfigField::overlap, "", flags}),
+    only_read({"model.cpu_offloading", PlanChoice::offload_activations, "", flags}),
+    only_read({"optimizer.optimizer_cpu_offload", PlanChoice::offload, "", offloads}),
+    only_read({"model.expert_tensor_parallel_size", ConfigField::expert_tensor}),
+    only_read({"model.peft.lora_tuning.adapter_dim", ConfigField::adapter_rank}),
+    only_read({"peft.dim", ConfigField::adapter_rank}),
+    only_read({"optimizer.optimizer", ConfigField::optimizer, "", optimizers}),
+    only_read({"model.vocab_size", ConfigField::vocabulary}),
+    only_read({"model.seq_length", ConfigField::sequence}),
+    only_read({"model.data.seq_length", ConfigField::sequence}),
+    only_read({"dataset.seq_length", ConfigField::sequence}),
+    only_read({"dataset.sequence_length", ConfigField::sequence}),
+    only_read({"model.num_moe_experts", ConfigField::experts}),
+    only_read({"model.moe_router_topk", ConfigField::active_experts}),
+    only_read({"model.moe_ffn_hidden_size", ConfigField::expert_feed_forward}),
+    only_read({"model.gated_linear_unit", ConfigField::gated, "", flags}),
+    only_read({"model.rotary_percent", ConfigField::rotary_percent}),
+    only_read({"model.add_bias_linear", ConfigField::bias, "", flags}),
+    only_read({"model.multi_latent_attention", ConfigField::latent, "", flags}),
+    only_read({"model.tokenizer.model", ConfigField::tokenizer}),
+    only_read({"model.tokenizer.type", ConfigField::tokenizer}),
+    only_read({"tokenizer.tokenizer_model", ConfigField::tokenizer}),
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
+                                                  {ConfigField::position, "learned"},
+                                                  {ConfigField::bias, "yes"},
+                                                  {ConfigField::tied, "yes"},
+                                                  {ConfigField::hidden_dropout, "0.1"},
+                                                  {ConfigField::attention_dropout, "0.1"},
+                                                  {ConfigField::vocabulary_multiple, "128"}});
+
+constexpr auto missing = std::to_array<MissingValue>({
+    {ConfigField::experts, "this form of its configuration has no experts: use Megatron-LM's arguments"},
+    {ConfigField::fp4, "this form of its configuration has no nvfp4: use Megatron-LM's"},
+    {ConfigField::optimizer, "its distributed optimizer is Adam"},
+    {PlanChoice::zero, "its distributed optimizer is ZeRO-1: --zero 1"},
+    {PlanChoice::shard_group, "its distributed optimizer shards among all data-parallel ranks"},
+    {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
+});
+
+constexpr auto not_modelled =
+    argument_names("model.ub_tp_comm_overlap", "model.tp_comm_overlap", "model.megatron_amp_O2", "model.fp8_params",
+                   "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
+                   "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
+                   "model.enable_cuda_graph", "model.pipeline_model_parallel_layout", "model.rampup_batch_size",
+                   "ddp.grad_reduce_in_fp32", "optimizer.use_precision_aware_optimizer",
+                   "model.peft.lora_tuning.target_modules", "peft.target_modules", "comm_overlap.tp_comm_overlap");
+
+}  // namespace nemo_tables
+
+const ConfigurationFormat nemo_yaml{"NeMo or Megatron-Bridge",   "nemo",
+                                    ConfigurationLanguage::yaml, nemo_tables::rows,
+                                    nemo_tables::usual,          nemo_tables::not_modelled,
+                                    nemo_tables::missing};
+
+LaunchOutcome launch_nemo(const LaunchRequest& request) {
+  MegatronRun run = megatron_run(request, nemo_yaml);
+  if (run.refused) return *run.refused;
+  RunValues& values = run.values;
+  const LaunchNodes nodes = launch_nodes(request);
+  values.set(ConfigField::nodes, nodes.nodes);
+  values.set(ConfigField::gpus_per_node, nodes.devices_per_node);
+  if (std::optional<CannotLaunch> lacks = refused(request, nemo_yaml, values)) return *lacks;
+
+  ConfigText text(nemo_yaml, values);
+  text.set("trainer.accelerator", "gpu");
+  text.set("trainer.max_steps", 100);
+  text.set("trainer.log_every_n_steps", 10);
+  text.set("trainer.limit_val_batches", 0);
+  text.set("trainer.accumulate_grad_batches", 1);
+  for (const char* flag : {"mcore_gpt", "megatron_amp_O2", "transformer_engine"})
+    text.set(fmt::format("model.{}", flag), true);
+  if (values.is(ConfigField::fp8, "yes")) text.set("model.fp8_hybrid", true);
+  text.set("model.optim.lr", 1e-4);
+  text.set("model.optim.weight_decay", 0.1);
+  text.note("model.data", "# REAL DATA: data_impl mmap, with data_prefix and the tokenizer of the data.");
+  text.set("model.data.data_impl", "mock");
+  text.set("model.data.data_prefix", ConfigText::Json::array());
+  text.set("model.data.splits_string", "90,8,2");
+  Launch launch;
+  launch.files = {{"launch/nemo.yaml",
+                   "# What the plan says, over the defaults of megatron_gpt_config of NeMo 24.x "
+                   "(examples/nlp/language_modeling/conf).\n"
+                   "defaults:\n  - megatron_gpt_config\n  - _self_\n"
+                   "hydra:\n  searchpath:\n    - file://${oc.env:NEMO}/examples/nlp/language_modeling/conf\n" +
+                       text.yaml()}};
+  launch.start =
+      "export NEMO=/path/to/NeMo; srun python $NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py "
+      "--config-path=$PWD/launch --config-name=nemo";
+  launch.notes = std::move(run.notes);
+  return launch;
+}
+
+}  // namespace ddl

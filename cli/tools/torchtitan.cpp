@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/tools/config_text.hpp"
+#include "cli/tools/network_of.hpp"
+#include "cli/tools/run_values.hpp"
+
+namespace ddl {
+namespace torchtitan_tables {
+
+// Names and defaults: pytorch/torchtitan, torchtitan/config/job_config.py, and its older config_manager.py.
+constexpr auto checkpoints = argument_words("none=none", "selective=selective", "full=full");
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto offloads = argument_words("true=weights", "false=none");
+constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32");
+constexpr auto optimizers = argument_words("AdamW=adamw", "Adam=adam");
+constexpr auto reshards = argument_words("default=default", "always=yes", "never=no");
+constexpr auto rotations = argument_words("allgather=ring", "alltoall=ring");
+constexpr auto schedules = argument_words("1F1B=1f1b", "GPipe=gpipe", "Interleaved1F1B=1f1b", "InterleavedZeroBubble>zb-h1",
+                                          "ZBVZeroBubble=zb-v", "DualPipeV>dualpipe");
+constexpr auto interleaving = argument_words("1F1B=no", "GPipe=no", "Interleaved1F1B=yes", "InterleavedZeroBubble=no",
+                                             "ZBVZeroBubble=no", "DualPipeV=no");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"model.name", ConfigField::model},
+    {"model.flavor", ConfigField::flavor},
+    {"optimizer.name", ConfigField::optimizer, "", optimizers},
+    {"training.local_batch_size", ConfigField::micro_batch},
+    {"training.global_batch_size", ConfigField::global_batch},
+    {"training.seq_len", ConfigField::sequence},
+    {"training.mixed_precision_param", ConfigField::precision, "", precisions},
+    {"training.enable_cpu_offload", PlanChoice::offload, "weights", offloads},
+    {"parallelism.data_parallel_replicate_degree", ConfigField::data_replicate},
+    {"parallelism.data_parallel_shard_degree", ConfigField::data_shard},
+    {"parallelism.fsdp_reshard_after_forward", ConfigField::reshards, "", reshards},
+    {"parallelism.tensor_parallel_degree", ConfigField::tensor},
+    {"parallelism.context_parallel_degree", ConfigField::context},
+    {"parallelism.context_parallel_rotate_method", PlanChoice::context_exchange, "", rotations},
+    {"parallelism.pipeline_parallel_degree", ConfigField::pipeline},
+    {"parallelism.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules},
+    {"parallelism.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving},
+    {"parallelism.pipeline_parallel_layers_per_stage", ConfigField::layers_per_virtual_stage},
+    {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
+    {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
+    {"compile.enable", ConfigField::compiled, "yes", flags},
+    // Other versions, and what needs other libraries.
+    only_read({"training.batch_size", ConfigField::micro_batch}),
+    only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
+    only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
+    only_read({"training.tensor_parallel_degree", ConfigField::tensor}),
+    only_read({"parallelism.expert_tensor_parallel_degree", ConfigField::expert_tensor}),
+    only_read({"training.compile", ConfigField::compiled, "yes", flags}),
+    only_read({"parallelism.expert_parallel_degree", ConfigField::expert}),
+    only_read({"experimental.pipeline_parallel_degree", ConfigField::pipeline}),
+    only_read({"experimental.context_parallel_degree", ConfigField::context}),
+    only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
+    only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
+    only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
+});
+
+// Tensor parallelism of torchtitan is sequence parallel; FSDP is ZeRO-3.
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
+                                                  {PlanChoice::zero, "3"},
+                                                  {PlanChoice::sequence_parallel, "yes"},
+                                                  {ConfigField::data_shard, "-1"},
+                                                  {ConfigField::pipeline_batch, "1"},
+                                                  {ConfigField::compiled, "no"},
+                                                  {PlanChoice::recompute, "selective"},
+                                                  {ConfigField::micro_batch, "8"},
+                                                  {ConfigField::sequence, "2048"},
+                                                  {ConfigField::optimizer, "adamw"}});
+
+constexpr auto not_modelled = argument_names(
+    "parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd", "parallelism.disable_loss_parallel",
+    "parallelism.pipeline_parallel_schedule_csv", "parallelism.pipeline_parallel_split_points",
+    "activation_checkpoint.selective_ac_option", "optimizer.early_step_in_backward", "float8.enable_fsdp_float8_all_gather",
+    "quantize.linear.float8.enable_fsdp_float8_all_gather");
+
+constexpr auto missing = std::to_array<MissingValue>({
+    {ConfigField::fp8, "fp8 needs torchao, which this file does not set up"},
+    {ConfigField::optimizer, "it has Adam and AdamW: --optimizer adamw"},
+    {PlanChoice::zero, "it has FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"},
+    {PlanChoice::reshard, "weights that it keeps after forward are those of ZeRO-2: --zero 2"},
+    {PlanChoice::recompute_modules,
+     "it recomputes every second matmul, and cannot select modules: --recompute-modules core_attn"},
+    {PlanChoice::recompute_blocks, "it recomputes all blocks, or every n-th: --recompute-blocks 0"},
+    {PlanChoice::secondary_shards, "it has no secondary shards: --secondary-shards 0"},
+    {PlanChoice::sequence_parallel, "its tensor parallelism needs sequence parallelism: --sequence-parallel yes"},
+    {PlanChoice::context_exchange,
+     "its context parallelism passes keys and values around a ring, and does not exchange heads (Ulysses)"},
+});
+
+/// A model of torchtitan: its name and its size there.
+struct Flavor {
+  std::string_view model, name, flavor;
+};
+/// torchtitan 0.2.2, torchtitan/models: llama3 and qwen3, whose sizes are those of the bundled models.
+constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
+                                         {"llama3-70b", "llama3", "70B"},
+                                         {"llama3-405b", "llama3", "405B"},
+                                         {"qwen3-0.6b", "qwen3", "0.6B"},
+                                         {"qwen3-1.7b", "qwen3", "1.7B"},
+                                         {"qwen3-4b", "qwen3", "4B"},
+                                         {"qwen3-8b", "qwen3", "8B"},
+                                         {"qwen3-14b", "qwen3", "14B"},
+                                         {"qwen3-32b", "qwen3", "32B"}}};
+
+const Flavor* flavor_of(const Model& model) {
+  // The sample length is not part of the model's size there.
+  const std::string base = model.name.substr(0, model.name.find('@'));
+  const bool same_size = model.name == base || model.name.substr(base.size()).rfind("@tokens=") == 0;
+  const auto found = std::find_if(flavors.begin(), flavors.end(), [&](const Flavor& each) { return each.model == base; });
+  return same_size && found != flavors.end() ? &*found : nullptr;
+}
+
+}  // namespace torchtitan_tables
+
+const ConfigurationFormat torchtitan_toml{"torchtitan",
+                                          "torchtitan",
+                                          ConfigurationLanguage::toml,
+                                          torchtitan_tables::rows,
+                                          torchtitan_tables::usual,
+                                          torchtitan_tables::not_modelled,
+                                          torchtitan_tables::missing};
+
+LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
+  const Plan& plan = request.plan();
+  if (std::optional<CannotLaunch> lacks = missing_axes(torchtitan_toml, plan)) return *lacks;
+  const Model& model = request.study.model();
+  const torchtitan_tables::Flavor* const flavor = torchtitan_tables::flavor_of(model);
+  if (flavor == nullptr) return CannotLaunch{fmt::format("it has no model {}: it has Llama 3 and Qwen3", model.name)};
+  const std::int64_t layers = family_number(model, "layers");
+  RunValues values = values_of(plan, torchtitan_toml, layers);
+  values.set(ConfigField::model, flavor->name);
+  values.set(ConfigField::flavor, flavor->flavor);
+  values.set(ConfigField::sequence, model.sequence_length);
+  values.set(ConfigField::compiled, "yes");
+  if (plan.offload == Offload::none) values.clear(PlanChoice::offload);
+  if (std::optional<CannotLaunch> lacks = refused(request, torchtitan_toml, values)) return *lacks;
+  const bool has_contexts = plan.mesh[Axis::context] > 1;
+  if (plan.zero_stage == 0 && has_contexts) return CannotLaunch{"it shards among the ranks of context: --zero 3"};
+  if (plan.zero_stage > 0 && plan.shard_group == 1 && !has_contexts)
+    return CannotLaunch{"a group of one rank has no shards: --zero 0"};
+  if (layers % (std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages) != 0 && plan.virtual_stages > 1)
+    return CannotLaunch{fmt::format("{} layers do not divide into {} equal virtual stages", layers,
+                                    plan.mesh[Axis::pipeline] * plan.virtual_stages)};
+
+  ConfigText text(torchtitan_toml, values);
+  text.note("model", "# REAL DATA: the folder with the model's tokenizer, and training.dataset below.");
+  text.set("model.hf_assets_path", "./assets/hf");
+  text.set("optimizer.lr", 3e-4);
+  text.set("training.dataset", "c4");
+  text.set("training.steps", 100);
+  text.set("training.mixed_precision_reduce", "float32");
+  if (plan.virtual_stages > 1) {
+    // Else the embedding and the head count as a layer each.
+    text.set("parallelism.pipeline_parallel_first_stage_less_layers", 0);
+    text.set("parallelism.pipeline_parallel_last_stage_less_layers", 0);
+  }
+  if (plan.recompute == Recompute::selective) text.set("activation_checkpoint.selective_ac_option", "op");
+  text.set("compile.components", ConfigText::Json{"model", "loss"});
+  const std::string program = fmt::format(
+      "#!/bin/bash\n# Starts torchtitan 0.2, which is installed, on this node.\nset -eu\n"
+      "exec {} \\\n  -m torchtitan.train --job.config_file \"$(dirname \"$0\")/torchtitan.toml\" \"$@\"\n",
+      torchrun_command(launch_nodes(request)));
+  Launch launch;
+  launch.files = {{"launch/torchtitan.toml",
+                   "# Of torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
+                  {"launch/torchtitan.sh", program, true}};
+  launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
+  if (request.study.software().name != "torchtitan")
+    launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");
+  return launch;
+}
+
+}  // namespace ddl
