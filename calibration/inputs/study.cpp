@@ -320,7 +320,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                  : usual_precision(model_, machine_.device, coefficients_, *inputs.profiles)),
       optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
       profiles_(std::move(inputs.profiles)),
-      warnings_(profiles_->warnings) {
+      warnings_(model_.warnings) {
+  warnings_.insert(warnings_.end(), profiles_->warnings.begin(), profiles_->warnings.end());
   for (std::string& unused : unused_profiles_text(*profiles_, machine_, model_.name)) warnings_.push_back(std::move(unused));
   device_memory_ = spec_.device_memory.value_or(machine_.device.memory);
   machine_.device.memory = available_memory(device_memory_, spec_.margin);

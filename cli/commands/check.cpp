@@ -62,7 +62,7 @@ void add_configured_options(const Command& command, CheckOptions& options) {
   PlanOptions& plan = options.plan;
   command.add_option("--model", study.model,
                      "model of a configuration that does not state it: a model of 'models list' or a file");
-  add_sequence_option(command, study.sequence);
+  add_sample_options(command, study.sequence, study.input_shape);
   command.add_option("--machine", study.machine, "machine of a configuration: one of 'machines list' or a file")
       .capture_default_str();
   command.add_option("--coefficients", study.coefficients, "measured coefficients of the machine of a configuration");

@@ -54,6 +54,7 @@ Report list_models() {
 struct ShowOptions {
   std::string model, machine, precision;
   std::optional<std::int64_t> batch, sequence;
+  std::string input_shape;
 };
 
 /// A model for so many samples at a precision, and what is known of it on a machine.
@@ -281,10 +282,10 @@ Report show_model(const ShowOptions& options) {
     shown->precision = chosen("--precision", options.precision, parse_precision, precision_names());
   shown->samples = static_cast<double>(options.batch.value_or(1));
   if (options.machine.empty()) {
-    shown->model = load_model(options.model, options.sequence);
+    shown->model = load_model(shaped_model(options.model, options.input_shape), options.sequence);
   } else {
     StudySpec spec;
-    spec.model = options.model;
+    spec.model = shaped_model(options.model, options.input_shape);
     spec.sequence = options.sequence;
     spec.machine = options.machine;
     spec.software = no_software;
@@ -304,6 +305,7 @@ Report show_model(const ShowOptions& options) {
   shown->training = training_work_depth(shown->model, shown->samples);
   shown->grain = graph_grain(shown->model);
   Report report;
+  report.warnings = shown->model.warnings;
   report.document = document_of(*shown);
   report.json = [shown] { return model_json(*shown); };
   report.rows = [shown] { return model_json(*shown).at("layers"); };
@@ -329,8 +331,8 @@ void add_models(const Command& program, Request& request) {
   });
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
-  shows.add_option("model", options->model, "bundled model or model file").required().names_or_file(model_names);
-  add_sequence_option(shows, options->sequence);
+  shows.add_option("model", options->model, "bundled model, model file or ONNX file").required().names_or_file(model_names);
+  add_sample_options(shows, options->sequence, options->input_shape);
   shows.add_option("--machine", options->machine, "machine of the granularity: a bundled one or a machine file")
       .names_or_file(machine_names);
   shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16").default_str("fp32");

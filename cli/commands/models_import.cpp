@@ -14,6 +14,7 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/onnx_file.hpp"
 #include "model_zoo/importers/import_model.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ModelImportRequest {
-  std::string path, output;
+  std::string path, output, input_shape;
   bool overwrite = false;
   ImportOptions options;
 };
@@ -70,7 +71,13 @@ Report import_model_file(const ModelImportRequest& asked, const std::string& for
   if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
     throw Error(fmt::format("{} exists already", quote_path(asked.output)),
                 "--overwrite replaces it, --output names another");
-  const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
+  ImportOptions options = asked.options;
+  if (!asked.input_shape.empty()) {
+    if (!is_onnx_file(asked.path))
+      throw Error("--input-shape is for ONNX files", "a config.json says the size of its samples itself");
+    options.input_shape = parse_input_shape("--input-shape", asked.input_shape);
+  }
+  const auto imported = std::make_shared<Import>(import_model(asked.path, options));
   // What cannot be read back is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
   const std::string output = is_file(asked.output) ? asked.output : "";
@@ -99,6 +106,8 @@ void add_models_import(const Command& models, Request& request) {
   add_output_option(command, asked->output, "write the model file here; without it, to the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
+  command.add_option("--input-shape", asked->input_shape, "sizes of one sample, if the file leaves them open: 3x640x640")
+      .type_name("SIZES");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "treat unknown operators that keep the shape as elementwise layers");
   add_format_option(command, request.report);

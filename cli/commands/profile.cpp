@@ -274,8 +274,9 @@ void add_profile(const Command& program, Request& request) {
        {"ddl-oracle profile resnet50 --batch 32 --precision bf16 -o resnet50.profile",
         "one micro-batch in bf16, into a file"},
        {"ddl-oracle profile alexnet --backend simulated --splits none -o trial.profile", "a demo without a GPU"}});
-  command.add_option("model", o.model, "bundled model (see 'models list') or a model file").names_or_file(model_names);
-  add_sequence_option(command, o.sequence);
+  command.add_option("model", o.model, "bundled model (see 'models list'), a model file or an ONNX file")
+      .names_or_file(model_names);
+  add_sample_options(command, o.sequence, o.input_shape);
   command.add_option("--backend", o.backend,
                      "cuda, onednn or simulated (see 'backends'); default: a GPU, else the processor");
   command.add_option("--batch", o.batch,

@@ -22,7 +22,7 @@ namespace {
 /// Whether there are such a model and such a machine.
 bool is_known(const RecommendOptions& options) {
   try {
-    static_cast<void>(load_model(options.study.model));
+    static_cast<void>(load_model(shaped_model(options.study.model, options.study.input_shape)));
     static_cast<void>(load_machine(options.study.machine));
     return true;
   } catch (const Error&) {

@@ -118,6 +118,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   }
   if (o.model.empty()) {
     if (o.sequence) throw Error("--seq needs a model", "a problem has its own shapes");
+    if (!o.input_shape.empty()) throw Error("--input-shape needs a model", "a problem has its own shapes");
     if (!o.mixed.empty()) throw Error("--mixed-precision needs a model", "a problem has its own precision");
     if (!o.implementation.empty())
       throw Error("--optimizer-implementation needs a model", "a problem has its own: implementation=foreach tensors=161");
@@ -125,7 +126,7 @@ ProfileJob job_of(const ProfileOptions& o) {
     return job;
   }
 
-  plan.model = load_model(o.model, o.sequence);
+  plan.model = load_model(shaped_model(o.model, o.input_shape), o.sequence);
   const ModelFacts facts = facts_of(*plan.model);
   std::vector<std::int64_t> samples =
       parse_counts("--batch", o.batch.empty() ? (job.backend == "onednn" ? "1,2,4" : "1,4,16") : o.batch);

@@ -18,6 +18,7 @@ struct ProfileOptions {
   std::string batch, layout, algorithm, problems, output, simulated, blas, implementation, mixed, shard;
   std::vector<std::string> splits, lines, left_out;
   std::optional<std::int64_t> threads, device, sequence;
+  std::string input_shape;
   std::optional<double> tolerance, limit;
   bool resume = false, overwrite = false, retry = false, no_sequence = false, graph = false;
 };

@@ -27,6 +27,7 @@
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/onnx_file.hpp"
 #include "model_zoo/network/model.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
@@ -52,9 +53,21 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
   command.add_switch("--any-device", any_device, "use a profile of another device").needs(profile);
 }
 
-Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence) {
-  return add_whole_number(command, "--seq,--seq-len,--sequence-length", sequence, 1, max_attribute,
-                          "tokens per sample of a sequence model; default: the model's");
+void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape) {
+  add_whole_number(command, "--seq,--seq-len,--sequence-length", sequence, 1, max_attribute,
+                   "tokens per sample of a sequence model; default: the model's");
+  command.add_option("--input-shape", input_shape, "sizes of one sample, if an ONNX file leaves them open: 3x640x640")
+      .type_name("SIZES");
+}
+
+std::string shaped_model(const std::string& model, const std::string& input_shape) {
+  if (input_shape.empty()) return model;
+  if (!is_onnx_file(model.substr(0, model.find('@', model.find_last_of('/') + 1)))) {
+    throw Error(fmt::format("--input-shape is for ONNX files, and {} is none", quote(model)),
+                "a model file gives the sizes of its input; --seq sets the tokens of a sequence");
+  }
+  static_cast<void>(parse_input_shape("--input-shape", input_shape));
+  return fmt::format("{}@input={}", model, input_shape);
 }
 
 void add_memory_options(const Command& command, MemoryOptions& options) {
@@ -132,9 +145,10 @@ Option add_setting(const Command& command, std::string_view key, Settings& setti
 }  // namespace
 
 void add_study_options(const Command& command, StudyOptions& o) {
-  offer_models(command.add_option("model,--model", o.model, "bundled model (see 'models list') or a model file"))
+  offer_models(
+      command.add_option("model,--model", o.model, "bundled model (see 'models list'), a model file or an ONNX file"))
       .capture_default_str();
-  add_sequence_option(command, o.sequence);
+  add_sample_options(command, o.sequence, o.input_shape);
   add_whole_number(command, "--packed-length", o.packed_length, 1, max_attribute,
                    "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
                    "one document per sequence");
@@ -218,7 +232,7 @@ std::string_view mixed_precision_text(const Study& study) {
 
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
-  spec.model = o.model;
+  spec.model = shaped_model(o.model, o.input_shape);
   spec.sequence = o.sequence;
   spec.packed_length = o.packed_length;
   spec.dataset = o.dataset;

@@ -32,11 +32,14 @@ struct StudyOptions {
   Settings settings;                       ///< of options of their own
   std::vector<std::string> setting_words;  ///< of --setting
   std::optional<std::int64_t> sequence, packed_length;
+  std::string input_shape;  ///< of --input-shape
   MemoryOptions memory;
 };
 void add_study_options(const Command& command, StudyOptions& options);
-/// Adds --seq.
-Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence);
+/// Adds --seq and --input-shape.
+void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
+/// The name of a model with the sizes of `--input-shape`, which only ONNX files take.
+[[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
 /// Adds --software.
 Option add_software_option(const Command& command, std::string& software);
 /// Adds --profile and --any-device.

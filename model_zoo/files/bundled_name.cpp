@@ -3,7 +3,8 @@
 namespace ddl {
 
 bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml");
+  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml") ||
+         name.ends_with(".onnx");
 }
 
 std::string name_key(std::string_view name) {

@@ -5,7 +5,8 @@
 
 namespace ddl {
 
-/// Whether a name refers to a user's file rather than a bundled one: it contains a '/', or ends in `.yaml` or `.yml`.
+/// Whether a name refers to a user's file rather than a bundled one: it contains a '/', or ends in `.yaml`, `.yml` or
+/// `.onnx`.
 [[nodiscard]] bool is_path(std::string_view name);
 /// A key that all spellings of a name share: its letters and digits, in lower case.
 [[nodiscard]] std::string name_key(std::string_view name);

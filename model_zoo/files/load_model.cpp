@@ -15,6 +15,7 @@
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/model_reader.hpp"
+#include "model_zoo/files/onnx_file.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 #include "model_zoo/network/parameter_words.hpp"
 #include "model_zoo/network/trained_parts.hpp"
@@ -269,7 +270,7 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
     return model_of_family(*family, *values);
   const std::string known = suggest(name, model_names());
   const std::string problem = fmt::format("unknown model {}", quote(name));
-  if (name.ends_with(".onnx") || name.ends_with(".json"))
+  if (name.ends_with(".json"))
     throw Error(problem, fmt::format("import it first: ddl-oracle models import {} -o net.yaml", name));
   throw Error(problem, known.starts_with("did you mean") ? known : known + "; a file of your own ends in '.yaml'");
 }
@@ -294,22 +295,64 @@ std::string canonical_model_name(std::string_view name) {
   return std::string(alias == aliases.end() ? name : alias->model);
 }
 
+namespace {
+
+/// The key for the sizes of an ONNX file's input.
+constexpr std::string_view input_key = "input";
+
+/// The sizes that a name adds to an ONNX file: `net.onnx@input=3x640x640`, or `net.onnx@tokens=128` for a sequence.
+ImportOptions import_options_of(const std::string& name, const YamlNode& values) {
+  ImportOptions options;
+  for (const auto& [key, value] : values.entries()) {
+    const std::string text = key.text();
+    if (is_of_any_model(text)) continue;
+    if (text != input_key && text != sequence_parameter) {
+      throw Error(fmt::format("{} has no parameter {}", quote(name), quote(text)),
+                  "an ONNX file takes the sizes of its input: @input=3x640x640, or @tokens=128 for a sequence");
+    }
+    if (!options.input_shape.empty()) {
+      throw Error(fmt::format("{} gets the sizes of its input twice", quote(name)),
+                  "leave one out: @input, --input-shape, @tokens and --seq say the same");
+    }
+    if (text == sequence_parameter) {
+      options.input_shape = {value.integer(1, max_attribute)};
+    } else {
+      options.input_shape = parse_input_shape(fmt::format("@{}", input_key), value.text());
+    }
+  }
+  return options;
+}
+
+Model finished(const YamlNode& root, Model model, const Variant& variant) {
+  const std::string base = model.name;
+  train_only(model, trained_parts_of(root, variant.values));
+  if (const auto packed = variant.values ? variant.values->find(packed_key) : std::nullopt)
+    pack_sequences(model, packed->integer(1, max_attribute));
+  model.name = base + variant.changes;
+  return model;
+}
+
+Model load_onnx(const Variant& variant) {
+  const ImportOptions options = variant.values ? import_options_of(variant.name, *variant.values) : ImportOptions();
+  Import imported = import_onnx_file(variant.name, options);
+  const YamlNode root = YamlNode::parse(std::move(imported.model_file), "the import of " + variant.name);
+  Model model = finished(root, read_model(root), variant);
+  model.warnings = std::move(imported.warnings);
+  return model;
+}
+
+}  // namespace
+
 Model load_model(const std::string& asked, std::optional<std::int64_t> sequence) {
   const Variant own = variant_of(asked);
   if (sequence && own.values && own.values->find(sequence_parameter)) {
     throw Error(fmt::format("{} already sets its sequence length, but {} is requested", quote(asked), *sequence),
                 "leave one of the two out");
   }
-  const auto [name, changes, values] =
-      sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
-  const YamlNode root = load_file(name, values);
-  Model model = read_model(root, values, sequence.has_value());
-  const std::string base = model.name;
-  train_only(model, trained_parts_of(root, values));
-  if (const auto packed = values ? values->find(packed_key) : std::nullopt)
-    pack_sequences(model, packed->integer(1, max_attribute));
-  model.name = base + changes;
-  return model;
+  const Variant variant = sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
+  if (is_onnx_file(variant.name)) return load_onnx(variant);
+  const YamlNode root = load_file(variant.name, variant.values);
+  return finished(root, read_model(root, variant.values, sequence.has_value()), variant);
 }
 
 Model parse_model(std::string text, std::string origin) {

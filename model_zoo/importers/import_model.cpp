@@ -7,26 +7,14 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/file_stream.hpp"
-#include "core/module_loader.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/model_file.hpp"
+#include "model_zoo/files/onnx_file.hpp"
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"
-#include "model_zoo/importers/module.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {
-
-// Protocol buffers are shorter than 2^31 bytes.
-constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
-
-Import import_onnx_file(const std::string& path, const ImportOptions& options) {
-  const auto& module =
-      load_module<ImportModule>("import-onnx", import_module_symbol, "libonnx-dev, libprotobuf-dev and protobuf-compiler");
-  FileStream file(path, max_onnx_bytes);
-  return module.run(file, path, options);
-}
 
 Import import_configuration(const std::string& path, const ImportOptions& options) {
   return import_hugging_face(read_file(path, max_configuration_bytes), path, options);

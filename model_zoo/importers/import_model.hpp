@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "model_zoo/importers/import.hpp"
+#include "model_zoo/files/import.hpp"
 
 namespace ddl {
 

@@ -55,6 +55,7 @@ struct Model {
   std::vector<Layer> layers;
   int shape_classes = 0;
   int blocks = 0;
+  std::vector<std::string> warnings;  ///< what the import of another program's file left out or assumed, one line each
 
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::int64_t trained_parameters() const;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/json_source.hpp"
+#include "model_zoo/files/import.hpp"
 #include "model_zoo/files/model_reader.hpp"
-#include "model_zoo/importers/import.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model_zoo/importers/import.hpp"
+#include "model_zoo/files/import.hpp"
 
 namespace ddl {
 

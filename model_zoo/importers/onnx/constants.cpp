@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model_zoo/importers/onnx/elementwise.hpp"
+#include "model_zoo/importers/onnx/shape_inference.hpp"
 #include "model_zoo/importers/onnx/slices.hpp"
 #include "model_zoo/importers/onnx/translation.hpp"
 
@@ -237,15 +238,21 @@ std::optional<Value> filled(const Translation& translation, const onnx::NodeProt
   const Value& sizes = translation.input(node, 0);
   if (!sizes.numbers || !sizes.numbers->integral) return std::nullopt;
   const std::vector<std::int64_t> shape = sizes.numbers->integers;
+  if (!is_countable(shape)) return std::nullopt;
+  // In place of weights: those of networks that are shipped without them.
+  const std::string& name = node.output(0);
+  Value value{.kind = Value::Kind::stored, .shape = shape, .source = name, .source_shape = shape, .filled = true};
   const auto count = small_count(shape);
-  if (!count) return std::nullopt;
+  if (!count) return value;
   Numbers one{.shape = {1}, .integral = false, .reals = {0}};
-  if (const auto* const value = find_attribute(node, "value")) {
-    const auto given = stored_tensor(value->t(), node.output(0), translation.graph().origin()).numbers;
-    if (!given || given->count() != 1) return std::nullopt;
+  if (const auto* const item = find_attribute(node, "value")) {
+    const auto given = stored_tensor(item->t(), node.output(0), translation.graph().origin()).numbers;
+    if (!given || given->count() != 1) return value;
     one = *given;
   }
-  return of_numbers(picked(one, shape, *count, [](std::size_t) { return std::size_t{0}; }));
+  value.numbers = std::make_shared<const Numbers>(picked(one, shape, *count, [](std::size_t) { return std::size_t{0}; }));
+  value.integral = value.numbers->integral;
+  return value;
 }
 
 std::optional<Value> cast(const onnx::NodeProto& node, const Value& data) {
@@ -273,6 +280,11 @@ std::optional<Value> cast(const onnx::NodeProto& node, const Value& data) {
 }
 
 std::optional<Value> of_one(const onnx::NodeProto& node, const Value& data) {
+  if (node.op_type() == "Not" && data.numbers && data.numbers->integral) {
+    Numbers numbers = *data.numbers;
+    for (std::int64_t& item : numbers.integers) item = item == 0 ? 1 : 0;
+    return of_numbers(std::move(numbers));
+  }
   if (!data.numbers || data.numbers->integral) return std::nullopt;
   const auto number = uniform(*data.numbers);
   if (!number) return std::nullopt;
@@ -304,6 +316,11 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (!data->shape) return std::nullopt;
   if (kind == "Shape" && node.attribute_size() == 0) {
     return of_numbers({.shape = {static_cast<std::int64_t>(data->shape->size())}, .integers = *data->shape});
+  }
+  if (kind == "Size" && is_countable(*data->shape)) {
+    Numbers count{.shape = {}, .integers = {1}};
+    for (const std::int64_t size : *data->shape) count.integers.front() *= size;
+    return of_numbers(std::move(count));
   }
   if (kind == "Transpose") {
     const std::vector<std::int64_t> order = order_of(translation, node, data->shape->size());
@@ -347,6 +364,40 @@ std::optional<std::vector<std::int64_t>> joined_shape(const Translation& transla
 
 }  // namespace
 
+namespace {
+
+/// The shape of a result whose content is not known, and the stored tensors that it comes from.
+Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
+  Value value{.kind = Value::Kind::side};
+  std::vector<KnownInput> known;
+  bool stored = node.input_size() > 0;
+  std::size_t most = 0;
+  for (int i = 0; i < node.input_size(); ++i) {
+    const Value* const part = translation.find_input(node, i);
+    known.emplace_back();
+    if (part == nullptr) continue;
+    known.back() = {.shape = part->shape, .numbers = part->numbers.get()};
+    stored = stored && part->kind == Value::Kind::stored;
+    // Weights that are scaled, cast or transposed by the graph belong to the largest tensor among them.
+    std::size_t items = 1;
+    for (const std::int64_t size : part->source_shape) items *= static_cast<std::size_t>(size);
+    if (part->source.empty() || items < most) continue;
+    most = items;
+    value.source = part->source;
+    value.source_shape = part->source_shape;
+    value.named = part->named;
+  }
+  value.shape = joined_shape(translation, node);
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference evaluates subgraphs
+  const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
+  if (!value.shape && !has_graphs && translation.graph().is_known(node))
+    value.shape = inferred_sizes(node, translation.graph().opset(), known);
+  if (stored && value.shape) value.kind = Value::Kind::stored;
+  return value;
+}
+
+}  // namespace
+
 void translate_constants(Translation& translation, const onnx::NodeProto& node) {
   Value value{.kind = Value::Kind::side};
   const bool ours = node.domain().empty() || node.domain() == "ai.onnx";
@@ -354,7 +405,7 @@ void translate_constants(Translation& translation, const onnx::NodeProto& node) 
     if (auto known = folded(translation, node)) {
       value = std::move(*known);
     } else {
-      value.shape = joined_shape(translation, node);
+      value = shape_alone(translation, node);
     }
   }
   // The result of any operation on a mask is a mask.

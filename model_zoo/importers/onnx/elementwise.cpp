@@ -83,6 +83,14 @@ std::optional<Function> applied(const onnx::NodeProto& node, const Function& fun
   if (kind == "Reciprocal") return made([](double x) { return 1 / x; });
   if (kind == "Softplus") return made([](double x) { return std::log1p(std::exp(x)); });
   if (kind == "Softsign") return made([](double x) { return x / (1 + std::abs(x)); });
+  if (kind == "Swish") {
+    const double alpha = real_attribute(node, "alpha", 1);
+    return made([alpha](double x) { return x * sigmoid(alpha * x); });
+  }
+  if (kind == "Gelu") {
+    if (text_attribute(node, "approximate", "none") == "tanh") return made(known_activations[5].function);
+    return made(known_activations[4].function);
+  }
   if (kind == "HardSwish") return made([](double x) { return x * clip(x + 3, 0, 6) / 6; });
   if (kind == "Clip") {
     constexpr double infinity = std::numeric_limits<double>::infinity();

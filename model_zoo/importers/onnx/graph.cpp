@@ -19,23 +19,9 @@ constexpr int most_nodes = 200'000;
 constexpr int most_dimensions = 16;
 constexpr std::int64_t largest_size = std::int64_t{1} << 31U;
 constexpr std::int64_t most_items = std::int64_t{1} << 53U;
-constexpr int oldest_opset = 11;
-constexpr int newest_opset = 17;
-
-void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name, const std::string& origin) {
-  if (shape.size() > most_dimensions) {
-    throw Error(fmt::format("{}: {} has {} dimensions", origin, quote(name), shape.size()));
-  }
-  std::int64_t items = 1;
-  for (const std::int64_t size : shape) {
-    if (size < 0) throw Error(fmt::format("{}: {} has a dimension of {}", origin, quote(name), size));
-    if (size > largest_size || (size > 0 && items > most_items / size)) {
-      throw Error(fmt::format("{}: {} is too large: {}", origin, quote(name), fmt::join(shape, " x ")),
-                  "a size is at most 2^31, and a tensor has at most 2^53 items");
-    }
-    items *= std::max<std::int64_t>(size, 1);
-  }
-}
+// Before 7, operators broadcast by attributes. The changes of each opset up to 28 are followed below and by translators.
+constexpr int oldest_opset = 7;
+constexpr int newest_opset = 28;
 
 /// Items of a packed tensor, if the number of bytes is correct.
 template <class T>
@@ -85,30 +71,64 @@ std::optional<Numbers> numbers_of(const onnx::TensorProto& tensor, const std::ve
   }
 }
 
-bool is_integral(int type) {
-  return type == onnx::TensorProto::INT64 || type == onnx::TensorProto::INT32 || type == onnx::TensorProto::BOOL ||
-         type == onnx::TensorProto::INT8 || type == onnx::TensorProto::UINT8;
-}
-
-bool is_symbolic(const onnx::TensorShapeProto::Dimension& dimension) { return !dimension.has_dim_value(); }
-
-/// The inputs of ONNX operators that are weights: `operator`, first and last index.
-struct WeightPlace {
+/// Operators that gained inputs or attributes in an opset: a library that only knows an older one cannot check them
+/// (https://github.com/onnx/onnx/blob/main/docs/Changelog.md).
+struct Change {
   std::string_view operation;
-  int first, last;
+  int opset;
 };
-constexpr WeightPlace weight_places[] = {
-    {"Conv", 1, 2},   {"ConvTranspose", 1, 2},
-    {"Gemm", 1, 2},   {"BatchNormalization", 1, 4},
-    {"PRelu", 1, 1},  {"LayerNormalization", 1, 2},
-    {"Gather", 0, 0}, {"InstanceNormalization", 1, 2},
-    {"LSTM", 1, 3},   {"GRU", 1, 3},
-    {"RNN", 1, 3},
+constexpr Change changes[] = {
+    {"AveragePool", 19},
+    {"Cast", 19},
+    {"CastLike", 19},
+    {"DFT", 20},
+    {"DequantizeLinear", 21},
+    {"LpPool", 18},
+    {"Pad", 18},
+    {"Range", 27},
+    {"QuantizeLinear", 19},
+    {"ReduceL1", 18},
+    {"ReduceL2", 18},
+    {"ReduceLogSum", 18},
+    {"ReduceMax", 18},
+    {"ReduceMean", 18},
+    {"ReduceLogSumExp", 18},
+    {"ReduceMin", 18},
+    {"ReduceProd", 18},
+    {"Resize", 18},
+    {"SpaceToDepth", 28},
+    {"ReduceSumSquare", 18},
+    {"Split", 18},
+    {"Attention", 24},
+    {"GroupNormalization", 21},
 };
+
+bool is_older_than_file(const onnx::OpSchema& schema, const std::string& operation, int opset) {
+  return std::any_of(std::begin(changes), std::end(changes), [&](const Change& change) {
+    return change.operation == operation && change.opset <= opset && schema.since_version() < change.opset;
+  });
+}
 
 }  // namespace
 
-Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin) : origin_(origin) {
+void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name, const std::string& origin) {
+  if (shape.size() > most_dimensions) {
+    throw Error(fmt::format("{}: {} has {} dimensions", origin, quote(name), shape.size()));
+  }
+  std::int64_t items = 1;
+  for (const std::int64_t size : shape) {
+    if (size < 0) throw Error(fmt::format("{}: {} has a dimension of {}", origin, quote(name), size));
+    if (size > largest_size || (size > 0 && items > most_items / size)) {
+      throw Error(fmt::format("{}: {} is too large: {}", origin, quote(name), fmt::join(shape, " x ")),
+                  "a size is at most 2^31, and a tensor has at most 2^53 items");
+    }
+    items *= std::max<std::int64_t>(size, 1);
+  }
+}
+
+Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin,
+             const std::vector<std::int64_t>& input_shape)
+    : origin_(origin) {
   // Otherwise protobuf would print its own message before ours.
   google::protobuf::SetLogHandler(nullptr);
   file_ = read_model(bytes, origin);
@@ -121,7 +141,7 @@ Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string
     fail(fmt::format("the graph has {} nodes, more than {}", file_.graph().node_size(), most_nodes));
   }
   read_stored();
-  read_inputs();
+  read_inputs(input_shape);
   read_nodes();
 }
 
@@ -131,7 +151,9 @@ void Graph::check_opset() {
     if (opset.version() < oldest_opset || opset.version() > newest_opset) {
       fail(
           fmt::format("the file has opset {}, but only {} to {} are supported", opset.version(), oldest_opset, newest_opset),
-          fmt::format("export it with opset {}: torch.onnx.export(…, opset_version={})", newest_opset, newest_opset));
+          opset.version() < oldest_opset
+              ? "convert it: onnx.version_converter.convert_version(model, 17), or export it again with opset 17"
+              : "export it with an older opset: torch.onnx.export(…, opset_version=17)");
     }
     opset_ = static_cast<int>(opset.version());
   }
@@ -146,61 +168,6 @@ void Graph::read_stored() {
     tensor.Clear();
   }
   if (file_.graph().sparse_initializer_size() > 0) fail("the file has sparse tensors, which are not supported");
-}
-
-std::unordered_set<std::string> Graph::weights_among_inputs() const {
-  std::unordered_set<std::string> weights;
-  for (const onnx::NodeProto& node : file_.graph().node()) {
-    for (const WeightPlace& place : weight_places) {
-      if (node.op_type() != place.operation) continue;
-      for (int i = place.first; i <= std::min(place.last, node.input_size() - 1); ++i) weights.insert(node.input(i));
-    }
-  }
-  return weights;
-}
-
-/// If weights are inputs (`export_params=False`), the data inputs are the first one, those of whole numbers, and those with
-/// a symbolic size; the rest are weights, and so are inputs in the place of an operator's weights.
-void Graph::read_inputs() {
-  const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
-  const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);
-  const std::unordered_set<std::string> weights = weights_among_inputs();
-  std::unordered_set<std::string> seen;
-  for (const onnx::ValueInfoProto& input : file_.graph().input()) {
-    if (!seen.insert(input.name()).second) fail(fmt::format("two inputs are named {}", quote(input.name())));
-    if (stored_.contains(input.name())) continue;
-    if (!input.type().has_tensor_type()) fail(fmt::format("the input {} is not a tensor", quote(input.name())));
-    const auto& type = input.type().tensor_type();
-    if (!type.has_shape()) {
-      fail(fmt::format("the input {} has no shape", quote(input.name())),
-           "export the network with an example of its input, or run ONNX shape inference on it");
-    }
-    const auto& dimensions = type.shape().dim();
-    const bool symbolic = std::any_of(dimensions.begin(), dimensions.end(), is_symbolic);
-    const bool is_weight =
-        weights.contains(input.name()) || (!stores_weights && !data_.empty() && !symbolic && !is_integral(type.elem_type()));
-    std::vector<std::int64_t> shape;
-    for (int i = 0; i < dimensions.size(); ++i) {
-      if (!is_symbolic(dimensions[i])) {
-        shape.push_back(dimensions[i].dim_value());
-      } else if (i == 0 && !is_weight) {
-        shape.push_back(1);
-      } else {
-        fail(
-            fmt::format(
-                "dimension {} of the input {} has no size{}", i, quote(input.name()),
-                dimensions[i].dim_param().empty() ? "" : fmt::format(", but the name {}", quote(dimensions[i].dim_param()))),
-            "only dimension 0, the batch, may be left open: export the others with a fixed size");
-      }
-    }
-    check_sizes(shape, input.name(), origin_);
-    if (is_weight) {
-      stored_.emplace(input.name(), StoredTensor{.shape = std::move(shape), .numbers = {}});
-    } else {
-      data_.push_back({.name = input.name(), .shape = std::move(shape), .integral = is_integral(type.elem_type())});
-    }
-  }
-  if (data_.empty()) fail("the graph has no input", "a network has an input, such as images or tokens");
 }
 
 void Graph::read_nodes() {
@@ -233,6 +200,15 @@ void Graph::read_nodes() {
     const auto found = maker.find(tensor);
     if (found != maker.end() && found->second >= 0) needed[static_cast<std::size_t>(found->second)] = true;
   };
+  // What the graphs inside a node read, such as the branches of an If.
+  const auto need_inside = [&](const auto& self, const onnx::NodeProto& node) -> void {
+    for (const std::string& input : node.input()) need(input);
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (!attribute.has_g()) continue;
+      for (const onnx::NodeProto& inner : attribute.g().node()) self(self, inner);
+      for (const onnx::ValueInfoProto& output : attribute.g().output()) need(output.name());
+    }
+  };
   for (const onnx::ValueInfoProto& output : graph.output()) {
     if (!maker.contains(output.name())) fail(fmt::format("no node produces the output {}", quote(output.name())));
     need(output.name());
@@ -240,7 +216,7 @@ void Graph::read_nodes() {
   if (graph.output_size() == 0) fail("the graph has no output");
   for (int i = graph.node_size() - 1; i >= 0; --i) {
     if (!needed[static_cast<std::size_t>(i)]) continue;
-    for (const std::string& input : graph.node(i).input()) need(input);
+    need_inside(need_inside, graph.node(i));
   }
   for (int i = 0; i < graph.node_size(); ++i) {
     if (!needed[static_cast<std::size_t>(i)]) continue;
@@ -249,10 +225,15 @@ void Graph::read_nodes() {
   }
 }
 
+bool Graph::is_known(const onnx::NodeProto& node) const {
+  const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset_, "");
+  return schema != nullptr && !is_older_than_file(*schema, node.op_type(), opset_);
+}
+
 void Graph::check_operator(const onnx::NodeProto& node) const {
   if (!node.domain().empty() && node.domain() != "ai.onnx") return;
   const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset_, "");
-  if (schema == nullptr) return;  // reported when it is translated
+  if (!is_known(node)) return;  // an unknown operator is reported when it is translated
   try {
     schema->Verify(node);
   } catch (const std::exception& problem) {

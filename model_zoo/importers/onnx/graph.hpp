@@ -32,9 +32,11 @@ struct DataInput {
 /// The content of an ONNX file; everything that does not need the meaning of operators has been checked.
 class Graph {
  public:
-  /// Throws Error: not an ONNX file, an opset other than 11 to 17, names that are missing, defined twice or defined later,
-  /// sizes that are unknown or too large, wrong attributes or numbers of inputs of an operator.
-  Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin);
+  /// Throws Error: not an ONNX file, an opset other than 7 to 28, names that are missing, defined twice or defined later,
+  /// sizes that are unknown or too large, wrong attributes or numbers of inputs of an operator. `input_shape` gives the
+  /// sizes of the first input that the file leaves open.
+  Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin,
+        const std::vector<std::int64_t>& input_shape = {});
 
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] int opset() const { return opset_; }
@@ -46,17 +48,23 @@ class Graph {
   /// The number of such nodes, and outputs of the graph, that read a tensor.
   [[nodiscard]] int uses(const std::string& tensor) const;
 
+  /// Whether the ONNX library knows the operator as the file's opset defines it.
+  [[nodiscard]] bool is_known(const onnx::NodeProto& node) const;
+
+  /// Throws Error if the node violates the definition of its operator.
+  void check_operator(const onnx::NodeProto& node) const;
+
   /// An Error about one node: its position, its operator and inputs, and the problem.
   [[noreturn]] void fail(const onnx::NodeProto& node, std::string_view problem, std::string hint = {}) const;
   [[noreturn]] void fail(std::string_view problem, std::string hint = {}) const;
 
  private:
   void read_stored();
-  void read_inputs();
+  void read_inputs(const std::vector<std::int64_t>& given);
+  void check_given(const onnx::ValueInfoProto& input, const std::vector<std::int64_t>& given) const;
+  [[nodiscard]] std::vector<std::int64_t> sizes_of_weight(const onnx::ValueInfoProto& input) const;
   void read_nodes();
   void check_opset();
-  void check_operator(const onnx::NodeProto& node) const;
-  [[nodiscard]] std::unordered_set<std::string> weights_among_inputs() const;
 
   std::string origin_;
   onnx::ModelProto file_;
@@ -69,6 +77,8 @@ class Graph {
 
 /// `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
 [[nodiscard]] std::string description_of(const onnx::NodeProto& node);
+/// Throws Error if a tensor has too many, too large or negative sizes.
+void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name, const std::string& origin);
 /// `tensor` as a stored tensor; an Error naming `name` if its sizes are invalid.
 [[nodiscard]] StoredTensor stored_tensor(const onnx::TensorProto& tensor, const std::string& name,
                                          const std::string& origin);

@@ -45,11 +45,11 @@ class FileBytes : public google::protobuf::io::CopyingInputStream {
 };
 
 Import imported(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin, const ImportOptions& options) {
-  const onnx_import::Graph graph(bytes, origin);
+  const onnx_import::Graph graph(bytes, origin, options.input_shape);
   const onnx_import::Network network = onnx_import::Translation(graph, options).run();
   const onnx::ModelProto& file = graph.file();
-  const std::string writer =
-      file.producer_name().empty() ? "" : fmt::format(", by {} {}", file.producer_name(), file.producer_version());
+  std::string writer = file.producer_name().empty() ? "" : ", by " + file.producer_name();
+  if (!writer.empty() && !file.producer_version().empty()) writer += " " + file.producer_version();
   const onnx_import::Heading heading{
       .name = options.name.empty() ? stem_of(origin) : options.name,
       .description = fmt::format("imported from an ONNX file of opset {}{}", graph.opset(), writer),

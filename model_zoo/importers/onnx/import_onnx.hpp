@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/file_stream.hpp"
-#include "model_zoo/importers/import.hpp"
+#include "model_zoo/files/import.hpp"
 
 namespace ddl {
 

@@ -1,12 +1,11 @@
 // The importer as a loadable module: loading the ONNX library takes longer than most commands, so the program loads it only
 // for an import.
 
-#include "model_zoo/importers/module.hpp"
-
 #include <exception>
 
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "model_zoo/files/import_module.hpp"
 #include "model_zoo/importers/onnx/import_onnx.hpp"
 
 namespace ddl {

@@ -12,7 +12,7 @@
 
 namespace ddl::onnx_import {
 
-Translator translate_batch_norm, translate_layer_norm, translate_instance_norm;
+Translator translate_batch_norm, translate_layer_norm, translate_group_norm, translate_instance_norm;
 
 namespace {
 
@@ -30,7 +30,7 @@ std::optional<double> constant_in(const Value& value) { return value.numbers ? u
 
 /// A scale of ones that the exporter generates if the network has none: a stored tensor without its own name.
 bool is_made_up(const Value& scale) {
-  const bool has_name = scale.named && !scale.source.starts_with("onnx::");
+  const bool has_name = scale.filled || (scale.named && !scale.source.starts_with("onnx::"));
   return !has_name && constant_in(scale) == 1.0;
 }
 
@@ -57,7 +57,7 @@ Value advanced(const Value& value, Part part) {
 /// The dimension that a mean reduces, if it consists of all channels.
 bool is_over_channels(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
   const View& view = value.view;
-  const auto axes = integers_of(translation, node, -1, "axes");
+  const auto axes = integers_of(translation, node, translation.graph().opset() >= 18 ? 1 : -1, "axes");
   if (!axes || axes->size() != 1 || integer_attribute(node, "keepdims", 1) == 0) return false;
   const std::size_t axis = dimension_of(translation, node, axes->front(), view.dimensions.size());
   return has_axis(view.dimensions[axis], channels);
@@ -183,7 +183,9 @@ std::optional<View> finished_norm(Translation& translation, const onnx::NodeProt
 }
 
 void translate_batch_norm(Translation& translation, const onnx::NodeProto& node) {
-  const View view = translation.gathered(node, translation.plain_input(node, 0));
+  View view = translation.gathered(node, translation.plain_input(node, 0));
+  if (view.dimensions.size() >= 2 && !is_whole(view, 1, channels, translation.network().shape(view.tensor)))
+    view = translation.as_image(node, view);
   const TensorShape shape = translation.network().shape(view.tensor);
   const Value& scale = translation.input(node, 1);
   if (view.dimensions.size() < 2 || !is_whole(view, 1, channels, shape) || item_count(scale) != shape.channels) {
@@ -196,34 +198,63 @@ void translate_batch_norm(Translation& translation, const onnx::NodeProto& node)
 }
 
 void translate_layer_norm(Translation& translation, const onnx::NodeProto& node) {
-  const View view = translation.gathered(node, translation.plain_input(node, 0));
-  const TensorShape shape = translation.network().shape(view.tensor);
-  const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", -1), view.dimensions.size());
+  View view = translation.gathered(node, translation.plain_input(node, 0));
+  const std::size_t rank = view.dimensions.size();
+  const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", -1), rank);
   const Value& scale = translation.input(node, 1);
-  if (axis + 1 != view.dimensions.size() || !is_whole(view, axis, channels, shape) || item_count(scale) != shape.channels) {
-    translation.graph().fail(node, "it normalizes over a dimension other than the channels",
-                             "a layer norm is over all channels of a position");
+  if (axis + 1 != rank || !is_whole(view, axis, channels, translation.network().shape(view.tensor))) {
+    // Over the last dimensions, which become the channels.
+    std::vector<int> axes(rank, first_position);
+    std::fill(axes.begin() + static_cast<std::ptrdiff_t>(axis), axes.end(), static_cast<int>(channels));
+    for (std::size_t d = axis; d < rank; ++d) {
+      if (has_axis(view.dimensions[d], batch)) translation.graph().fail(node, "it normalizes over the samples of the batch");
+    }
+    view = translation.relaid(view, axes, axis > 1);
   }
-  NetworkLayer layer{.attributes = {{"kind", "layer"}}, .weight = scale.source};
+  const TensorShape shape = translation.network().shape(view.tensor);
+  if (item_count(scale) != shape.channels) {
+    translation.graph().fail(node, "it normalizes over a dimension other than the channels",
+                             "its scale has a number for each item that it normalizes over");
+  }
+  const bool rms = node.op_type() != "LayerNormalization";
+  NetworkLayer layer{.attributes = {{"kind", rms ? "rms" : "layer"}}, .weight = scale.source};
   const Value* const bias = translation.find_input(node, 2);
   if (is_made_up(scale) && (bias == nullptr || !bias->named)) {
-    without_weights(layer);
-  } else if (bias == nullptr) {
+    layer.weight.clear();
+    layer.set("scale", "no");
+    if (!rms) layer.set("bias", "no");
+  } else if (!rms && bias == nullptr) {
     layer.set("bias", "no");
   }
+  translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
+}
+
+/// Groups of channels as one operator: a scale for each channel, or for each group before opset 21.
+void translate_group_norm(Translation& translation, const onnx::NodeProto& node) {
+  const View view = translation.as_image(node, translation.plain_input(node, 0));
+  const std::int64_t count = translation.network().shape(view.tensor).channels;
+  const std::int64_t groups = integer_attribute(node, "num_groups", 0);
+  if (groups < 1 || count % groups != 0) {
+    translation.graph().fail(node, fmt::format("{} channels do not divide into {} groups", count, groups));
+  }
+  const Value& scale = translation.input(node, 1);
+  NetworkLayer layer{.attributes = {{"kind", "group"}, {"groups", fmt::to_string(groups)}}, .weight = scale.source};
+  if (is_made_up(scale) || item_count(scale) != count) without_weights(layer);
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
 }
 
 /// A norm over groups of channels: each channel is a group, or, as exporters write group norms, channels are combined by a
 /// reshape and scaled afterwards.
 void translate_instance_norm(Translation& translation, const onnx::NodeProto& node) {
-  const View view = translation.gathered(node, translation.plain_input(node, 0));
+  View view = translation.gathered(node, translation.plain_input(node, 0));
+  const auto of_channels = [](const Atom& atom) { return atom.axis == channels; };
+  if (view.dimensions.size() >= 3 && !std::all_of(view.dimensions[1].begin(), view.dimensions[1].end(), of_channels))
+    view = translation.as_image(node, view);
   const TensorShape shape = translation.network().shape(view.tensor);
   const Value& scale = translation.input(node, 1);
   if (view.dimensions.size() < 3) translation.graph().fail(node, "it needs batch, channels and positions");
   const std::int64_t groups = size_of(view.dimensions[1]);
-  const bool over_channels = std::all_of(view.dimensions[1].begin(), view.dimensions[1].end(),
-                                         [](const Atom& atom) { return atom.axis == channels; });
+  const bool over_channels = std::all_of(view.dimensions[1].begin(), view.dimensions[1].end(), of_channels);
   if (!over_channels || item_count(scale) != groups) {
     translation.graph().fail(node, "its second dimension does not match the channels of its scale");
   }

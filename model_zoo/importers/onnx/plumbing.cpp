@@ -1,6 +1,7 @@
 // Operators that move, cut or rename items and compute nothing: most become another view of the same tensor.
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@
 namespace ddl::onnx_import {
 
 Translator translate_reshape, translate_flatten, translate_squeeze, translate_transpose, translate_slice, translate_split,
-    translate_gather, translate_concat, translate_expand, translate_shape, translate_identity, translate_dropout;
+    translate_gather, translate_expand, translate_shape, translate_identity, translate_quantized, translate_dropout;
 
 namespace {
 
@@ -31,43 +32,38 @@ Value whole_input(Translation& translation, const onnx::NodeProto& node) {
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
 
-/// Channels of an image that are redistributed to groups form a layer: it moves them.
-View shuffled(Translation& translation, const onnx::NodeProto& node, const View& view) {
-  const TensorShape shape = translation.network().shape(view.tensor);
-  if (view.dimensions.size() < 2 || shape.rank == 0 || shape.sequence || !sees_all(view, shape)) return view;
-  const Dimension& mixed = view.dimensions[1];
-  const bool deals = mixed.size() == 2 && mixed[0].axis == channels && mixed[1].axis == channels && mixed[0].stride == 1 &&
-                     mixed[1].stride == mixed[0].size && mixed[0].size * mixed[1].size == shape.channels;
-  if (!deals) return view;
-  NetworkLayer layer{.operation = "channel_shuffle",
-                     .attributes = {{"groups", fmt::to_string(mixed[1].size)}},
-                     .inputs = {view.tensor},
-                     .shape = shape};
-  View result = view;
-  result.dimensions[1] = whole(channels, shape.channels);
-  result.tensor = translation.add_layer(node, std::move(layer), "shuffle");
-  return result;
+void set_sizes(Translation& translation, const onnx::NodeProto& node, Value value, const std::vector<std::int64_t>& sizes) {
+  if (auto view = reshaped(value.view, sizes)) {
+    value.view = std::move(*view);
+    if (value.is_plain()) value.view = translation.shuffled(node, value.view);
+    translation.set_output(node, std::move(value));
+    return;
+  }
+  // Channels and positions are split unevenly: the items are those of a new tensor.
+  const View view = translation.gathered(node, translation.plain(node, value));
+  translation.set_view(node, translation.fresh(node, view, sizes));
 }
 
-void set_sizes(Translation& translation, const onnx::NodeProto& node, Value value, const std::vector<std::int64_t>& sizes) {
-  auto view = reshaped(value.view, sizes);
-  if (!view) {
-    translation.graph().fail(
-        node, fmt::format("{} cannot be reshaped to {}: it would split channels, positions and batch unevenly",
-                          fmt::join(sizes_of(value.view), " x "), fmt::join(sizes, " x ")));
+/// `count` items of a dimension from `start`, `step` apart. Which items they are does not matter to the cost.
+View part_of(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis, std::int64_t start,
+             std::int64_t count, std::int64_t step = 1) {
+  if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);
+  if (has_axis(view.dimensions[axis], batch)) {
+    translation.unsupported(node, "it takes some samples of the batch, which no layer supports",
+                            "export the network with a batch of one sample");
   }
-  value.view = std::move(*view);
-  if (value.is_plain()) value.view = shuffled(translation, node, value.view);
-  translation.set_output(node, std::move(value));
+  const View whole = translation.gathered(node, view);
+  auto cut = sliced(translation.fresh(node, whole, sizes_of(whole)), axis, start, count, step);
+  if (!cut) translation.unsupported(node, fmt::format("it takes a part of dimension {} that no layer supports", axis), "");
+  return std::move(*cut);
 }
 
 /// One position of a dimension, which is removed.
-View at_place(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis,
+View at_place(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis,
               std::int64_t place) {
-  auto cut = sliced(view, axis, place, 1);
-  if (!cut) translation.graph().fail(node, "it picks an item of a dimension that is put together of several");
-  cut->dimensions.erase(cut->dimensions.begin() + static_cast<std::ptrdiff_t>(axis));
-  return std::move(*cut);
+  View cut = part_of(translation, node, view, axis, place, 1);
+  cut.dimensions.erase(cut.dimensions.begin() + static_cast<std::ptrdiff_t>(axis));
+  return cut;
 }
 
 void look_up(Translation& translation, const onnx::NodeProto& node, const Value& table, const Value& tokens) {
@@ -138,18 +134,16 @@ void translate_slice(Translation& translation, const onnx::NodeProto& node) {
   Value value = whole_input(translation, node);
   const auto ranges = ranges_of(translation, node, sizes_of(value.view));
   if (!ranges) {
-    translation.graph().fail(node, "its bounds are not known, or its steps are not forward");
+    translation.not_understood(node, "its bounds depend on the content of tensors");
+    return;
   }
   for (std::size_t d = 0; d < ranges->size(); ++d) {
     const Range& range = (*ranges)[d];
     const std::int64_t size = size_of(value.view.dimensions[d]);
-    if (range.count == size) continue;
-    auto cut = range.count > 0 && range.step == 1 ? sliced(value.view, d, range.start, range.count) : std::nullopt;
-    if (!cut) {
-      translation.not_understood(node, fmt::format("this slice of dimension {} is not supported", d));
-      return;
-    }
-    value.view = std::move(*cut);
+    if (range.count == size) continue;  // in reverse order, too
+    if (range.count < 1) translation.graph().fail(node, fmt::format("nothing is left of dimension {}", d));
+    const std::int64_t first = range.step > 0 ? range.start : range.start + (range.count - 1) * range.step;
+    value.view = part_of(translation, node, value.view, d, first, range.count, std::abs(range.step));
   }
   translation.set_output(node, std::move(value));
 }
@@ -160,18 +154,26 @@ void translate_split(Translation& translation, const onnx::NodeProto& node) {
   const std::int64_t size = size_of(value.view.dimensions[axis]);
   const auto count = static_cast<std::int64_t>(node.output_size());
   auto parts = integers_of(translation, node, translation.graph().opset() >= 13 ? 1 : -1, "split");
-  if (!parts && size % count == 0) parts = std::vector<std::int64_t>(static_cast<std::size_t>(count), size / count);
-  if (!parts || static_cast<std::int64_t>(parts->size()) != count) {
+  if (!parts) {
+    // Equal parts; since opset 18, the last one may be smaller.
+    const std::int64_t part = (size + count - 1) / count;
+    parts = std::vector<std::int64_t>(static_cast<std::size_t>(count), part);
+    if (translation.graph().opset() >= 18) parts->back() = size - part * (count - 1);
+  }
+  std::int64_t total = 0;
+  const bool positive = std::all_of(parts->begin(), parts->end(), [&](std::int64_t part) {
+    total += part >= 1 && part <= size ? part : 0;
+    return part >= 1 && part <= size;
+  });
+  if (!positive || static_cast<std::int64_t>(parts->size()) != count || total != size) {
     translation.graph().fail(node, fmt::format("{} items do not split into its {} outputs", size, count));
   }
   std::int64_t start = 0;
   for (int i = 0; i < node.output_size(); ++i) {
     const std::int64_t part = (*parts)[static_cast<std::size_t>(i)];
-    auto cut = part > 0 && part <= size - start ? sliced(value.view, axis, start, part) : std::nullopt;
-    if (!cut) translation.graph().fail(node, fmt::format("it cannot split {} items into {}", size, fmt::join(*parts, ", ")));
-    start += part;
     Value output = value;
-    output.view = std::move(*cut);
+    output.view = part_of(translation, node, value.view, axis, start, part);
+    start += part;
     translation.set_output(node, std::move(output), i);
   }
 }
@@ -184,65 +186,52 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
     return;
   }
   Value value = whole_input(translation, node);
-  if (!indices.numbers || !indices.numbers->integral || indices.numbers->count() != 1) {
-    translation.not_understood(node, "a selection of items by other than one constant index is not supported");
+  if (indices.is_network() || !indices.numbers || !indices.numbers->integral || indices.numbers->count() == 0) {
+    translation.not_understood(node, "a selection of items by indices that are not stored is not supported");
     return;
   }
   const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
   const std::int64_t size = size_of(value.view.dimensions[axis]);
-  std::int64_t place = indices.numbers->integers.front();
-  if (place < -size || place >= size) {
-    translation.graph().fail(node, fmt::format("its index {} is outside of {} items", place, size));
+  std::vector<std::int64_t> places = indices.numbers->integers;
+  for (std::int64_t& place : places) {
+    if (place < -size || place >= size) {
+      translation.graph().fail(node, fmt::format("its index {} is outside of {} items", place, size));
+    }
+    if (place < 0) place += size;
   }
-  if (place < 0) place += size;
-  value.view = at_place(translation, node, value.view, axis, place);
-  const std::size_t kept = indices.numbers->shape.size();
-  value.view.dimensions.insert(value.view.dimensions.begin() + static_cast<std::ptrdiff_t>(axis), kept, Dimension());
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  const auto count = static_cast<std::int64_t>(places.size());
+  if (count == 1) {
+    value.view = at_place(translation, node, value.view, axis, places.front());
+    value.view.dimensions.insert(value.view.dimensions.begin() + at, indices.numbers->shape.size(), Dimension());
+    translation.set_output(node, std::move(value));
+    return;
+  }
+  if (count > size || indices.numbers->shape.size() != 1) {
+    translation.not_understood(node, "it repeats items, which no layer supports");
+    return;
+  }
+  if (count < size) {
+    const std::int64_t first = std::min(*std::min_element(places.begin(), places.end()), size - count);
+    value.view = part_of(translation, node, value.view, axis, first, count);
+  }
   translation.set_output(node, std::move(value));
-}
-
-void translate_concat(Translation& translation, const onnx::NodeProto& node) {
-  View all;
-  std::vector<int> tensors;
-  std::int64_t joined = 0;
-  std::size_t axis = 0;
-  for (int i = 0; i < node.input_size(); ++i) {
-    if (!translation.input(node, i).is_network()) {
-      translation.not_understood(node, "concatenation of activations with constants is not supported");
-      return;
-    }
-    View view = translation.gathered(node, translation.plain_input(node, i));
-    const TensorShape shape = translation.network().shape(view.tensor);
-    if (tensors.empty()) {
-      axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), view.dimensions.size());
-      all = view;
-    }
-    if (axis >= view.dimensions.size() || !is_whole(view, axis, channels, shape)) {
-      translation.not_understood(node, "concatenation over a dimension other than channels is not supported");
-      return;
-    }
-    joined += shape.channels;
-    tensors.push_back(view.tensor);
-    view.dimensions[axis] = all.dimensions[axis];
-    if (view.dimensions != all.dimensions || joined > (std::int64_t{1} << 31U)) {
-      translation.graph().fail(node, "it concatenates tensors with different positions");
-    }
-  }
-  if (tensors.size() > 1) {
-    TensorShape shape = translation.network().shape(all.tensor);
-    shape.channels = joined;
-    all.dimensions[axis] = whole(channels, joined);
-    all.tensor = translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "concat");
-  }
-  translation.set_view(node, std::move(all));
 }
 
 void translate_expand(Translation& translation, const onnx::NodeProto& node) {
   Value value = movable_input(translation, node);
-  const auto wish = integers_of(translation, node, 1, "");
+  auto wish = integers_of(translation, node, 1, "");
   const std::vector<std::int64_t> before = sizes_of(value.view);
+  if (node.op_type() == "Tile" && wish) {
+    for (std::size_t d = 0; d < before.size() && wish->size() == before.size(); ++d) {
+      if ((*wish)[d] == 1) (*wish)[d] = before[d];
+    }
+  }
   const auto sizes = wish ? broadcast(before, *wish) : std::nullopt;
-  if (!sizes) translation.graph().fail(node, "it cannot be expanded to the requested shape");
+  if (!sizes || sizes->size() < before.size()) {
+    translation.not_understood(node, "only dimensions of one item can be repeated");
+    return;
+  }
   value.view.dimensions.insert(value.view.dimensions.begin(), sizes->size() - before.size(), Dimension());
   for (std::size_t d = 0; d < sizes->size(); ++d) {
     Dimension& dimension = value.view.dimensions[d];
@@ -253,6 +242,14 @@ void translate_expand(Translation& translation, const onnx::NodeProto& node) {
 
 void translate_shape(Translation& translation, const onnx::NodeProto& node) {
   std::vector<std::int64_t> sizes = sizes_of(translation.input(node, 0).view);
+  if (node.op_type() == "Size") {
+    Numbers count{.shape = {}, .integers = {1}};
+    for (const std::int64_t size : sizes) count.integers.front() *= size;
+    Value value{.kind = Value::Kind::stored, .shape = count.shape, .integral = true};
+    value.numbers = std::make_shared<const Numbers>(std::move(count));
+    translation.set_output(node, std::move(value));
+    return;
+  }
   const auto rank = static_cast<std::int64_t>(sizes.size());
   const auto bound = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const std::int64_t start = bound(integer_attribute(node, "start", 0));
@@ -267,6 +264,11 @@ void translate_shape(Translation& translation, const onnx::NodeProto& node) {
 void translate_identity(Translation& translation, const onnx::NodeProto& node) {
   const Value value = translation.input(node, 0);
   translation.set_output(node, value);
+}
+
+void translate_quantized(Translation& translation, const onnx::NodeProto& node) {
+  translation.assume(node, "the network is quantized, but its layers count in the precision of the run");
+  translate_identity(translation, node);
 }
 
 void translate_dropout(Translation& translation, const onnx::NodeProto& node) {

@@ -1,7 +1,10 @@
 // Matrix products with weights: fully connected layers.
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -40,10 +43,12 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   translation.set_view(node, std::move(view));
 }
 
-/// Rows and columns of a stored matrix; empty for anything else.
+/// Rows and columns of a stored matrix, which may have further dimensions of one item; empty for anything else.
 std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
-  if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() != 2) return std::nullopt;
-  const std::array<std::int64_t, 2> sizes{value.shape->front(), value.shape->back()};
+  if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() < 2) return std::nullopt;
+  const std::vector<std::int64_t>& shape = *value.shape;
+  if (std::any_of(shape.begin(), shape.end() - 2, [](std::int64_t size) { return size != 1; })) return std::nullopt;
+  const std::array<std::int64_t, 2> sizes{shape[shape.size() - 2], shape.back()};
   if (sizes[0] <= 0 || sizes[1] <= 0) return std::nullopt;
   return sizes;
 }
@@ -57,13 +62,26 @@ void translate_product(Translation& translation, const onnx::NodeProto& node) {
     translate_attention(translation, node);
     return;
   }
-  const auto sizes = matrix_sizes(right);
-  if (!left.is_network() || !sizes) {
-    translation.not_understood(node, "a product with other than a stored matrix on the right is not supported");
+  const bool mirrored = right.is_network();
+  const Value& weight = mirrored ? left : right;
+  const auto sizes = matrix_sizes(weight);
+  View view = translation.gathered(node, translation.plain(node, mirrored ? right : left));
+  const std::size_t rank = view.dimensions.size();
+  if (!sizes || (mirrored && rank < 2)) {
+    translation.not_understood(node, "a product with a tensor that is neither a stored matrix nor part of an attention");
     return;
   }
-  const View rows = translation.as_rows(node, translation.plain(node, left));
-  add_fully_connected(translation, node, rows, right, (*sizes)[0], (*sizes)[1], false);
+  if (!mirrored) {
+    const View rows = translation.as_rows(node, view);
+    add_fully_connected(translation, node, rows, weight, (*sizes)[0], (*sizes)[1], false);
+    return;
+  }
+  // W·x over the last but one dimension.
+  std::swap(view.dimensions[rank - 1], view.dimensions[rank - 2]);
+  add_fully_connected(translation, node, translation.as_rows(node, view), weight, (*sizes)[1], (*sizes)[0], false);
+  View result = translation.output(node).view;
+  std::swap(result.dimensions[rank - 1], result.dimensions[rank - 2]);
+  translation.set_view(node, std::move(result));
 }
 
 void translate_gemm(Translation& translation, const onnx::NodeProto& node) {
@@ -72,7 +90,7 @@ void translate_gemm(Translation& translation, const onnx::NodeProto& node) {
   const bool is_transposed = integer_attribute(node, "transB", 0) != 0;
   const auto sizes = matrix_sizes(right);
   if (!left.is_network() || !sizes || integer_attribute(node, "transA", 0) != 0) {
-    translation.not_understood(node, "a product with other than a stored matrix on the right is not supported");
+    translation.not_understood(node, "a product with a tensor that is neither a stored matrix nor part of an attention");
     return;
   }
   const View rows = translation.as_rows(node, translation.plain(node, left));

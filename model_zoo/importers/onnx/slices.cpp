@@ -20,11 +20,13 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
     const Value* const value = translation.find_input(node, i);
     if (value != nullptr && (value->numbers == nullptr || !value->numbers->integral)) return std::nullopt;
   }
-  const auto starts = integers_of(translation, node, 1, "");
-  const auto ends = integers_of(translation, node, 2, "");
+  // Attributes before opset 10.
+  const bool old = translation.graph().opset() < 10;
+  const auto starts = integers_of(translation, node, old ? -1 : 1, "starts");
+  const auto ends = integers_of(translation, node, old ? -1 : 2, "ends");
   if (!starts || !ends) translation.graph().fail(node, "its bounds are missing");
-  const auto axes = integers_of(translation, node, 3, "");
-  const auto steps = integers_of(translation, node, 4, "");
+  const auto axes = integers_of(translation, node, old ? -1 : 3, "axes");
+  const auto steps = integers_of(translation, node, old ? -1 : 4, "");
   const std::size_t count = starts->size();
   if (ends->size() != count || (axes && axes->size() != count) || (steps && steps->size() != count)) {
     translation.graph().fail(node, "the number of its bounds differs from that of its axes");

@@ -14,14 +14,6 @@ namespace ddl::onnx_import {
 namespace {
 
 constexpr std::size_t most_layers = 100'000;  // the limit of a model file
-constexpr int most_positions = 3;
-
-Value stored_value(const std::string& name, const StoredTensor& tensor) {
-  Value value{
-      .kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape, .named = true};
-  if (tensor.numbers) value.numbers = std::make_shared<const Numbers>(*tensor.numbers);
-  return value;
-}
 
 /// Whether a layer with channels before positions reads the tensor.
 bool is_read_as_image(const Graph& graph, const std::string& tensor) {
@@ -32,27 +24,28 @@ bool is_read_as_image(const Graph& graph, const std::string& tensor) {
   });
 }
 
-TensorShape image_shape(std::span<const std::int64_t> sizes) {
-  TensorShape shape{.channels = sizes[0], .rank = static_cast<int>(sizes.size()) - 1};
-  std::copy(sizes.begin() + 1, sizes.end(), shape.extent.begin());
-  return shape;
-}
-
-/// Batch, channels, positions.
-View image_view(int tensor, const Dimension& samples, const TensorShape& shape) {
-  View view{.tensor = tensor, .dimensions = {samples, whole(channels, shape.channels)}};
-  for (int d = 0; d < shape.rank; ++d) {
-    view.dimensions.push_back(whole(first_position + d, shape.extent[static_cast<std::size_t>(d)]));
-  }
-  return view;
+/// Whether a recurrent layer reads the tensor, whose first dimension is then the sequence, and whose second the batch.
+bool is_read_in_steps(const Graph& graph, const std::string& tensor) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
+    return node->op_type() == "LSTM" && node->input_size() > 0 && node->input(0) == tensor &&
+           integer_attribute(*node, "layout", 0) == 0;
+  });
 }
 
 }  // namespace
+
+Value stored_value(const std::string& name, const StoredTensor& tensor) {
+  Value value{
+      .kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape, .named = true};
+  if (tensor.numbers) value.numbers = std::make_shared<const Numbers>(*tensor.numbers);
+  return value;
+}
 
 Translation::Translation(const Graph& graph, const ImportOptions& options) : graph_(graph), options_(options) {}
 
 Network Translation::run() {
   for (const auto& [name, tensor] : graph_.stored()) values_.emplace(name, stored_value(name, tensor));
+  tail_ = nodes_after_weights(graph_);
   start();
   for (const onnx::NodeProto* const node : graph_.nodes()) visit(*node);
   finish();
@@ -81,7 +74,11 @@ void Translation::start() {
                     "the first is the batch; a model's input has one to four others");
       }
       value.kind = Value::Kind::network;
-      if (sizes.size() == 3 && !is_read_as_image(graph_, data.name)) {
+      if (sizes.size() == 3 && is_read_in_steps(graph_, data.name)) {
+        network_.input = {.channels = sizes[2], .extent = {sizes[0], 1, 1}, .rank = 1, .sequence = true};
+        value.view = {.tensor = -1,
+                      .dimensions = {whole(first_position, sizes[0]), whole(batch, sizes[1]), whole(channels, sizes[2])}};
+      } else if (sizes.size() == 3 && !is_read_as_image(graph_, data.name)) {
         network_.input = {.channels = sizes[2], .extent = {sizes[1], 1, 1}, .rank = 1, .sequence = true};
         value.view = {.tensor = -1, .dimensions = {samples, whole(first_position, sizes[1]), whole(channels, sizes[2])}};
       } else {
@@ -95,7 +92,21 @@ void Translation::start() {
 }
 
 void Translation::visit(const onnx::NodeProto& node) {
-  translate(node);
+  const auto is_left_out = [this](const std::string& input) {
+    const auto found = values_.find(input);
+    return found != values_.end() && found->second.left_out;
+  };
+  if (std::any_of(node.input().begin(), node.input().end(), is_left_out)) {
+    leave_out(node, nullptr);
+    return;
+  }
+  try {
+    translate(node);
+  } catch (const Unsupported& reason) {
+    if (!tail_.contains(&node)) throw;
+    leave_out(node, &reason);
+    return;
+  }
   // Outputs that a translator does not set, such as the indices of a pooling.
   for (const std::string& output : node.output()) {
     if (!output.empty()) values_.try_emplace(output, Value{.kind = Value::Kind::side});
@@ -103,6 +114,7 @@ void Translation::visit(const onnx::NodeProto& node) {
 }
 
 void Translation::translate(const onnx::NodeProto& node) {
+  if (enters_branch(node)) return;
   bool reads_network = false;
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const value = find_input(node, i);
@@ -110,7 +122,7 @@ void Translation::translate(const onnx::NodeProto& node) {
     // Tokens are row numbers of a table; other values computed from them do not belong to the network.
     if (value != nullptr && value->tokens && node.op_type() == "Gather" && i == 1) reads_network = true;
   }
-  if (!reads_network) {
+  if (!reads_network && !starts_network(node)) {
     translate_constants(*this, node);
     return;
   }
@@ -126,8 +138,11 @@ void Translation::translate(const onnx::NodeProto& node) {
   }
 }
 
-void Translation::finish() {
-  std::vector<int> outputs;
+std::vector<int> Translation::outputs() {
+  std::vector<int> found;
+  const auto add = [&found](int tensor) {
+    if (tensor >= 0 && std::find(found.begin(), found.end(), tensor) == found.end()) found.push_back(tensor);
+  };
   for (const onnx::ValueInfoProto& output : graph_.file().graph().output()) {
     const Value value = values_.at(output.name());
     if (!value.is_network()) continue;
@@ -138,28 +153,44 @@ void Translation::finish() {
     // Keys and values for the next inference step, which were merged with the queries, are not outputs for training.
     if (value.is_plain() && value.view.tensor >= 0 && network_.layers[static_cast<std::size_t>(value.view.tensor)].removed)
       continue;
-    const int tensor = plain(end, value).tensor;
-    if (tensor >= 0 && std::find(outputs.begin(), outputs.end(), tensor) == outputs.end()) outputs.push_back(tensor);
+    add(plain(end, value).tensor);
   }
-  if (outputs.empty() && lost_lookup_ != nullptr) {
+  for (const int tensor : ends_) add(tensor);
+  return found;
+}
+
+void Translation::finish() {
+  std::vector<int> ends = outputs();
+  if (ends.empty() && lost_lookup_ != nullptr) {
     graph_.fail(*lost_lookup_,
                 "it looks up values computed from the model's tokens, but only tokens that are cast, reshaped, transposed "
                 "or sliced are supported",
                 "export the part of the network after the processing of tokens");
   }
-  if (outputs.empty()) {
+  if (ends.empty()) {
     graph_.fail("no output of the graph comes from a supported layer",
                 "is it a network? its outputs are computed from its input by layers");
   }
-  for (std::string& warning : network_.warnings_of_shared()) network_.warnings.push_back(std::move(warning));
+  if (!left_out_.empty()) remove_unread(ends);
+  warn();
   for (const NetworkLayer& layer : network_.layers) {
     if (layer.operation == "loss") return;
+  }
+  // A softmax of classes is a part of the cross entropy.
+  for (int& end : ends) {
+    const NetworkLayer& last = network_.layers[static_cast<std::size_t>(end)];
+    const int before = last.inputs.front();
+    const bool of_classes = last.operation == "softmax" && network_.readers(end) == 0 && before >= 0 &&
+                            network_.layers[static_cast<std::size_t>(before)].operation == "fully_connected";
+    if (!of_classes) continue;
+    network_.remove(end);
+    end = before;
   }
   const auto is_head = [this](int tensor) {
     return network_.layers[static_cast<std::size_t>(tensor)].operation == "fully_connected";
   };
-  if (std::all_of(outputs.begin(), outputs.end(), is_head)) {
-    network_.add({.operation = "loss", .attributes = {{"kind", "cross_entropy"}}, .inputs = outputs, .name = "loss"});
+  if (std::all_of(ends.begin(), ends.end(), is_head)) {
+    network_.add({.operation = "loss", .attributes = {{"kind", "cross_entropy"}}, .inputs = ends, .name = "loss"});
     network_.warnings.emplace_back("the graph has no loss: cross entropy is added after its output");
   } else {
     network_.warnings.emplace_back("the graph has no loss, and its output is not a fully connected layer: none is added");
@@ -194,11 +225,18 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
     graph_.fail(node, "it reads weights or another input of the graph, but a layer must read activations",
                 "a model has one input, and weights only in layers");
   }
-  if (value.scores) graph_.fail(node, "it reads attention scores, but is not part of a supported attention");
-  if (!value.pads.empty()) graph_.fail(node, "it reads a padded tensor, but only convolutions and pooling support padding");
+  if (value.scores) unsupported(node, "it reads attention scores, but is not part of a supported attention", "");
+  if (!value.pads.empty()) return padded(node, value);
   if (value.moment) {
     if (const auto view = finished_norm(*this, node, value, false)) return *view;
-    graph_.fail(node, "it reads part of a normalization that is not supported");
+    if (value.moment->part == Moment::Part::mean) {
+      // A mean over the channels that no normalization reads.
+      const View whole_view = gathered(node, value.view);
+      std::vector<bool> taken;
+      for (const Dimension& dimension : whole_view.dimensions) taken.push_back(has_axis(dimension, channels));
+      return reduced(node, whole_view, taken, true);
+    }
+    unsupported(node, "it reads part of a normalization that is not supported", "");
   }
   if (is_linear(value.function)) return value.view;
   if (const auto kind = activation_of(value.function)) {
@@ -227,7 +265,9 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
       values_.insert_or_assign(maker.input(i), Value{.kind = Value::Kind::network, .view = std::move(view)});
     }
     if (nothing_to_do) {
-      not_understood(maker, "it is not a known activation");
+      const bool first = find_input(maker, 0) != nullptr && find_input(maker, 0)->is_network();
+      pass(maker, plain_input(maker, first ? 0 : 1),
+           fmt::format("{}, which counts as one pass over the items", maker.op_type()));
     } else {
       find_translator(maker.op_type())(*this, maker);
     }
@@ -245,157 +285,9 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   }
   const bool fits = from.tensor == to.tensor && from.dimensions == after.dimensions && from.offset == after.offset &&
                     network_.shape(from.tensor) == network_.shape(after.tensor);
-  if (!fits) graph_.fail(maker, "its output is rearranged in a way that is not supported");
+  if (!fits) return fresh(maker, gathered(maker, after), sizes_of(asked));
   to.tensor = after.tensor;
   return to;
-}
-
-View Translation::gathered(const onnx::NodeProto& node, const View& view) {
-  const TensorShape shape = network_.shape(view.tensor);
-  if (view.tensor >= 0 && network_.layers[static_cast<std::size_t>(view.tensor)].removed) {
-    graph_.fail(node, "it reads the queries, keys or values of an attention, which were merged into one layer");
-  }
-  if (sees_all(view, shape)) return view;
-  if (!atoms_of(view, repeated).empty()) graph_.fail(node, "it reads a repeated tensor, which no layer supports");
-  const std::int64_t tokens = shape.extent[0];
-  const bool all_channels = view.offset[channels] == 0 && size_of(atoms_of(view, channels)) == shape.channels;
-  const bool one_token = shape.sequence && atoms_of(view, first_position).empty() && tokens > 1;
-  if (all_channels && one_token && (view.offset[first_position] == 0 || view.offset[first_position] == tokens - 1)) {
-    View one = view;
-    one.offset[first_position] = 0;
-    NetworkLayer layer{.operation = "select",
-                       .attributes = {{"token", view.offset[first_position] == 0 ? "first" : "last"}},
-                       .inputs = {view.tensor},
-                       .shape = {.channels = shape.channels}};
-    layer.name = layer_name(node, {}, "select");
-    one.tensor = network_.add_once(std::move(layer));
-    return one;
-  }
-  if (all_channels && !shape.sequence) return cropped(node, view);
-  Dimension part = atoms_of(view, channels);
-  tidy(part);
-  TensorShape narrow = shape;
-  narrow.channels = size_of(part);
-  const std::int64_t first = view.offset[channels];
-  View rest = view;
-  rest.offset[channels] = 0;
-  if (part != whole(channels, narrow.channels) || !sees_all(rest, narrow)) {
-    graph_.fail(node, "it reads non-adjacent channels or positions of a tensor, which no layer supports");
-  }
-  NetworkLayer layer{.operation = "slice",
-                     .attributes = {{"first", fmt::to_string(first)}, {"channels", fmt::to_string(narrow.channels)}},
-                     .inputs = {view.tensor},
-                     .shape = narrow};
-  layer.name = layer_name(node, {}, "slice");
-  rest.tensor = network_.add_once(std::move(layer));
-  return rest;
-}
-
-View Translation::cropped(const onnx::NodeProto& node, const View& view) {
-  const TensorShape shape = network_.shape(view.tensor);
-  TensorShape inner = shape;
-  View rest = view;
-  for (int d = 0; d < shape.rank; ++d) {
-    const auto at = static_cast<std::size_t>(d);
-    Dimension part = atoms_of(view, first_position + d);
-    tidy(part);
-    inner.extent[at] = size_of(part);
-    const std::int64_t rim = shape.extent[at] - inner.extent[at];
-    std::int64_t& offset = rest.offset[at + 1];
-    // An odd padding has one more position before or after.
-    const bool in_the_middle = offset == rim / 2 || offset == rim - rim / 2;
-    if (part != whole(first_position + d, inner.extent[at]) || !in_the_middle) {
-      graph_.fail(node, "it reads part of the positions of a tensor, but only the center, or one token, is supported");
-    }
-    offset = 0;
-  }
-  const std::string sizes = fmt::format("{}", fmt::join(inner.extent.begin(), inner.extent.begin() + inner.rank, "x"));
-  NetworkLayer layer{.operation = "crop", .attributes = {{"size", sizes}}, .inputs = {view.tensor}, .shape = inner};
-  layer.name = layer_name(node, {}, "crop");
-  rest.tensor = network_.add_once(std::move(layer));
-  return rest;
-}
-
-View Translation::with_tokens(const View& view) {
-  const TensorShape shape = network_.shape(view.tensor);
-  if (shape.sequence || shape.rank == 0) return view;
-  View result = view;
-  std::array<std::int64_t, 4> stride{1, 1, 1, 1};
-  for (int d = shape.rank - 1; d > 0; --d) {
-    const auto at = static_cast<std::size_t>(d);
-    stride[at] = stride[at + 1] * shape.extent[at];
-  }
-  for (Dimension& dimension : result.dimensions) {
-    for (Atom& atom : dimension) {
-      if (atom.axis < first_position) continue;
-      atom.stride *= stride[static_cast<std::size_t>(atom.axis)];
-      atom.axis = first_position;
-    }
-    tidy(dimension);
-  }
-  const std::int64_t tokens = shape.positions();
-  NetworkLayer layer{.operation = "reshape",
-                     .attributes = {{"channels", fmt::to_string(shape.channels)}, {"tokens", fmt::to_string(tokens)}},
-                     .inputs = {view.tensor},
-                     .shape = {.channels = shape.channels, .extent = {tokens, 1, 1}, .rank = 1, .sequence = true},
-                     .name = "tokens"};
-  result.tensor = network_.add_once(std::move(layer));
-  return result;
-}
-
-View Translation::as_image(const onnx::NodeProto& node, const View& asked) {
-  View view = gathered(node, asked);
-  const TensorShape shape = network_.shape(view.tensor);
-  const std::size_t rank = view.dimensions.size();
-  const Dimension samples = rank > 0 ? view.dimensions[0] : Dimension();
-  const bool has_layout = rank >= 2 && rank <= 2 + most_positions &&
-                          std::all_of(samples.begin(), samples.end(), [](const Atom& atom) { return atom.axis == batch; });
-  if (!has_layout) graph_.fail(node, "it reads a tensor whose dimensions are not batch, channels and positions");
-  bool as_it_is = is_whole(view, 1, channels, shape) && shape.rank == static_cast<int>(rank) - 2;
-  for (std::size_t d = 2; d < rank; ++d) {
-    as_it_is = as_it_is && is_whole(view, d, first_position + static_cast<int>(d) - 2, shape);
-  }
-  if (as_it_is) return view;
-
-  const std::vector<std::int64_t> sizes = sizes_of(view);
-  const bool in_order = shape.rank == 0 || is_whole(view, 1, channels, shape);
-  if (!in_order || rank == 2) graph_.fail(node, "it reads channels in another order than in the tensor");
-  TensorShape wanted = image_shape(std::span(sizes).subspan(1));
-  NetworkLayer layer{.operation = "reshape",
-                     .attributes = {{"channels", fmt::to_string(wanted.channels)},
-                                    {"size", fmt::format("{}", fmt::join(std::span(sizes).subspan(2), "x"))}},
-                     .inputs = {view.tensor},
-                     .shape = wanted,
-                     .name = "image"};
-  return image_view(network_.add_once(std::move(layer)), samples, wanted);
-}
-
-View Translation::as_rows(const onnx::NodeProto& node, const View& asked) {
-  View view = gathered(node, asked);
-  if (view.dimensions.empty()) graph_.fail(node, "it reads a single number");
-  const std::size_t last = view.dimensions.size() - 1;
-  if (!is_whole(view, last, channels, network_.shape(view.tensor)) && network_.shape(view.tensor).rank > 0) {
-    // All items of a sample in one row.
-    for (std::size_t d = 0; d < last; ++d) {
-      for (const Atom& atom : view.dimensions[d]) {
-        if (atom.axis != batch) graph_.fail(node, "it reads a tensor whose last dimension is not all of its channels");
-      }
-    }
-  } else if (network_.shape(view.tensor).rank > 0 && !network_.shape(view.tensor).sequence &&
-             network_.shape(view.tensor).positions() > 1) {
-    view = with_tokens(view);
-  }
-  const TensorShape shape = network_.shape(view.tensor);
-  if (shape.rank > 0 && !(shape.sequence && is_whole(view, last, channels, shape))) {
-    NetworkLayer layer{.operation = "flatten", .inputs = {view.tensor}, .shape = {.channels = shape.items()}};
-    layer.name = layer_name(node, {}, "flatten");
-    view.tensor = network_.add_once(std::move(layer));
-    view.dimensions[last] = whole(channels, shape.items());
-  }
-  if (!is_whole(view, last, channels, network_.shape(view.tensor))) {
-    graph_.fail(node, "it reads a tensor whose last dimension is not all of its channels");
-  }
-  return view;
 }
 
 int Translation::add_layer(const onnx::NodeProto& node, NetworkLayer layer, std::string_view stem) {
@@ -409,6 +301,28 @@ NetworkLayer* Translation::sole_maker(const onnx::NodeProto& node, int index) {
   const Value& value = input(node, index);
   if (!value.is_plain() || value.view.tensor < 0 || graph_.uses(node.input(index)) != 1) return nullptr;
   return network_.readers(value.view.tensor) == 0 ? &network_.layers[static_cast<std::size_t>(value.view.tensor)] : nullptr;
+}
+
+void Translation::unsupported(const onnx::NodeProto& node, std::string_view why, std::string hint) const {
+  throw Unsupported(fmt::format("{}: {}: {}", graph_.origin(), description_of(node), why), std::move(hint));
+}
+
+void Translation::assume(const onnx::NodeProto& node, const std::string& what) {
+  const auto same = [&what](const Assumption& each) { return each.what == what; };
+  const auto found = std::find_if(assumptions_.begin(), assumptions_.end(), same);
+  if (found != assumptions_.end()) {
+    ++found->nodes;
+  } else {
+    assumptions_.push_back({.what = what, .first = &node, .nodes = 1});
+  }
+}
+
+void Translation::pass(const onnx::NodeProto& node, const View& asked, const std::string& what) {
+  View view = gathered(node, asked);
+  NetworkLayer layer{.operation = "elementwise", .inputs = {view.tensor}, .shape = network_.shape(view.tensor)};
+  view.tensor = add_layer(node, std::move(layer), "elementwise");
+  assume(node, what);
+  set_view(node, std::move(view));
 }
 
 void Translation::not_understood(const onnx::NodeProto& node, std::string_view why) {
@@ -433,9 +347,10 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
   }
   // Tokens before the lookup are not the output of a layer.
   if (!tensors.empty()) {
-    const auto sizes = node.domain().empty() ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
+    const auto sizes =
+        node.domain().empty() && graph_.is_known(node) ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
     if (sizes && *sizes != sizes_of(view)) {
-      graph_.fail(node, fmt::format("{}, and it changes the shape of its input", why),
+      unsupported(node, fmt::format("{}, and it changes the shape of its input", why),
                   "only operators that keep the shape can become unknown layers; remove the node before the export");
     }
     const int layer = add_layer(node, {.operation = "elementwise", .inputs = tensors, .shape = network_.shape(view.tensor)},
@@ -447,7 +362,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     for (int i = 1; i < node.output_size(); ++i) set_output(node, {.kind = Value::Kind::side}, i);
     return;
   }
-  graph_.fail(node, why,
+  unsupported(node, why,
               "--allow-unknown keeps a node that does not change shapes as an elementwise layer; docs/import.md lists "
               "supported operators");
 }
@@ -458,7 +373,7 @@ std::optional<std::vector<std::int64_t>> integers_of(const Translation& translat
     if (value->numbers == nullptr || !value->numbers->integral) {
       translation.graph().fail(
           node, fmt::format("{} is unknown: it is computed from values that are not in the file", quote(node.input(index))),
-          "export the network with fixed sizes");
+          "export the network without sizes that depend on the content of tensors");
     }
     return value->numbers->integers;
   }

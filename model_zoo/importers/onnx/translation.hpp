@@ -6,9 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model_zoo/importers/import.hpp"
+#include "model_zoo/files/import.hpp"
 #include "model_zoo/importers/onnx/graph.hpp"
 #include "model_zoo/importers/onnx/network.hpp"
+#include "model_zoo/importers/onnx/tail.hpp"
 #include "model_zoo/importers/onnx/value.hpp"
 
 namespace ddl::onnx_import {
@@ -43,16 +44,32 @@ class Translation {
   [[nodiscard]] View plain_input(const onnx::NodeProto& node, int index) { return plain(node, input(node, index)); }
 
   // The tensor in the layout that a layer needs; a layer that reshapes it is added if necessary, and the view then refers to
-  // the new tensor. An Error about the node if the view does not allow it.
+  // the new tensor. An Error about the node if the view does not allow it. Rearranged items are a reshape: a cost depends on
+  // how many there are, not on their order.
 
   /// Batch, channels, then the positions, as convolutions have them.
   [[nodiscard]] View as_image(const onnx::NodeProto& node, const View& view);
   /// All channels last, tokens or nothing before them, in any order with the batch.
   [[nodiscard]] View as_rows(const onnx::NodeProto& node, const View& view);
-  /// The whole tensor of a view: if the view is a part of a tensor, a layer that cuts it out is added.
+  /// The whole tensor of a view: if the view is a part of a tensor, layers that cut it out are added.
   [[nodiscard]] View gathered(const onnx::NodeProto& node, const View& view);
   /// The positions of an image as tokens.
   [[nodiscard]] View with_tokens(const View& view);
+  /// A new tensor with the items of a whole one: `axes` names its axis for each dimension of the view, `sequence` whether
+  /// positions are tokens.
+  [[nodiscard]] View relaid(const View& view, const std::vector<int>& axes, bool sequence);
+  /// A new tensor with the items of a whole one, as a tensor of the graph with these sizes.
+  [[nodiscard]] View fresh(const onnx::NodeProto& node, const View& view, const std::vector<std::int64_t>& sizes);
+  /// An image with its pending padding, as a layer that copies it.
+  [[nodiscard]] View padded(const onnx::NodeProto& node, const Value& value);
+  /// A pooling over the `taken` dimensions of a whole tensor, which are kept with one item each or removed.
+  [[nodiscard]] View reduced(const onnx::NodeProto& node, const View& view, const std::vector<bool>& taken, bool keeps);
+  /// The tensor with the items that a view repeats, or that an operator broadcasts to these sizes, as a layer that copies
+  /// them.
+  [[nodiscard]] View repeated_copy(const onnx::NodeProto& node, const View& view);
+  [[nodiscard]] View broadcast_to(const onnx::NodeProto& node, View view, const std::vector<std::int64_t>& sizes);
+  /// Channels of an image that are redistributed to groups form a layer: it moves them. Otherwise the view itself.
+  [[nodiscard]] View shuffled(const onnx::NodeProto& node, const View& view);
 
   /// Adds a layer whose output has the given view sizes; `stem` is its name if the graph has none.
   int add_layer(const onnx::NodeProto& node, NetworkLayer layer, std::string_view stem);
@@ -64,15 +81,28 @@ class Translation {
     if (lost_lookup_ == nullptr) lost_lookup_ = &node;
   }
 
-  /// Handles an unsupported node: an opaque layer if the user allows it and the shape is preserved, an Error otherwise.
+  /// Throws Unsupported about a node.
+  [[noreturn]] void unsupported(const onnx::NodeProto& node, std::string_view why, std::string hint) const;
+  /// Warns of an assumption about a node, once for all nodes of which it is made.
+  void assume(const onnx::NodeProto& node, const std::string& what);
+  /// A node that reads each item of a view and writes one: an elementwise layer, with a warning.
+  void pass(const onnx::NodeProto& node, const View& view, const std::string& what);
+  /// Handles an unsupported node: an opaque layer if the user allows it and the shape is preserved, Unsupported otherwise.
   void not_understood(const onnx::NodeProto& node, std::string_view why);
 
  private:
   [[nodiscard]] View composite(const onnx::NodeProto& maker, const View& asked);
-  [[nodiscard]] View cropped(const onnx::NodeProto& node, const View& view);
   void start();
   void visit(const onnx::NodeProto& node);
   void translate(const onnx::NodeProto& node);
+  /// Ends the network at a node, or follows one that did; `reason` is null then.
+  void leave_out(const onnx::NodeProto& node, const Error* reason);
+  /// Translates the branch of an If that is taken; false for other operators.
+  [[nodiscard]] bool enters_branch(const onnx::NodeProto& node);
+  [[nodiscard]] bool starts_network(const onnx::NodeProto& node);
+  [[nodiscard]] std::vector<int> outputs();
+  void remove_unread(const std::vector<int>& outputs);
+  void warn();
   void finish();
 
   const Graph& graph_;
@@ -80,11 +110,22 @@ class Translation {
   Network network_;
   std::unordered_map<std::string, Value> values_;
   const onnx::NodeProto* lost_lookup_ = nullptr;
+  std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last weights
+  std::vector<const onnx::NodeProto*> left_out_;
+  std::string reason_;     // of the first of them
+  std::vector<int> ends_;  // tensors that they read
   /// The output of an operator as a function of one item, and the layers that represent it.
   struct Composite {
     View before, after;
   };
   std::unordered_map<const onnx::NodeProto*, Composite> composites_;
+  /// What is assumed of how many nodes, in the order of the first one.
+  struct Assumption {
+    std::string what;
+    const onnx::NodeProto* first;
+    int nodes;
+  };
+  std::vector<Assumption> assumptions_;
 };
 
 /// Translates nodes of one kind of operator.
@@ -92,11 +133,19 @@ using Translator = void(Translation& translation, const onnx::NodeProto& node);
 /// The translator of an operator with an input from the network; null if there is none.
 [[nodiscard]] Translator* find_translator(std::string_view operation);
 
+/// A tensor of the file as a value.
+[[nodiscard]] Value stored_value(const std::string& name, const StoredTensor& tensor);
 /// Evaluates a node that only reads stored and side values.
 void translate_constants(Translation& translation, const onnx::NodeProto& node);
 /// Whether a mask hides later tokens; a square mask with unknown content is assumed to.
 [[nodiscard]] bool is_causal(const Value& mask);
 
+/// Translates a sum, product or similar of two activations.
+void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second);
+/// The same for all inputs of a node.
+void join_many(Translation& translation, const onnx::NodeProto& node);
+/// The same for the activation `index` and a tensor that is not part of the network.
+void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);
 /// Translates the attention that a product of two values of the network belongs to: the scores, or the result.
 void translate_attention(Translation& translation, const onnx::NodeProto& node);
 /// Whether the node continues a normalization that the graph spells out; if so, it is translated.

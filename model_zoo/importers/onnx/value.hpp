@@ -62,6 +62,8 @@ struct Value {
   bool integral = false;
   bool tokens = false;     ///< the model's input itself, of the view below, to be looked up in a table
   bool of_tokens = false;  ///< computed from the model's input, but different from it
+  bool left_out = false;   ///< computed after the end of the network
+  bool filled = false;     ///< made by the graph as equal numbers, in place of stored weights
   bool causal = false;     ///< a mask that hides later tokens, or is likely to
 
   // Of the network: `function` is applied to each item of the view; null is the identity.

@@ -76,17 +76,59 @@ View transposed(const View& view, std::span<const std::int64_t> order) {
   return result;
 }
 
-std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count) {
+std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count,
+                           std::int64_t step) {
   View result = view;
   Dimension& atoms = result.dimensions[dimension];
   if (start == 0 && count == size_of(atoms)) return result;
+  if (atoms.empty()) return std::nullopt;
   // Of several atoms, only the slowest can be split, in multiples of the others.
   const Atom first = atoms.front();
   const std::int64_t round = size_of(atoms) / first.size;
-  if (first.axis < channels || start % round != 0 || count % round != 0) return std::nullopt;
+  if (first.axis < channels || start % round != 0 || count % round != 0 || (step != 1 && round != 1)) return std::nullopt;
   atoms.front().size = count / round;
+  atoms.front().stride *= step;
   result.offset[static_cast<std::size_t>(first.axis)] += start / round * first.stride;
   tidy(atoms);
+  return result;
+}
+
+View image_view(int tensor, const Dimension& samples, const TensorShape& shape) {
+  View view{.tensor = tensor, .dimensions = {samples, whole(channels, shape.channels)}};
+  for (int d = 0; d < shape.rank; ++d) {
+    view.dimensions.push_back(whole(first_position + d, shape.extent[static_cast<std::size_t>(d)]));
+  }
+  return view;
+}
+
+TensorShape image_shape(std::span<const std::int64_t> sizes) {
+  TensorShape shape{.channels = sizes[0], .rank = static_cast<int>(sizes.size()) - 1};
+  std::copy(sizes.begin() + 1, sizes.end(), shape.extent.begin());
+  return shape;
+}
+
+std::optional<View> compacted(const View& view, const TensorShape& shape, TensorShape& inner) {
+  View result = view;
+  result.offset = {0, 0, 0, 0};
+  inner = shape;
+  for (int axis = channels; axis <= shape.rank; ++axis) {
+    std::vector<Atom*> atoms;
+    for (Dimension& dimension : result.dimensions) {
+      for (Atom& atom : dimension) {
+        if (atom.axis == axis) atoms.push_back(&atom);
+      }
+    }
+    std::stable_sort(atoms.begin(), atoms.end(), [](const Atom* a, const Atom* b) { return a->stride < b->stride; });
+    std::int64_t seen = 1, reach = 1;
+    for (Atom* const atom : atoms) {
+      if (atom->stride < reach) return std::nullopt;
+      reach = atom->stride * (atom->size - 1) + reach;
+      atom->stride = seen;
+      seen *= atom->size;
+    }
+    (axis == channels ? inner.channels : inner.extent[static_cast<std::size_t>(axis - 1)]) = seen;
+  }
+  for (Dimension& dimension : result.dimensions) tidy(dimension);
   return result;
 }
 

@@ -22,6 +22,8 @@ struct Atom {
   std::int64_t stride = 1;
   friend bool operator==(const Atom&, const Atom&) = default;
 };
+/// The most spatial extents of a tensor.
+inline constexpr int most_positions = 3;
 /// One dimension: the product of its atoms, the first one slowest. Empty for a dimension of size 1.
 using Dimension = std::vector<Atom>;
 
@@ -46,8 +48,17 @@ void tidy(Dimension& dimension);
 /// Empty if a dimension would split an atom that is not divisible that way.
 [[nodiscard]] std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes);
 [[nodiscard]] View transposed(const View& view, std::span<const std::int64_t> order);
-/// `count` positions from `start` of one dimension; empty if they are not a regular part of it.
-[[nodiscard]] std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count);
+/// `count` positions from `start` of one dimension, `step` apart; empty if they are not a regular part of it.
+[[nodiscard]] std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count,
+                                         std::int64_t step = 1);
+
+/// The tensor whose dimensions after the samples' are channels and positions: channels first, as images have them.
+[[nodiscard]] View image_view(int tensor, const Dimension& samples, const TensorShape& shape);
+/// The shape with these channels and positions.
+[[nodiscard]] TensorShape image_shape(std::span<const std::int64_t> sizes);
+/// A view of a part of a tensor as a view of that part alone, whose shape is written to `inner`. Empty if it reads an item
+/// twice.
+[[nodiscard]] std::optional<View> compacted(const View& view, const TensorShape& shape, TensorShape& inner);
 
 /// Atoms of the axis over all dimensions, in order.
 [[nodiscard]] Dimension atoms_of(const View& view, int axis);

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/file_stream.hpp"
-#include "model_zoo/importers/import.hpp"
+#include "model_zoo/files/import.hpp"
 
 namespace ddl {
 

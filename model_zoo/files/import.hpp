@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@ namespace ddl {
 struct ImportOptions {
   bool allow_unknown = false;  ///< unsupported parts become warnings if the rest still is a model
   std::string name{};          ///< of the model; if empty, the file's own
+  /// Sizes of one sample of the model's input, for those that the file leaves open; empty: the file gives them all. With one
+  /// size more, the first is the batch, and is ignored.
+  std::vector<std::int64_t> input_shape{};
 };
 
 /// A model of another program's file, converted to our model file.

@@ -1,0 +1,133 @@
+// Concatenation: of channels it is a layer; of positions, one of the flat tensors, whose items are as many; a stored token
+// before a sequence is a class token.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model_zoo/importers/onnx/translation.hpp"
+
+namespace ddl::onnx_import {
+
+Translator translate_concat;
+
+namespace {
+
+constexpr std::int64_t largest = std::int64_t{1} << 31U;
+constexpr std::int64_t most_class_tokens = 64;
+
+/// Trained tokens that are put before or after those of a sequence; whether the node does that.
+bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
+  if (node.input_size() != 2) return false;
+  const bool first = translation.input(node, 1).is_network();
+  const Value stored = translation.input(node, first ? 0 : 1);
+  const int index = first ? 1 : 0;
+  if (!translation.input(node, index).is_network() || stored.kind != Value::Kind::stored || !stored.shape) return false;
+  View view = translation.gathered(node, translation.plain_input(node, index));
+  const std::size_t rank = view.dimensions.size();
+  if (rank != 3 || stored.shape->size() != 3 ||
+      dimension_of(translation, node, integer_attribute(node, "axis", 0), rank) != 1)
+    return false;
+  const std::int64_t count = (*stored.shape)[1];
+  if ((*stored.shape)[2] != size_of(view.dimensions[2]) || count < 1 || count > most_class_tokens) return false;
+  view = translation.as_rows(node, view);
+  TensorShape shape = translation.network().shape(view.tensor);
+  if (!shape.sequence) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    ++shape.extent[0];
+    NetworkLayer layer{.operation = "class_token", .inputs = {view.tensor}, .shape = shape};
+    layer.weight = stored.source;
+    layer.has_whole_weight = count == 1;
+    view.tensor = translation.add_layer(node, std::move(layer), "class_token");
+  }
+  view.dimensions[1] = whole(first_position, shape.extent[0]);
+  translation.set_view(node, std::move(view));
+  return true;
+}
+
+/// Joins whole tensors that differ in one dimension only.
+void join_flat(Translation& translation, const onnx::NodeProto& node, const std::vector<View>& parts, std::size_t axis) {
+  std::vector<std::int64_t> sizes = sizes_of(parts.front());
+  TensorShape flat{.channels = 0};
+  std::vector<int> tensors;
+  sizes[axis] = 0;
+  for (const View& part : parts) {
+    const TensorShape shape = translation.network().shape(part.tensor);
+    sizes[axis] += size_of(part.dimensions[axis]);
+    flat.channels += shape.items();
+    if (flat.channels > largest * largest / 2) translation.graph().fail(node, "its output is too large");
+    int tensor = part.tensor;
+    if (shape.rank > 0) {
+      tensor = translation.network().add_once(
+          {.operation = "flatten", .inputs = {tensor}, .shape = {.channels = shape.items()}, .name = "flatten"});
+    }
+    tensors.push_back(tensor);
+  }
+  View all{.tensor = -1, .dimensions = std::vector<Dimension>(sizes.size())};
+  all.dimensions[0] = parts.front().dimensions[0];
+  all.tensor = translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = flat}, "concat");
+  const bool has_batch = !atoms_of(parts.front(), batch).empty();
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (!has_batch || d > 0) all.dimensions[d] = whole(channels, sizes[d]);
+  }
+  // The sequence stays one, with channels last.
+  if (translation.network().shape(parts.front().tensor).sequence && sizes.size() == 3 && (has_batch || sizes[0] == 1)) {
+    translation.set_view(node, translation.relaid(all, {batch, first_position, channels}, true));
+  } else {
+    translation.set_view(node, translation.fresh(node, all, sizes));
+  }
+}
+
+}  // namespace
+
+void translate_concat(Translation& translation, const onnx::NodeProto& node) {
+  if (add_class_tokens(translation, node)) return;
+  std::vector<View> parts;
+  std::size_t axis = 0;
+  bool of_channels = true;
+  for (int i = 0; i < node.input_size(); ++i) {
+    if (!translation.input(node, i).is_network()) {
+      translation.not_understood(node, "concatenation of activations with constants is not supported");
+      return;
+    }
+    View view = translation.gathered(node, translation.plain_input(node, i));
+    if (parts.empty()) axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), view.dimensions.size());
+    std::vector<std::int64_t> sizes = sizes_of(view);
+    const std::vector<std::int64_t> expected = sizes_of(parts.empty() ? view : parts.front());
+    if (axis < sizes.size() && axis < expected.size()) sizes[axis] = expected[axis];
+    if (sizes != expected) translation.graph().fail(node, "it concatenates tensors with different positions");
+    if (has_axis(view.dimensions[axis], batch)) {
+      translation.not_understood(node, "concatenation of samples of the batch is not supported");
+      return;
+    }
+    of_channels = of_channels && is_whole(view, axis, channels, translation.network().shape(view.tensor));
+    parts.push_back(std::move(view));
+  }
+  if (parts.size() == 1) {
+    translation.set_view(node, parts.front());
+    return;
+  }
+  View all = parts.front();
+  std::vector<int> tensors;
+  TensorShape shape = translation.network().shape(all.tensor);
+  shape.channels = 0;
+  for (const View& part : parts) {
+    View same = part;
+    same.dimensions[axis] = all.dimensions[axis];
+    const TensorShape other = translation.network().shape(part.tensor);
+    of_channels = of_channels && same.dimensions == all.dimensions && other.extent == shape.extent &&
+                  other.rank == shape.rank && other.sequence == shape.sequence;
+    shape.channels += other.channels;
+    if (shape.channels > largest) translation.graph().fail(node, "its output is too large");
+    tensors.push_back(part.tensor);
+  }
+  if (!of_channels) {
+    join_flat(translation, node, parts, axis);
+    return;
+  }
+  all.dimensions[axis] = whole(channels, shape.channels);
+  all.tensor = translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "concat");
+  translation.set_view(node, std::move(all));
+}
+
+}  // namespace ddl::onnx_import

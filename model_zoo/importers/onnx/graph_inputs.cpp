@@ -1,0 +1,178 @@
+// The inputs of a graph: which of them are data, and their sizes, of which the file may leave some open.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/source_text.hpp"
+#include "model_zoo/importers/onnx/graph.hpp"
+
+namespace ddl::onnx_import {
+namespace {
+
+using Dimensions = google::protobuf::RepeatedPtrField<onnx::TensorShapeProto::Dimension>;
+
+bool is_integral(int type) {
+  return type == onnx::TensorProto::INT64 || type == onnx::TensorProto::INT32 || type == onnx::TensorProto::BOOL ||
+         type == onnx::TensorProto::INT8 || type == onnx::TensorProto::UINT8;
+}
+
+/// Some exporters write an open size as -1 or 0.
+bool is_open(const onnx::TensorShapeProto::Dimension& dimension) {
+  return !dimension.has_dim_value() || dimension.dim_value() == -1 || dimension.dim_value() == 0;
+}
+
+/// Whether an open size is that of the batch by its name, wherever it stands.
+bool names_batch(const std::string& name) {
+  return name == "N" || name.find("batch") != std::string::npos || name.find("Batch") != std::string::npos;
+}
+
+/// The inputs of ONNX operators that are weights: `operator`, first and last index.
+struct WeightPlace {
+  std::string_view operation;
+  int first, last;
+};
+constexpr WeightPlace weight_places[] = {
+    {"Conv", 1, 2},   {"ConvTranspose", 1, 2},
+    {"Gemm", 1, 2},   {"BatchNormalization", 1, 4},
+    {"PRelu", 1, 1},  {"LayerNormalization", 1, 2},
+    {"Gather", 0, 0}, {"InstanceNormalization", 1, 2},
+    {"LSTM", 1, 3},   {"GRU", 1, 3},
+    {"RNN", 1, 3},    {"GroupNormalization", 1, 2},
+};
+
+std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& graph) {
+  std::unordered_set<std::string> weights;
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const WeightPlace& place : weight_places) {
+      if (node.op_type() != place.operation) continue;
+      for (int i = place.first; i <= std::min(place.last, node.input_size() - 1); ++i) weights.insert(node.input(i));
+    }
+  }
+  return weights;
+}
+
+/// The sizes that the user gives for those that the file leaves open. They are those of the first input; other inputs with
+/// an open size of the same name, or sequences of the same kind, get the same.
+class OpenSizes {
+ public:
+  explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
+
+  /// Of dimension `i`, if there is one.
+  [[nodiscard]] std::optional<std::int64_t> find(const Dimensions& dimensions, int i) const {
+    const auto named = by_name_.find(dimensions[i].dim_param());
+    if (!dimensions[i].dim_param().empty() && named != by_name_.end()) return named->second;
+    if (i == 0 || names_batch(dimensions[i].dim_param())) return 1;  // one sample
+    // The state of a recurrent layer has the batch in another place.
+    if (!is_first_ && dimensions.size() > 2 && dimensions[i].dim_param().empty()) return 1;
+    const int skipped = static_cast<int>(given_.size()) == dimensions.size() ? 0 : 1;
+    if (static_cast<int>(given_.size()) + skipped != dimensions.size()) return std::nullopt;
+    return given_[static_cast<std::size_t>(i - skipped)];
+  }
+  /// Learns the names of the open sizes of an input.
+  void note(const Dimensions& dimensions, const std::vector<std::int64_t>& shape) {
+    for (int i = 0; i < dimensions.size(); ++i) {
+      if (!dimensions[i].dim_param().empty())
+        by_name_.emplace(dimensions[i].dim_param(), shape[static_cast<std::size_t>(i)]);
+    }
+    is_first_ = false;
+  }
+
+ private:
+  const std::vector<std::int64_t>& given_;
+  std::map<std::string, std::int64_t> by_name_;
+  bool is_first_ = true;
+};
+
+/// `3xHxW`, as an example of what to write.
+std::string example_of(const Dimensions& dimensions) {
+  std::vector<std::string> sizes;
+  for (int i = 1; i < dimensions.size(); ++i) {
+    sizes.push_back(!is_open(dimensions[i]) ? fmt::to_string(dimensions[i].dim_value())
+                    : dimensions.size() < 4 ? "128"
+                    : i == 1                ? "3"
+                                            : "640");
+  }
+  return fmt::format("{}", fmt::join(sizes, "x"));
+}
+
+}  // namespace
+
+void Graph::check_given(const onnx::ValueInfoProto& input, const std::vector<std::int64_t>& given) const {
+  const Dimensions& dimensions = input.type().tensor_type().shape().dim();
+  const std::string text = fmt::format("{}", fmt::join(given, "x"));
+  const int count = static_cast<int>(given.size());
+  if (count != dimensions.size() && count + 1 != dimensions.size()) {
+    fail(fmt::format("the input {} has {} dimensions, which {} does not fit", quote(input.name()), dimensions.size(), text),
+         fmt::format("write the sizes of one sample, without the batch, such as {}", example_of(dimensions)));
+  }
+  for (int i = count == dimensions.size() ? 0 : 1; i < dimensions.size(); ++i) {
+    const std::int64_t size = given[static_cast<std::size_t>(i - (dimensions.size() - count))];
+    if (is_open(dimensions[i]) || dimensions[i].dim_value() == size || i == 0) continue;
+    fail(fmt::format("the file fixes dimension {} of the input {} at {}, so that it cannot be {}", i, quote(input.name()),
+                     dimensions[i].dim_value(), size),
+         "only sizes that the file leaves open can be chosen; export the network with dynamic_axes for the others");
+  }
+}
+
+std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& input) const {
+  std::vector<std::int64_t> shape;
+  for (const auto& dimension : input.type().tensor_type().shape().dim()) {
+    if (!dimension.has_dim_value())
+      fail(fmt::format("the weights {} have an open size", quote(input.name())), "export them with fixed sizes");
+    shape.push_back(dimension.dim_value());
+  }
+  return shape;
+}
+
+/// If weights are inputs (`export_params=False`), the data inputs are the first one, those of whole numbers, and those with
+/// a symbolic size; the rest are weights, and so are inputs in the place of an operator's weights.
+void Graph::read_inputs(const std::vector<std::int64_t>& given) {
+  const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
+  const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);
+  const std::unordered_set<std::string> weights = weights_among_inputs(file_.graph());
+  std::unordered_set<std::string> seen;
+  OpenSizes open(given);
+  for (const onnx::ValueInfoProto& input : file_.graph().input()) {
+    if (!seen.insert(input.name()).second) fail(fmt::format("two inputs are named {}", quote(input.name())));
+    if (stored_.contains(input.name())) continue;
+    if (!input.type().has_tensor_type()) fail(fmt::format("the input {} is not a tensor", quote(input.name())));
+    const auto& type = input.type().tensor_type();
+    if (!type.has_shape()) {
+      fail(fmt::format("the input {} has no shape", quote(input.name())),
+           "export the network with an example of its input, or run ONNX shape inference on it");
+    }
+    const Dimensions& dimensions = type.shape().dim();
+    const bool symbolic = std::any_of(dimensions.begin(), dimensions.end(), is_open);
+    std::vector<std::int64_t> shape;
+    if (weights.contains(input.name()) ||
+        (!stores_weights && !data_.empty() && !symbolic && !is_integral(type.elem_type()))) {
+      shape = sizes_of_weight(input);
+      check_sizes(shape, input.name(), origin_);
+      stored_.emplace(input.name(), StoredTensor{.shape = std::move(shape), .numbers = {}});
+      continue;
+    }
+    if (data_.empty() && !given.empty()) check_given(input, given);
+    for (int i = 0; i < dimensions.size(); ++i) {
+      const auto size = is_open(dimensions[i]) ? open.find(dimensions, i) : dimensions[i].dim_value();
+      if (!size) {
+        fail(
+            fmt::format(
+                "dimension {} of the input {} has no size{}", i, quote(input.name()),
+                dimensions[i].dim_param().empty() ? "" : fmt::format(", but the name {}", quote(dimensions[i].dim_param()))),
+            fmt::format("give the sizes of one sample: --input-shape {0}, or @input={0} after the file's name",
+                        example_of(dimensions)));
+      }
+      shape.push_back(*size);
+    }
+    check_sizes(shape, input.name(), origin_);
+    open.note(dimensions, shape);
+    data_.push_back({.name = input.name(), .shape = std::move(shape), .integral = is_integral(type.elem_type())});
+  }
+  if (data_.empty()) fail("the graph has no input", "a network has an input, such as images or tokens");
+}
+
+}  // namespace ddl::onnx_import
