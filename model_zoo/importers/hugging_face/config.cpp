@@ -191,9 +191,9 @@ const Json* HuggingFaceConfig::find_inner(std::string_view outer, std::string_vi
   return entry == object->end() || entry->is_null() ? nullptr : &*entry;
 }
 
-std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key) {
+std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback) {
   const Json* const value = find_inner(outer, key);
-  return value == nullptr ? 0 : whole_number(*value, fmt::format("{}/{}", outer, key), 1, max_attribute);
+  return value == nullptr ? fallback : whole_number(*value, fmt::format("{}/{}", outer, key), 1, max_attribute);
 }
 
 bool HuggingFaceConfig::inner_boolean(std::string_view outer, std::string_view key, bool fallback) {
@@ -239,6 +239,12 @@ std::string HuggingFaceConfig::activation_of(std::string_view key, std::string_v
 
 std::string HuggingFaceConfig::head(Architectures known) {
   return head_among(std::vector<std::pair<std::string, std::string>>(known.begin(), known.end()));
+}
+
+std::string HuggingFaceConfig::head_with(std::string_view type, Architectures endings) {
+  std::vector<std::pair<std::string, std::string>> known;
+  for (const auto& [ending, head] : endings) known.emplace_back(fmt::format("{}{}", type, ending), head);
+  return head_among(known);
 }
 
 std::string HuggingFaceConfig::head_of(std::string_view type, std::string_view other) {

@@ -55,8 +55,8 @@ class HuggingFaceConfig {
   /// Whether a number is above zero; empty if the file does not have it.
   [[nodiscard]] std::optional<bool> positive(std::string_view key);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
-  /// A whole number of the object `outer`; 0 if missing.
-  [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key);
+  /// A whole number of the object `outer`.
+  [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback);
   /// The same for booleans, and for text, with the default.
   [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
   [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
@@ -69,7 +69,10 @@ class HuggingFaceConfig {
   /// The family's name for the first of `architectures`; that of the first known one if the file has none.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] std::string head(Architectures known);
-  /// The same for classes that all begin with the name of their type, or with another one: `Llama` of `LlamaForCausalLM`.
+  /// The same for classes that all begin with the name of their type.
+  [[nodiscard]] std::string head_with(std::string_view type, Architectures endings);
+  /// The same for decoders, whose classes all begin with the name of their type, or with another one: `Llama` of
+  /// `LlamaForCausalLM`.
   [[nodiscard]] std::string head_of(std::string_view type, std::string_view other = {});
   /// The number of classes of a classifier.
   [[nodiscard]] std::int64_t labels();

@@ -31,21 +31,21 @@ std::vector<bool> marked(const std::vector<std::int64_t>& numbers, std::int64_t 
 /// `W` for layers with a window or chunk, `F` for others.
 void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLayers& made) {
   const auto layers = static_cast<std::int64_t>(made.letters.size());
-  if (type.windows == DecoderWindows::none) {
+  if (type.parts.windows == DecoderWindows::none) {
     config.require_no_windows();
     return;
   }
-  const bool in_chunks = type.windows == DecoderWindows::chunks;
+  const bool in_chunks = type.parts.windows == DecoderWindows::chunks;
   const std::string_view key = in_chunks ? "attention_chunk_size" : "sliding_window";
-  const std::int64_t seen = config.is_null(key) ? 0 : config.integer({key}, type.window, 0);
+  const std::int64_t seen = config.is_null(key) ? 0 : config.integer({key}, type.parts.window, 0);
   (in_chunks ? made.chunk : made.window) = seen;
   std::optional<std::string> types = listed(
       config, {"layer_types"}, {{"full_attention", 'F'}, {"sliding_attention", 'W'}, {"chunked_attention", 'W'}}, layers);
-  const std::int64_t whole = type.windows == DecoderWindows::last ? config.integer({"max_window_layers"}, 28, 0) : 0;
-  const bool used = type.windows != DecoderWindows::last || config.boolean("use_sliding_window", false);
-  std::int64_t period = type.period;
-  if (type.windows == DecoderWindows::by_layer)
-    period = config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.period, 0);
+  const std::int64_t whole = type.parts.windows == DecoderWindows::last ? config.integer({"max_window_layers"}, 28, 0) : 0;
+  const bool used = type.parts.windows != DecoderWindows::last || config.boolean("use_sliding_window", false);
+  std::int64_t period = type.parts.period;
+  if (type.parts.windows == DecoderWindows::by_layer)
+    period = config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.parts.period, 0);
   for (std::int64_t i = 0; i < layers && !types && used; ++i) {
     if (period > 0 ? (i + 1) % period != 0 : i >= whole) made.letters[static_cast<std::size_t>(i)] = 'W';
   }
@@ -58,8 +58,8 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
 void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderLayers& made) {
   const auto layers = static_cast<std::int64_t>(made.letters.size());
   std::vector<bool> unrotated(made.letters.size(), false);
-  if (type.unrotated == DecoderUnrotated::listed) {
-    const std::int64_t interval = config.integer({"no_rope_layer_interval"}, type.period, 1);
+  if (type.parts.unrotated == DecoderUnrotated::listed) {
+    const std::int64_t interval = config.integer({"no_rope_layer_interval"}, type.parts.period, 1);
     const auto rotated = config.numbers("no_rope_layers", 0);
     if (rotated && !rotated->empty() && static_cast<std::int64_t>(rotated->size()) != layers) {
       config.fail("no_rope_layers",
@@ -69,10 +69,10 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
       const bool listed_so = rotated && !rotated->empty();
       unrotated[i] = listed_so ? (*rotated)[i] == 0 : (static_cast<std::int64_t>(i) + 1) % interval == 0;
     }
-  } else if (type.unrotated == DecoderUnrotated::no_window) {
+  } else if (type.parts.unrotated == DecoderUnrotated::no_window) {
     const bool any = made.window > 0;
     for (std::size_t i = 0; i < unrotated.size(); ++i) unrotated[i] = any && made.letters[i] == 'F';
-  } else if (type.unrotated == DecoderUnrotated::switched) {
+  } else if (type.parts.unrotated == DecoderUnrotated::switched) {
     const bool rotary = config.text({"position_embedding_type"}, "nope") == "rope";
     unrotated.assign(unrotated.size(), !rotary);
   }
@@ -89,23 +89,23 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
 }
 
 void read_mamba(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
-  if (type.mixer == DecoderMixer::attention) return;
-  if (type.mixer == DecoderMixer::both) made.letters.assign(made.letters.size(), 'H');
-  if (type.mixer == DecoderMixer::indexed) {
+  if (type.parts.mixer == DecoderMixer::attention) return;
+  if (type.parts.mixer == DecoderMixer::both) made.letters.assign(made.letters.size(), 'H');
+  if (type.parts.mixer == DecoderMixer::indexed) {
     const auto attention = config.numbers("attn_layer_indices", 0);
     const std::vector<bool> marks = marked(attention.value_or(std::vector<std::int64_t>{}), depth.layers);
     for (std::size_t i = 0; i < marks.size(); ++i) made.letters[i] = marks[i] ? 'F' : 'M';
   }
-  if (type.mixer != DecoderMixer::both) {
+  if (type.parts.mixer != DecoderMixer::both) {
     const auto kinds =
         listed(config, {"layers_block_type", "layer_types"},
                {{"mamba", 'M'}, {"linear_attention", 'M'}, {"attention", 'F'}, {"full_attention", 'F'}}, depth.layers);
     if (kinds) made.letters = *kinds;
-    if (!kinds && type.mixer == DecoderMixer::listed) made.letters.assign(made.letters.size(), 'M');
+    if (!kinds && type.parts.mixer == DecoderMixer::listed) made.letters.assign(made.letters.size(), 'M');
   }
   DecoderMamba& mamba = made.mamba;
   mamba.heads = config.integer({"mamba_n_heads"}, 128);
-  const bool narrow = type.mixer == DecoderMixer::both;
+  const bool narrow = type.parts.mixer == DecoderMixer::both;
   const std::int64_t expanded = config.integer({"mamba_expand"}, 2, 1, 1024) * depth.hidden;
   const std::int64_t inner =
       narrow ? config.is_null("mamba_d_ssm") ? expanded : config.integer({"mamba_d_ssm"}, 1024) : expanded;
@@ -162,11 +162,11 @@ std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts&
 
 DecoderLayers read_decoder_layers(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth) {
   DecoderLayers made{.letters = std::string(static_cast<std::size_t>(depth.layers), 'F')};
-  if (type.mixer == DecoderMixer::attention) read_windows(config, type, made);
+  if (type.parts.mixer == DecoderMixer::attention) read_windows(config, type, made);
   read_mamba(config, type, depth, made);
   read_unrotated(config, type, made);
   if (depth.experts == 0) return made;
-  const std::vector<bool> sparse = sparse_layers(config, type.experts, depth.layers);
+  const std::vector<bool> sparse = sparse_layers(config, type.parts.experts, depth.layers);
   for (std::size_t i = 0; i < sparse.size(); ++i) {
     if (sparse[i]) made.letters[i] = static_cast<char>(made.letters[i] - 'A' + 'a');
   }

@@ -30,8 +30,8 @@ struct Decoder {
 };
 
 void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& decoder) {
-  const DecoderDefaults& usual = type.sizes;
-  const bool gpt = type.has_gpt_keys;
+  const DecoderSizes& usual = type.sizes;
+  const bool gpt = type.parts.has_gpt_keys;
   const auto size = [&](std::string_view key, std::string_view gpt_key, std::int64_t fallback) {
     return gpt ? config.size({gpt_key, key}, fallback) : config.size({key}, fallback);
   };
@@ -39,18 +39,18 @@ void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   const bool says_head_size = config.has("head_dim") && !config.is_null("head_dim");
   decoder.heads = size("num_attention_heads", "n_head", usual.heads);
   const std::string_view heads_key = gpt ? "n_head" : "num_attention_heads";
-  if (!says_head_size && usual.head_size == 0 && decoder.hidden % decoder.heads != 0)
+  if (!says_head_size && type.parts.head_size == 0 && decoder.hidden % decoder.heads != 0)
     config.fail(heads_key, fmt::format("{} channels are not divisible by {} heads", decoder.hidden, decoder.heads));
   const std::int64_t divided =
-      usual.head_size > 0 ? usual.head_size : std::max<std::int64_t>(decoder.hidden / decoder.heads, 1);
+      type.parts.head_size > 0 ? type.parts.head_size : std::max<std::int64_t>(decoder.hidden / decoder.heads, 1);
   decoder.head_size = config.integer({"head_dim"}, divided);
-  const bool is_rotated = type.unrotated != DecoderUnrotated::all;
+  const bool is_rotated = type.parts.unrotated != DecoderUnrotated::all;
   if (is_rotated && decoder.head_size % 2 != 0) {
     config.fail(says_head_size ? "head_dim" : heads_key,
                 fmt::format("heads of {} channels cannot be turned in pairs", decoder.head_size));
   }
   // GPT-BigCode's keys and values have one head, or as many as the queries.
-  const bool one_head = gpt && type.unrotated == DecoderUnrotated::all && config.boolean("multi_query", true);
+  const bool one_head = gpt && type.parts.unrotated == DecoderUnrotated::all && config.boolean("multi_query", true);
   decoder.kv_heads = one_head ? 1 : gpt ? decoder.heads : kv_heads_of(config, decoder.heads, usual.kv_heads);
   if (gpt) config.accept("num_key_value_heads");
   decoder.feed_forward = gpt ? config.integer({"n_inner", "intermediate_size"}, 4 * decoder.hidden)
@@ -61,39 +61,39 @@ void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   decoder.tokens = std::min(decoder.tokens, config.integer({"original_max_position_embeddings"}, decoder.tokens));
   if (!is_rotated) return;
   const std::int64_t rotary = gpt ? config.integer({"rotary_dim"}, 0, 0, decoder.head_size) : 0;
-  decoder.turned =
-      rotary > 0 ? rotary / 2 * 2 : config.turned({"partial_rotary_factor", "rotary_pct"}, type.turned, decoder.head_size);
+  decoder.turned = rotary > 0 ? rotary / 2 * 2
+                              : config.turned({"partial_rotary_factor", "rotary_pct"}, type.parts.turned, decoder.head_size);
 }
 
 void read_parts(HuggingFaceConfig& config, const DecoderType& type, Decoder& decoder) {
-  decoder.qkv_bias = is_on(config, type.qkv_bias);
-  decoder.projection_bias = is_on(config, type.projection_bias);
-  decoder.feed_forward_bias = is_on(config, type.feed_forward_bias);
-  decoder.head_bias = is_on(config, type.head_bias);
-  decoder.parallel = is_on(config, type.parallel);
-  if (!type.qkv_bias.key.empty() || !decoder.qkv_bias) {
+  decoder.qkv_bias = is_on(config, type.parts.qkv_bias);
+  decoder.projection_bias = is_on(config, type.parts.projection_bias);
+  decoder.feed_forward_bias = is_on(config, type.parts.feed_forward_bias);
+  decoder.head_bias = is_on(config, type.parts.head_bias);
+  decoder.parallel = is_on(config, type.parts.parallel);
+  if (!type.parts.qkv_bias.key.empty() || !decoder.qkv_bias) {
     // `attention_bias: true` has been read, or changes what the type cannot have.
   } else {
     for (const std::string_view key : {"attention_bias", "qkv_bias"}) config.accept(key);
   }
-  if (type.query_key_norm != DecoderQueryKeyNorm::none && is_on(config, type.query_key_norm_switch))
-    decoder.query_key_norm = type.query_key_norm;
-  if (!type.accepted.empty()) config.accept(type.accepted);
+  if (type.parts.query_key_norm != DecoderQueryKeyNorm::none && is_on(config, type.parts.query_key_norm_switch))
+    decoder.query_key_norm = type.parts.query_key_norm;
+  if (!type.parts.accepted.empty()) config.accept(type.parts.accepted);
   config.accept("position_embedding_type");
-  decoder.activation = config.activation({"hidden_act", "hidden_activation", "activation_function"}, type.sizes.activation);
-  decoder.fused = config.fused(type.sizes.attention);
-  decoder.dropout = config.fraction({"attention_dropout", "attn_pdrop"}, type.sizes.dropout);
+  decoder.activation = config.activation({"hidden_act", "hidden_activation", "activation_function"}, type.parts.activation);
+  decoder.fused = config.fused(type.parts.attention);
+  decoder.dropout = config.fraction({"attention_dropout", "attn_pdrop"}, type.parts.dropout);
   decoder.residual_dropout =
-      config.fraction({"resid_pdrop", "residual_dropout", "hidden_dropout"}, type.sizes.residual_dropout);
-  decoder.embedding_dropout = config.fraction({"embd_pdrop", "embedding_dropout"}, type.sizes.embedding_dropout);
-  decoder.head = config.head_of(type.classes, type.other_classes);
-  decoder.tied = config.tied(type.sizes.tied);
+      config.fraction({"resid_pdrop", "residual_dropout", "hidden_dropout"}, type.parts.residual_dropout);
+  decoder.embedding_dropout = config.fraction({"embd_pdrop", "embedding_dropout"}, type.parts.embedding_dropout);
+  decoder.head = config.head_of(type.classes, type.parts.other_classes);
+  decoder.tied = config.tied(type.parts.is_tied);
   decoder.labels = config.labels();
   config.warn_of_predictors();
 }
 
 void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& decoder) {
-  const DecoderExperts& usual = type.experts;
+  const DecoderExperts& usual = type.parts.experts;
   if (usual.count_key.empty()) return;
   const auto require_said = [&](std::string_view key, std::int64_t fallback) {
     if (fallback == 0 && (!config.has(key) || config.is_null(key)))
@@ -127,16 +127,16 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
 
 /// Whether the family of Llama has all parts.
 bool is_llama(const DecoderType& type, const Decoder& decoder) {
-  const bool experts_alone = decoder.experts == 0 || (decoder.shared_feed_forward == 0 && !type.experts.is_sigmoid &&
-                                                      !type.experts.is_corrected && decoder.groups == 1);
+  const bool experts_alone = decoder.experts == 0 || (decoder.shared_feed_forward == 0 && !type.parts.experts.is_sigmoid &&
+                                                      !type.parts.experts.is_corrected && decoder.groups == 1);
   const bool no_dropouts = decoder.residual_dropout == 0 && decoder.embedding_dropout == 0;
-  const bool usual_norms = type.norm == DecoderNorm::rms && type.norms == DecoderNorms::before;
+  const bool usual_norms = type.parts.norm == DecoderNorm::rms && type.parts.norms == DecoderNorms::before;
   const bool few_norms =
       decoder.query_key_norm == DecoderQueryKeyNorm::none || decoder.query_key_norm == DecoderQueryKeyNorm::head;
   const std::string& letters = decoder.layers.letters;
   const bool alike = letters.find_first_not_of(letters.front()) == std::string::npos &&
                      std::string_view("FfWw").find(letters.front()) != std::string_view::npos && decoder.layers.chunk == 0;
-  return alike && usual_norms && few_norms && experts_alone && no_dropouts && !decoder.parallel && type.is_gated &&
+  return alike && usual_norms && few_norms && experts_alone && no_dropouts && !decoder.parallel && type.parts.is_gated &&
          !decoder.head_bias && decoder.turned > 0;
 }
 
@@ -204,14 +204,16 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   model.set("turned", decoder.turned);
   if (decoder.layers.window > 0) model.set("window", decoder.layers.window);
   if (decoder.layers.chunk > 0) model.set("chunk", decoder.layers.chunk);
-  model.set("norm", type.norm == DecoderNorm::rms ? "rms" : "layer");
-  if (type.norm == DecoderNorm::without_weights) model.set_flag("norm_scale", false);
-  model.set_flag("norm_bias", type.norm == DecoderNorm::layer);
-  model.set("norms", type.norms == DecoderNorms::before ? "before" : type.norms == DecoderNorms::behind ? "behind" : "both");
+  model.set("norm", type.parts.norm == DecoderNorm::rms ? "rms" : "layer");
+  if (type.parts.norm == DecoderNorm::without_weights) model.set_flag("norm_scale", false);
+  model.set_flag("norm_bias", type.parts.norm == DecoderNorm::layer);
+  model.set("norms", type.parts.norms == DecoderNorms::before   ? "before"
+                     : type.parts.norms == DecoderNorms::behind ? "behind"
+                                                                : "both");
   model.set_flag("parallel", decoder.parallel);
   static constexpr std::array<std::string_view, 4> norms{"no", "head", "each_head", "all_heads"};
   model.set("query_key_norm", norms[static_cast<std::size_t>(decoder.query_key_norm)]);
-  model.set_flag("gated", type.is_gated);
+  model.set_flag("gated", type.parts.is_gated);
   model.set_flag("qkv_bias", decoder.qkv_bias);
   model.set_flag("projection_bias", decoder.projection_bias);
   model.set_flag("feed_forward_bias", decoder.feed_forward_bias);
@@ -221,9 +223,9 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
     model.set("active", decoder.active);
     model.set("expert_feed_forward", decoder.expert_feed_forward);
     model.set("shared_feed_forward", decoder.shared_feed_forward);
-    if (type.experts.has_shared_gate) model.set_flag("shared_gate", true);
-    model.set("scores", type.experts.is_sigmoid ? "sigmoid" : "softmax");
-    if (type.experts.is_corrected) model.set_flag("correction", true);
+    if (type.parts.experts.has_shared_gate) model.set_flag("shared_gate", true);
+    model.set("scores", type.parts.experts.is_sigmoid ? "sigmoid" : "softmax");
+    if (type.parts.experts.is_corrected) model.set_flag("correction", true);
     if (decoder.groups > 1) {
       model.set("groups", decoder.groups);
       model.set("active_groups", decoder.active_groups);
@@ -239,8 +241,8 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
 
 FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type) {
   Decoder decoder;
-  const std::int64_t layers = type.has_gpt_keys ? config.layers({"n_layer", "num_hidden_layers"}, type.sizes.layers)
-                                                : config.layers({"num_hidden_layers"}, type.sizes.layers);
+  const std::int64_t layers = type.parts.has_gpt_keys ? config.layers({"n_layer", "num_hidden_layers"}, type.sizes.layers)
+                                                      : config.layers({"num_hidden_layers"}, type.sizes.layers);
   read_sizes(config, type, decoder);
   read_experts(config, type, decoder);
   read_parts(config, type, decoder);

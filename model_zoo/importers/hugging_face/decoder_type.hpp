@@ -73,15 +73,22 @@ struct DecoderExperts {
   bool has_shared_gate = false, is_sigmoid = false, is_corrected = false, has_groups = false;
 };
 
-/// One kind of decoder with the library's defaults: a row of data. What the row leaves out is as in Llama.
-struct DecoderType {
-  std::string_view model_type;
-  std::string_view classes;  ///< the beginning of their names: `Llama`
-  DecoderDefaults sizes;
-  std::string_view other_classes{};  ///< those of files that have another beginning
+/// The library's defaults of the sizes that all decoders have.
+struct DecoderSizes {
+  std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as heads
+};
+
+/// What distinguishes a decoder from Llama.
+struct DecoderParts {
+  std::string_view other_classes{};  ///< the beginning of names in files of another library
+  std::int64_t head_size = 0;        ///< 0: hidden / heads
+  std::string_view activation = "silu";
+  std::string_view attention = "sdpa";  ///< the library's implementation
+  bool is_tied = false;                 ///< the head, to the embedding
+  double dropout = 0, residual_dropout = 0, embedding_dropout = 0;
   DecoderSwitch qkv_bias{}, projection_bias{}, feed_forward_bias{}, head_bias{};
-  DecoderSwitch query_key_norm_switch{.usual = true};
   DecoderQueryKeyNorm query_key_norm = DecoderQueryKeyNorm::none;
+  DecoderSwitch query_key_norm_switch{.usual = true};
   DecoderNorm norm = DecoderNorm::rms;
   DecoderNorms norms = DecoderNorms::before;
   DecoderSwitch parallel{};
@@ -95,6 +102,14 @@ struct DecoderType {
   DecoderExperts experts{};
   bool has_gpt_keys = false;    ///< n_embd, n_head, n_layer, n_inner, n_positions
   std::string_view accepted{};  ///< a key that only repeats what all models of the type have
+};
+
+/// One kind of decoder: a row of data.
+struct DecoderType {
+  std::string_view model_type;
+  std::string_view classes;  ///< the beginning of their names: `Llama`
+  DecoderSizes sizes;
+  DecoderParts parts{};
 };
 [[nodiscard]] std::span<const DecoderType> decoder_types();
 [[nodiscard]] FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type);

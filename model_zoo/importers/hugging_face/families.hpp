@@ -32,7 +32,6 @@ struct DecoderDefaults {
   std::string_view activation = "silu";
   std::string_view attention = "sdpa";  ///< the library's implementation
   bool tied = false;
-  double dropout = 0, residual_dropout = 0, embedding_dropout = 0;
 };
 /// The number of key and value heads, from `num_key_value_heads`, which has to divide the number of heads.
 [[nodiscard]] std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback);

@@ -18,9 +18,9 @@
 namespace ddl {
 
 // Each is defined in the file of its family.
-HuggingFaceReader read_bert, read_bloom, read_deepseek_v2, read_deepseek_v3, read_falcon, read_gemma, read_gemma2,
-    read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_mamba2, read_mpt, read_nemotron, read_nemotron_h,
-    read_opt, read_phi, read_t5, read_vit;
+HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_distilbert,
+    read_falcon, read_gemma, read_gemma2, read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_mamba2,
+    read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_t5, read_vit, read_xlm_roberta;
 
 namespace {
 
@@ -29,8 +29,11 @@ constexpr std::string_view library_version = "5.24";
 /// Types whose families have a reader of their own; the others are rows of decoder_types().
 constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"bloom", read_bloom},
+                                                            {"camembert", read_camembert},
+                                                            {"dbrx", read_dbrx},
                                                             {"deepseek_v2", read_deepseek_v2},
                                                             {"deepseek_v3", read_deepseek_v3},
+                                                            {"distilbert", read_distilbert},
                                                             {"falcon", read_falcon},
                                                             {"gemma", read_gemma},
                                                             {"gemma2", read_gemma2},
@@ -46,8 +49,10 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"nemotron_h", read_nemotron_h},
                                                             {"opt", read_opt},
                                                             {"phi", read_phi},
+                                                            {"roberta", read_roberta},
                                                             {"t5", read_t5},
-                                                            {"vit", read_vit}});
+                                                            {"vit", read_vit},
+                                                            {"xlm-roberta", read_xlm_roberta}});
 
 /// Types that no family can express, with the reason.
 struct RefusedType {
@@ -62,11 +67,13 @@ constexpr std::string_view delta_rule = "layers with a gated delta rule are not 
                            indexed =
                                "attention to tokens that an indexer chooses is not among the operations of model files";
 constexpr auto refused_types = std::to_array<RefusedType>({
+    {"albert", "layers that share the weights of one are not among the bundled families"},
     {"bailing_hybrid", "layers of linear attention are not among the operations of model files"},
     {"clip", contrast},
     {"deberta", disentangled},
     {"deberta-v2", disentangled},
     {"deepseek_v32", indexed},
+    {"dinov2", "a trained token in the place of hidden patches is not among the operations of model files"},
     {"falcon_mamba", mamba_1},
     {"gemma3n", layer_embeddings},
     {"gemma3n_text", layer_embeddings},
@@ -78,6 +85,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"mamba", mamba_1},
     {"minimax", "layers of lightning attention are not among the operations of model files"},
     {"mllama", "layers that read the tokens of an image are not among the bundled families"},
+    {"modernbert", "attention to a window on both sides of a token is not among the operations of model files"},
     {"olmo_hybrid", delta_rule},
     {"qwen3_5", delta_rule},
     {"qwen3_5_moe", delta_rule},
@@ -91,6 +99,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"rwkv7", rwkv},
     {"siglip", contrast},
     {"siglip2", contrast},
+    {"whisper", "projections of which only that of the keys has no bias are not among the bundled families"},
     {"zamba", "layers that share a block's weights are not among the bundled families"},
     {"zamba2", "layers that share a block's weights, each with adapters, are not among the bundled families"},
 });
@@ -137,6 +146,12 @@ std::string entered_type(HuggingFaceConfig& config) {
       config.warn(fmt::format("only the language model ({}, of the type {}) of a {} was read", quote(*key), type,
                               whole.empty() ? "model of several media" : whole));
     }
+  }
+  // Older files of such models have the sizes of the language model outside of any object.
+  if (const std::string text = type + "_text"; !is_known(type) && is_known(text)) {
+    type = text;
+    for (const std::string_view media : {"vision_config", "audio_config"}) config.accept(media);
+    config.warn(fmt::format("only the language model (of the type {}) of a {} was read", type, whole));
   }
   return type;
 }

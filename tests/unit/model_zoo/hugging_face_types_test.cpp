@@ -101,6 +101,12 @@ TEST_CASE("of a model of several media the language model is read, which is said
             .starts_with("config.json:1:79: 'hidden_size' is too small: at least 1\n"));
   CHECK(refusal_of(R"({"model_type": "odd_vl", "text_config": {"model_type": "odd"}})").find("unknown model_type 'odd'") !=
         std::string::npos);
+  // Older files have its sizes outside of any object.
+  const Import flat = import_hugging_face(
+      R"({"model_type": "qwen2_vl", "architectures": ["Qwen2VLForConditionalGeneration"], "vision_config": {"depth": 32}})",
+      "c.json");
+  CHECK(flat.warnings.front() == "only the language model (of the type qwen2_vl_text) of a qwen2_vl was read");
+  CHECK(has_line(flat, "qkv_bias: yes"));
   // Its type may only be in the name of the whole.
   CHECK(has_line(import_hugging_face(R"({"model_type": "qwen3_vl", "text_config": {"num_hidden_layers": 2}})", "c.json"),
                  "query_key_norm: yes"));
