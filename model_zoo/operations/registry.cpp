@@ -5,10 +5,10 @@ namespace ddl {
 // Each is defined in the file of its name.
 OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
     read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_elementwise, read_embedding,
-    read_flatten, read_fully_connected, read_identity, read_input, read_interaction, read_latent_keys_and_values, read_loss,
-    read_lstm, read_mamba2, read_multiply, read_norm, read_pick, read_pool, read_position_embedding, read_query_key_norm,
-    read_reshape, read_resize, read_rotary_embedding, read_router, read_scale, read_select, read_slice, read_softmax,
-    read_space_to_depth, read_transposed_convolution, read_window_attention;
+    read_flatten, read_fully_connected, read_gated_delta, read_identity, read_input, read_interaction,
+    read_latent_keys_and_values, read_loss, read_lstm, read_mamba2, read_multiply, read_norm, read_pick, read_pool,
+    read_position_embedding, read_query_key_norm, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
+    read_select, read_slice, read_softmax, read_space_to_depth, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -35,6 +35,7 @@ std::span<const OperationKind> operation_kinds() {
       {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
       {"fully_connected", "features", {"features", "bias", "tied", "experts", "adapter"}, read_fully_connected},
+      {"gated_delta", "", {"heads", "head_size", "key_heads", "key_size", "kernel", "chunk"}, read_gated_delta},
       {"identity", "", {}, read_identity},
       {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
       {"interaction", "", {}, read_interaction},

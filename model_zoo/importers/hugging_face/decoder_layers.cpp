@@ -77,7 +77,7 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
     unrotated.assign(unrotated.size(), !rotary);
   }
   for (std::size_t i = 0; i < unrotated.size(); ++i) {
-    if (!unrotated[i] || made.letters[i] == 'M') continue;
+    if (!unrotated[i] || made.letters[i] == 'M' || made.letters[i] == 'L') continue;
     if (made.letters[i] != 'F') {
       config.unknown("no_rope_layers",
                      fmt::format("layer {} has no rotary positions, and does not attend to all tokens", i));
@@ -89,7 +89,7 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
 }
 
 void read_mamba(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
-  if (type.parts.mixer == DecoderMixer::attention) return;
+  if (type.parts.mixer == DecoderMixer::attention || type.parts.mixer == DecoderMixer::delta) return;
   if (type.parts.mixer == DecoderMixer::both) made.letters.assign(made.letters.size(), 'H');
   if (type.parts.mixer == DecoderMixer::indexed) {
     const auto attention = config.numbers("attn_layer_indices", 0);
@@ -125,6 +125,26 @@ void read_mamba(HuggingFaceConfig& config, const DecoderType& type, const Decode
   mamba.has_bias = config.boolean("mamba_proj_bias", false);
   mamba.has_output_bias = narrow ? config.boolean("projectors_bias", mamba.has_bias) : mamba.has_bias;
   config.require("mamba_conv_bias", true, "the convolution has a bias");
+}
+
+void read_delta(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
+  if (type.parts.mixer != DecoderMixer::delta) return;
+  const std::int64_t interval = config.integer({"full_attention_interval"}, 4);
+  const auto kinds = listed(config, {"layer_types"}, {{"linear_attention", 'L'}, {"full_attention", 'F'}}, depth.layers);
+  for (std::size_t i = 0; i < made.letters.size(); ++i) {
+    const bool is_whole = (static_cast<std::int64_t>(i) + 1) % interval == 0;
+    made.letters[i] = kinds ? (*kinds)[i] : is_whole ? 'F' : 'L';
+  }
+  DecoderDelta& delta = made.delta;
+  delta.heads = config.integer({"linear_num_value_heads"}, 32);
+  delta.head_size = config.integer({"linear_value_head_dim"}, 128);
+  delta.key_heads = config.integer({"linear_num_key_heads"}, 16);
+  delta.key_size = config.integer({"linear_key_head_dim"}, 128);
+  delta.convolution = config.integer({"linear_conv_kernel_dim"}, 4);
+  if (delta.heads % delta.key_heads != 0) {
+    config.fail("linear_num_key_heads",
+                fmt::format("{} heads are not divisible by {} heads of keys", delta.heads, delta.key_heads));
+  }
 }
 
 /// Whether each layer has experts.
@@ -164,6 +184,7 @@ DecoderLayers read_decoder_layers(HuggingFaceConfig& config, const DecoderType& 
   DecoderLayers made{.letters = std::string(static_cast<std::size_t>(depth.layers), 'F')};
   if (type.parts.mixer == DecoderMixer::attention) read_windows(config, type, made);
   read_mamba(config, type, depth, made);
+  read_delta(config, type, depth, made);
   read_unrotated(config, type, made);
   if (depth.experts == 0) return made;
   const std::vector<bool> sparse = sparse_layers(config, type.parts.experts, depth.layers);

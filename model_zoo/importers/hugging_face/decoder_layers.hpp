@@ -13,11 +13,17 @@ struct DecoderMamba {
   bool has_norm = true, has_bias = false, has_output_bias = false;
 };
 
+/// Sizes of the mixer with a gated delta rule.
+struct DecoderDelta {
+  std::int64_t heads = 1, head_size = 1, key_heads = 1, key_size = 1, convolution = 1;
+};
+
 /// The layers of a decoder: letters as in the family `decoder`.
 struct DecoderLayers {
   std::string letters{};
   std::int64_t window = 0, chunk = 0;  ///< 0: none
   DecoderMamba mamba{};
+  DecoderDelta delta{};
 };
 /// What their kinds depend on.
 struct DecoderDepth {

@@ -53,8 +53,13 @@ void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   const bool one_head = gpt && type.parts.unrotated == DecoderUnrotated::all && config.boolean("multi_query", true);
   decoder.kv_heads = one_head ? 1 : gpt ? decoder.heads : kv_heads_of(config, decoder.heads, usual.kv_heads);
   if (gpt) config.accept("num_key_value_heads");
-  decoder.feed_forward = gpt ? config.integer({"n_inner", "intermediate_size"}, 4 * decoder.hidden)
-                             : config.size({"intermediate_size"}, usual.feed_forward);
+  if (gpt) {
+    decoder.feed_forward = config.integer({"n_inner", "intermediate_size"}, 4 * decoder.hidden);
+  } else if (usual.feed_forward > 0) {
+    decoder.feed_forward = config.size({"intermediate_size"}, usual.feed_forward);
+  } else {
+    decoder.feed_forward = config.integer({"intermediate_size"}, 0);  // all layers have experts
+  }
   decoder.vocabulary = config.size({"vocab_size"}, usual.vocabulary);
   decoder.tokens = gpt ? config.tokens({"n_positions", "max_position_embeddings"}, usual.tokens)
                        : config.tokens({"max_position_embeddings"}, usual.tokens);
@@ -66,14 +71,14 @@ void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
 }
 
 void read_parts(HuggingFaceConfig& config, const DecoderType& type, Decoder& decoder) {
-  decoder.qkv_bias = is_on(config, type.parts.qkv_bias);
-  decoder.projection_bias = is_on(config, type.parts.projection_bias);
+  const bool both = is_on(config, type.parts.attention_bias);
+  decoder.qkv_bias = is_on(config, type.parts.qkv_bias) || both;
+  decoder.projection_bias = is_on(config, type.parts.projection_bias) || both;
   decoder.feed_forward_bias = is_on(config, type.parts.feed_forward_bias);
   decoder.head_bias = is_on(config, type.parts.head_bias);
   decoder.parallel = is_on(config, type.parts.parallel);
-  if (!type.parts.qkv_bias.key.empty() || !decoder.qkv_bias) {
-    // `attention_bias: true` has been read, or changes what the type cannot have.
-  } else {
+  // Files may repeat that queries, keys and values always have biases.
+  if (type.parts.qkv_bias.key.empty() && decoder.qkv_bias) {
     for (const std::string_view key : {"attention_bias", "qkv_bias"}) config.accept(key);
   }
   if (type.parts.query_key_norm != DecoderQueryKeyNorm::none && is_on(config, type.parts.query_key_norm_switch))
@@ -136,8 +141,8 @@ bool is_llama(const DecoderType& type, const Decoder& decoder) {
   const std::string& letters = decoder.layers.letters;
   const bool alike = letters.find_first_not_of(letters.front()) == std::string::npos &&
                      std::string_view("FfWw").find(letters.front()) != std::string_view::npos && decoder.layers.chunk == 0;
-  return alike && usual_norms && few_norms && experts_alone && no_dropouts && !decoder.parallel && type.parts.is_gated &&
-         !decoder.head_bias && decoder.turned > 0;
+  return alike && !type.parts.has_output_gate && usual_norms && few_norms && experts_alone && no_dropouts &&
+         !decoder.parallel && type.parts.is_gated && !decoder.head_bias && decoder.turned > 0;
 }
 
 /// The parameters that both families have.
@@ -191,6 +196,14 @@ void set_mamba(const DecoderMamba& mamba, FamilyModel& model) {
   model.set_flag("mamba_output_bias", mamba.has_output_bias);
 }
 
+void set_delta(const DecoderDelta& delta, FamilyModel& model) {
+  model.set("delta_heads", delta.heads);
+  model.set("delta_head_size", delta.head_size);
+  model.set("delta_key_heads", delta.key_heads);
+  model.set("delta_key_size", delta.key_size);
+  model.set("convolution", delta.convolution);
+}
+
 FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   FamilyModel model{.family = "decoder"};
   const auto has = [&letters = decoder.layers.letters](std::string_view any) {
@@ -198,7 +211,7 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   };
   model.set("pattern", fmt::format("\"{}\"", shortest_pattern(decoder.layers.letters)));
   set_shared(decoder, model);
-  if (has("FWNMH")) model.set("feed_forward", decoder.feed_forward);
+  if (has("FWNMHL")) model.set("feed_forward", decoder.feed_forward);
   set_rest(decoder, model);
   if (decoder.turned == 0) model.set("positions", decoder.tokens);
   model.set("turned", decoder.turned);
@@ -214,11 +227,12 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   static constexpr std::array<std::string_view, 4> norms{"no", "head", "each_head", "all_heads"};
   model.set("query_key_norm", norms[static_cast<std::size_t>(decoder.query_key_norm)]);
   model.set_flag("gated", type.parts.is_gated);
+  if (type.parts.has_output_gate) model.set_flag("output_gate", true);
   model.set_flag("qkv_bias", decoder.qkv_bias);
   model.set_flag("projection_bias", decoder.projection_bias);
   model.set_flag("feed_forward_bias", decoder.feed_forward_bias);
   if (decoder.head_bias) model.set_flag("head_bias", true);
-  if (has("fwnmh")) {
+  if (has("fwnmhl")) {
     model.set("experts", decoder.experts);
     model.set("active", decoder.active);
     model.set("expert_feed_forward", decoder.expert_feed_forward);
@@ -232,6 +246,7 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
     }
   }
   if (has("MHmh")) set_mamba(decoder.layers.mamba, model);
+  if (has("Ll")) set_delta(decoder.layers.delta, model);
   if (decoder.residual_dropout > 0) model.set_number("residual_dropout", decoder.residual_dropout);
   if (decoder.embedding_dropout > 0) model.set_number("embedding_dropout", decoder.embedding_dropout);
   return model;

@@ -43,7 +43,8 @@ enum class DecoderMixer {
   attention,
   listed,   ///< `layers_block_type` or `layer_types`; without a list Mamba-2
   indexed,  ///< attention in `attn_layer_indices`, elsewhere Mamba-2
-  both      ///< the sum of both in each layer
+  both,     ///< the sum of both in each layer
+  delta     ///< `layer_types`, otherwise a gated delta rule in all but each n-th
 };
 
 /// Which layers have a perceptron that is not an expert.
@@ -86,14 +87,17 @@ struct DecoderParts {
   std::string_view attention = "sdpa";  ///< the library's implementation
   bool is_tied = false;                 ///< the head, to the embedding
   double dropout = 0, residual_dropout = 0, embedding_dropout = 0;
-  DecoderSwitch qkv_bias{}, projection_bias{}, feed_forward_bias{}, head_bias{};
+  DecoderSwitch attention_bias{};               ///< of the matrices before and behind attention
+  DecoderSwitch qkv_bias{}, projection_bias{};  ///< of one of these alone
+  DecoderSwitch feed_forward_bias{}, head_bias{};
   DecoderQueryKeyNorm query_key_norm = DecoderQueryKeyNorm::none;
   DecoderSwitch query_key_norm_switch{.usual = true};
   DecoderNorm norm = DecoderNorm::rms;
   DecoderNorms norms = DecoderNorms::before;
   DecoderSwitch parallel{};
   bool is_gated = true;
-  double turned = 1;  ///< share of a head's channels that rotary positions turn
+  bool has_output_gate = false;  ///< attention
+  double turned = 1;             ///< share of a head's channels that rotary positions turn
   DecoderUnrotated unrotated = DecoderUnrotated::none;
   DecoderWindows windows = DecoderWindows::none;
   std::int64_t window = 0;  ///< its usual size

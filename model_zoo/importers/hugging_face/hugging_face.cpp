@@ -58,7 +58,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
 struct RefusedType {
   std::string_view model_type, reason;
 };
-constexpr std::string_view delta_rule = "layers with a gated delta rule are not among the operations of model files",
+constexpr std::string_view delta_rule = "layers with this delta rule are not among the operations of model files",
                            mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
                            layer_embeddings = "layers that read embeddings of their own are not among the bundled families",
@@ -87,11 +87,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"mllama", "layers that read the tokens of an image are not among the bundled families"},
     {"modernbert", "attention to a window on both sides of a token is not among the operations of model files"},
     {"olmo_hybrid", delta_rule},
-    {"qwen3_5", delta_rule},
-    {"qwen3_5_moe", delta_rule},
-    {"qwen3_5_moe_text", delta_rule},
-    {"qwen3_5_text", delta_rule},
-    {"qwen3_next", delta_rule},
     {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
     {"rwkv", rwkv},
     {"rwkv5", rwkv},
@@ -144,14 +139,14 @@ std::string entered_type(HuggingFaceConfig& config) {
     refuse_known(config, type);
     if (is_known(type)) {
       config.warn(fmt::format("only the language model ({}, of the type {}) of a {} was read", quote(*key), type,
-                              whole.empty() ? "model of several media" : whole));
+                              whole.empty() ? "model of several media" : quote(whole)));
     }
   }
   // Older files of such models have the sizes of the language model outside of any object.
   if (const std::string text = type + "_text"; !is_known(type) && is_known(text)) {
     type = text;
     for (const std::string_view media : {"vision_config", "audio_config"}) config.accept(media);
-    config.warn(fmt::format("only the language model (of the type {}) of a {} was read", type, whole));
+    config.warn(fmt::format("only the language model (of the type {}) of a {} was read", type, quote(whole)));
   }
   return type;
 }

@@ -16,7 +16,7 @@ constexpr std::size_t keys_named = 12;
 /// Keys that do not affect shapes, weights or work: special tokens, constants of formulas, initialization, generation of
 /// text, handling of outputs and files.
 constexpr std::string_view silent_keys = R"(
-_attn_implementation _attn_implementation_autoset _name_or_path architectures attention_in_multiplier
+mamba_ssm_dtype mtp_use_dedicated_embeddings _attn_implementation _attn_implementation_autoset _name_or_path architectures attention_in_multiplier
 attention_multiplier attention_out_multiplier attention_softmax_in_fp32 attn_implementation attn_output_multiplier
 attn_scale attn_temperature_tuning auto_map aux_loss_alpha aux_loss_coef bad_words_ids begin_suppress_tokens
 bos_token_id cache_implementation chunk_size_feed_forward classifier_dropout clip_qkv cls_token_id

@@ -80,7 +80,7 @@ TEST_CASE("of a model of several media the language model is read, which is said
       R"("text_config": {"model_type": "llama", "num_hidden_layers": 1, "max_position_embeddings": 64})";
   const Import import =
       import_hugging_face(R"({"model_type": "llava", "vision_config": {"hidden_size": 3}, )" + text + "}", "c.json");
-  CHECK(import.warnings.front() == "only the language model ('text_config', of the type llama) of a llava was read");
+  CHECK(import.warnings.front() == "only the language model ('text_config', of the type llama) of a 'llava' was read");
   CHECK(has_line(import, "layers: 1"));
   CHECK(has_line(import, "tied: no"));
   // Before version 5 the language model says whether its head shares the embedding; where it does not, the whole model does.
@@ -105,7 +105,7 @@ TEST_CASE("of a model of several media the language model is read, which is said
   const Import flat = import_hugging_face(
       R"({"model_type": "qwen2_vl", "architectures": ["Qwen2VLForConditionalGeneration"], "vision_config": {"depth": 32}})",
       "c.json");
-  CHECK(flat.warnings.front() == "only the language model (of the type qwen2_vl_text) of a qwen2_vl was read");
+  CHECK(flat.warnings.front() == "only the language model (of the type qwen2_vl_text) of a 'qwen2_vl' was read");
   CHECK(has_line(flat, "qkv_bias: yes"));
   // Its type may only be in the name of the whole.
   CHECK(has_line(import_hugging_face(R"({"model_type": "qwen3_vl", "text_config": {"num_hidden_layers": 2}})", "c.json"),
