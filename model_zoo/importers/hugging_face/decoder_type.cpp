@@ -65,7 +65,7 @@ void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
                        : config.tokens({"max_position_embeddings"}, usual.tokens);
   decoder.tokens = std::min(decoder.tokens, config.integer({"original_max_position_embeddings"}, decoder.tokens));
   if (!is_rotated) return;
-  const std::int64_t rotary = gpt ? config.integer({"rotary_dim"}, 0, 0, decoder.head_size) : 0;
+  const std::int64_t rotary = config.integer({"rotary_dim"}, 0, 0, decoder.head_size);
   decoder.turned = rotary > 0 ? rotary / 2 * 2
                               : config.turned({"partial_rotary_factor", "rotary_pct"}, type.parts.turned, decoder.head_size);
 }

@@ -16,7 +16,7 @@ constexpr std::size_t keys_named = 12;
 /// Keys that do not affect shapes, weights or work: special tokens, constants of formulas, initialization, generation of
 /// text, handling of outputs and files.
 constexpr std::string_view silent_keys = R"(
-mamba_ssm_dtype mtp_use_dedicated_embeddings _attn_implementation _attn_implementation_autoset _name_or_path architectures attention_in_multiplier
+_attn_implementation _attn_implementation_autoset _name_or_path architectures attention_in_multiplier
 attention_multiplier attention_out_multiplier attention_softmax_in_fp32 attn_implementation attn_output_multiplier
 attn_scale attn_temperature_tuning auto_map aux_loss_alpha aux_loss_coef bad_words_ids begin_suppress_tokens
 bos_token_id cache_implementation chunk_size_feed_forward classifier_dropout clip_qkv cls_token_id
@@ -28,23 +28,24 @@ hidden_dropout id2label image_token_id image_token_index init_device init_std in
 initializer_cutoff_factor initializer_factor initializer_range input_jitter_noise is_decoder is_encoder_decoder
 key_multiplier label2id language_model_only layer_norm_eps layer_norm_epsilon layerdrop length_penalty
 lm_head_multiplier local_rope_theta logit_scale logits_scaling mamba_expand mamba_hidden_act mamba_norm_before_gate
-mamba_ssm_cache_dtype mask_token_id max_attn_value max_length max_new_tokens min_length mlp_multipliers model_type
-moe_norm_min moe_router_enable_expert_bias moe_shared_expert_overlap mtp_layers_block_type no_repeat_ngram_size norm_eps
-norm_epsilon norm_topk_prob norm_type num_beam_groups num_beams num_labels num_logits_to_keep num_return_sequences
-output_attentions output_hidden_states output_multiplier_scale output_past output_router_logits output_scores
-pad_token_id pooler_act pooler_output_size prefix pretraining_tp problem_type pruned_heads qa_dropout qk_head_dim
-quantization_config query_pre_attn_scalar relative_attention_max_distance remove_invalid_values reorder_and_upcast_attn
-repad_logits_with_grad repetition_penalty rescale_prenorm_residual residual_in_fp32 residual_multiplier return_dict
-return_dict_in_generate rms_norm_eps rope_interleave rope_local_base_freq rope_theta rotary_emb_base
-routed_scaling_factor router_aux_loss_coef router_jitter_noise scale_attention_softmax_in_fp32
-scale_attn_by_inverse_layer_idx scale_attn_weights scale_decoder_outputs sep_token_id seq_aux seq_classif_dropout
-slow_but_exact sparse_pred_ignore_index ssm_in_multiplier ssm_multipliers ssm_out_multiplier summary_activation
-summary_first_dropout summary_proj_to_labels summary_type summary_use_proj suppress_tokens swiglu_alpha swiglu_limit
-task_specific_params temperature tf_legacy_loss tie_encoder_decoder tie_word_embeddings time_step_floor time_step_limit
-time_step_max time_step_min time_step_rank tokenizer_class top_k top_p torch_dtype torchscript transformers_version
-typical_p unk_token_id unsloth_fixed unsloth_version use_bfloat16 use_bidirectional_attention use_cache use_flash_attn
-use_mamba_kernels use_mrope use_norm_in_generation verbose video_token_id vision_end_token_id vision_start_token_id
-vision_token_id z_loss_coefficient
+mamba_ssm_cache_dtype mamba_ssm_dtype mask_token_id max_attn_value max_length max_new_tokens min_length mlp_multipliers
+model_type moe_norm_min moe_router_enable_expert_bias moe_shared_expert_overlap mtp_layers_block_type
+mtp_use_dedicated_embeddings no_repeat_ngram_size norm_eps norm_epsilon norm_topk_prob norm_type num_beam_groups
+num_beams num_labels num_logits_to_keep num_return_sequences output_attentions output_hidden_states
+output_multiplier_scale output_past output_router_logits output_scores pad_token_id pooler_act pooler_output_size prefix
+pretraining_tp problem_type pruned_heads qa_dropout qk_head_dim quantization_config query_pre_attn_scalar
+relative_attention_max_distance remove_invalid_values reorder_and_upcast_attn repad_logits_with_grad repetition_penalty
+rescale_prenorm_residual residual_in_fp32 residual_multiplier return_dict return_dict_in_generate rms_norm_eps
+rope_interleave rope_local_base_freq rope_theta rotary_emb_base routed_scaling_factor router_aux_loss_coef
+router_jitter_noise scale_attention_softmax_in_fp32 scale_attn_by_inverse_layer_idx scale_attn_weights
+scale_decoder_outputs sep_token_id seq_aux seq_classif_dropout slow_but_exact sparse_pred_ignore_index ssm_in_multiplier
+ssm_multipliers ssm_out_multiplier summary_activation summary_first_dropout summary_proj_to_labels summary_type
+summary_use_proj suppress_tokens swiglu_alpha swiglu_limit task_specific_params temperature tf_legacy_loss
+tie_encoder_decoder tie_word_embeddings time_step_floor time_step_limit time_step_max time_step_min time_step_rank
+tokenizer_class top_k top_p torch_dtype torchscript transformers_version typical_p unk_token_id unsloth_fixed
+unsloth_version use_bfloat16 use_bidirectional_attention use_cache use_flash_attn use_mamba_kernels use_mrope
+use_norm_in_generation verbose video_token_id vision_end_token_id vision_start_token_id vision_token_id
+z_loss_coefficient
 )";
 
 /// Keys of layers with other weights than those of the types whose readers do not read them.
@@ -117,7 +118,7 @@ void HuggingFaceConfig::refuse_foreign() {
 }
 
 void HuggingFaceConfig::warn_of_predictors(std::string_view parameter) {
-  const std::int64_t predicted = integer({"num_nextn_predict_layers", "num_mtp_modules"}, 0, 0);
+  const std::int64_t predicted = integer({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"}, 0, 0);
   if (predicted == 0) return;
   const bool one = predicted == 1;
   const std::string added =
