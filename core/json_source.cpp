@@ -1,7 +1,10 @@
 #include "core/json_source.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -42,6 +45,33 @@ std::size_t number_start(std::string_view text, std::size_t bytes_read) {
   return before == std::string_view::npos ? 0 : before + 1;
 }
 
+/// Offsets of numbers that JSON does not have, with their values.
+using PythonNumbers = std::map<std::size_t, double>;
+
+/// Replaces Python's numbers outside of quotes by zeros of the same length, so that offsets stay valid.
+PythonNumbers take_python_numbers(std::string& text) {
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  static constexpr std::array<std::pair<std::string_view, double>, 3> known{
+      {{"NaN", std::numeric_limits<double>::quiet_NaN()}, {"Infinity", infinity}, {"-Infinity", -infinity}}};
+  constexpr std::string_view ends = " \t\r\n,]}";
+  PythonNumbers numbers;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted && text[at] == '\\') ++at;
+    if (quoted || (text[at] != 'N' && text[at] != 'I' && text[at] != '-')) continue;
+    for (const auto& [word, value] : known) {
+      const std::size_t end = at + word.size();
+      if (std::string_view(text).substr(at, word.size()) != word) continue;
+      if (end < text.size() && ends.find(text[end]) == std::string_view::npos) continue;
+      text.replace(at, word.size(), "0" + std::string(word.size() - 1, ' '));
+      numbers.emplace(at, value);
+      break;
+    }
+  }
+  return numbers;
+}
+
 }  // namespace
 
 /// Builds the values from the parser's events, and records the positions of the keys of the outer objects. The library's own
@@ -51,8 +81,13 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   Reader(const SourceText& source, std::map<std::string, Offsets, std::less<>>& places, const std::string& hint)
       : source_(source), places_(places), hint_(hint) {}
 
-  Json read() {
-    const std::string& text = source_.text();
+  Json read(JsonNumbers numbers) {
+    std::string replaced;
+    if (numbers == JsonNumbers::of_python) {
+      replaced = source_.text();
+      python_numbers_ = take_python_numbers(replaced);
+    }
+    const std::string& text = python_numbers_.empty() ? source_.text() : replaced;
     Json::sax_parse(JsonCursor(text.data(), &bytes_read_), JsonCursor(text.data() + text.size(), &bytes_read_), this);
     return std::move(root_);
   }
@@ -60,7 +95,13 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
   bool number_integer(std::int64_t value) override { return add(value); }
-  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override {
+    if (value != 0 || python_numbers_.empty()) return add(value);
+    // The parser may have read one character behind the zero.
+    const auto behind = python_numbers_.lower_bound(bytes_read_);
+    if (behind == python_numbers_.begin() || std::prev(behind)->first + 2 < bytes_read_) return add(value);
+    return add(std::prev(behind)->second);
+  }
   bool number_float(double value, const std::string& /*text*/) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
   bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
@@ -134,16 +175,17 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   const SourceText& source_;
   std::map<std::string, Offsets, std::less<>>& places_;
   const std::string& hint_;
+  PythonNumbers python_numbers_;
   std::size_t bytes_read_ = 0;
   Json root_;
   std::vector<Level> open_;
 };
 
-JsonSource::JsonSource(std::string text, std::string origin, const std::string& hint)
+JsonSource::JsonSource(std::string text, std::string origin, const std::string& hint, JsonNumbers numbers)
     : source_(std::move(text), std::move(origin)) {
   if (skip_blanks(source_.text(), 0) == source_.text().size()) throw source_.error(0, "the file is empty", hint);
   places_[""] = {.key = skip_blanks(source_.text(), 0), .value = skip_blanks(source_.text(), 0)};
-  root_ = Reader(source_, places_, hint).read();
+  root_ = Reader(source_, places_, hint).read(numbers);
 }
 
 JsonSource::Offsets JsonSource::place_of(std::string_view path) const {

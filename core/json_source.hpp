@@ -12,6 +12,10 @@
 
 namespace ddl {
 
+/// Numbers that a text may contain: those of JSON, or also `NaN`, `Infinity` and `-Infinity`, which Python's module json
+/// reads and writes.
+enum class JsonNumbers { of_json, of_python };
+
 /// The text of a JSON file whose values have known positions, so that errors are reported as `origin:line:col: message`, the
 /// line, and a caret.
 class JsonSource {
@@ -24,7 +28,7 @@ class JsonSource {
   /// Throws Error, placed, for invalid text, invalid JSON, a number that a double cannot represent, a repeated key of one
   /// object, nesting deeper than `max_depth`, and an object of more than `max_keys` keys. `hint` is added to errors about
   /// invalid JSON.
-  JsonSource(std::string text, std::string origin, const std::string& hint);
+  JsonSource(std::string text, std::string origin, const std::string& hint, JsonNumbers numbers = JsonNumbers::of_json);
 
   [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }
 

@@ -1,6 +1,7 @@
 #include "model_zoo/files/load_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -11,6 +12,7 @@
 
 #include "core/embedded.hpp"
 #include "core/error.hpp"
+#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
@@ -221,6 +223,38 @@ const std::vector<Alias>& known_aliases() {
   return aliases;
 }
 
+/// Endings of published names that change no sizes: forms of training, formats of weights, dates.
+constexpr auto silent_endings =
+    std::to_array<std::string_view>({"-hf", "-instruct", "-chat", "-base", "-it", "-pt", "-thinking", "-v0.1", "-v0.2",
+                                     "-v1.0", "-fp8", "-bf16", "-0324", "-0528", "-2407", "-2411", "-2501", "-2507"});
+
+/// The name of a repository at Hugging Face, owner/name, and not a file.
+bool is_hub_name(std::string_view name) {
+  return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' &&
+         name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
+}
+
+/// Spellings of a published name that may be those of a bundled model: without its owner, and without endings.
+std::vector<std::string> plainer_spellings(std::string_view name) {
+  if (is_hub_name(name)) name.remove_prefix(name.find('/') + 1);
+  std::string plain = lower_case(name);
+  if (plain.starts_with("meta-")) plain.erase(0, 5);
+  std::vector<std::string> spellings{plain};
+  const auto shorten = [&spellings](std::string_view ending) {
+    const std::string& longest = spellings.back();
+    if (!longest.ends_with(ending) || longest.size() == ending.size()) return false;
+    spellings.push_back(longest.substr(0, longest.size() - ending.size()));
+    return true;
+  };
+  while (std::any_of(silent_endings.begin(), silent_endings.end(), shorten)) {}
+  // Llama 3.1 has the sizes of Llama 3.
+  const std::string last = spellings.back();
+  for (const std::string_view start : {"llama-3.1-", "llama3.1-", "llama3.1_", "llama3.1 "}) {
+    if (last.starts_with(start)) spellings.push_back("llama3-" + last.substr(start.size()));
+  }
+  return spellings;
+}
+
 /// ViT-B/16 looks like a path, but is a name if spelled exactly like this.
 bool is_alias(std::string_view name) {
   return std::any_of(known_aliases().begin(), known_aliases().end(),
@@ -251,11 +285,10 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
 /// The content of the file at a path, or the bundled file of that name. With values, the name may be that of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) {
-    const bool is_hub_id =
-        !name.ends_with(".yaml") && !name.ends_with(".yml") && std::count(name.begin(), name.end(), '/') == 1;
     std::error_code unknown;
     // The name of a Hugging Face repository; the program does not access the network.
-    if (is_hub_id && name.front() != '/' && name.front() != '.' && !std::filesystem::exists(name, unknown)) {
+    if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
+      if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
       const std::string model = name.substr(name.find('/') + 1);
       const std::string known = suggest(model, model_names());
       throw Error(fmt::format("unknown model {}", quote(name)),
@@ -286,13 +319,19 @@ std::vector<std::string> model_names() {
 std::string canonical_model_name(std::string_view name) {
   const std::span<const EmbeddedFile> files = bundled_models();
   if (find_file(files, name) != nullptr) return std::string(name);
-  const std::string key = name_key(name);
-  for (const EmbeddedFile& file : files) {
-    if (name_key(file.name) == key) return std::string(file.name);
-  }
+  if (name.empty() || name.size() > YamlNode::max_name) return std::string(name);
   const std::vector<Alias>& aliases = known_aliases();
-  const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const Alias& entry) { return entry.key == key; });
-  return std::string(alias == aliases.end() ? name : alias->model);
+  std::vector<std::string> spellings = plainer_spellings(name);
+  spellings.emplace(spellings.begin(), name);
+  for (const std::string& spelling : spellings) {
+    const std::string key = name_key(spelling);
+    for (const EmbeddedFile& file : files) {
+      if (name_key(file.name) == key) return std::string(file.name);
+    }
+    const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const Alias& entry) { return entry.key == key; });
+    if (alias != aliases.end()) return std::string(alias->model);
+  }
+  return std::string(name);
 }
 
 namespace {

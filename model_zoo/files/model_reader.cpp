@@ -11,6 +11,7 @@
 #include "core/suggest.hpp"
 #include "model_zoo/network/parameter_words.hpp"
 #include "model_zoo/operations/sample_shape.hpp"
+#include "model_zoo/values/pattern.hpp"
 
 namespace ddl {
 namespace {
@@ -134,7 +135,7 @@ class Expander {
       scope = open(context, item.name->text(), &*item.name);
       context.scope = &scope;
     }
-    for (const char letter : evaluate_at(*item.text, *context.parameters, std::nullopt).text) {
+    for (const char letter : letters_at(*item.text, evaluate_at(*item.text, *context.parameters, std::nullopt).text)) {
       const std::size_t list = item.letters_listed.find(letter);
       if (list == std::string::npos) {
         item.text->fail(fmt::format("the pattern has the letter {}, which is not defined", quote({&letter, 1})),
@@ -143,6 +144,14 @@ class Expander {
       input = expand_list(item.lists[list], input, context);
     }
     return item.name ? close(scope, input) : input;
+  }
+
+  static std::string letters_at(const YamlNode& place, std::string_view pattern) {
+    try {
+      return pattern_letters(pattern);
+    } catch (const Error& error) {
+      place.fail(error.what(), error.hint());
+    }
   }
 
   int expand_branches(const ModelItem& item, int input, Context context) {

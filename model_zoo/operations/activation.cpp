@@ -21,7 +21,7 @@ struct ActivationKind {
   From from;
   double flops;  ///< per item
 };
-constexpr std::array<ActivationKind, 12> activation_kinds{{
+constexpr std::array<ActivationKind, 13> activation_kinds{{
     {"relu", From::output, 1},
     {"relu6", From::input, 2},
     {"relu2", From::input, 2},  // the square of relu [So et al., "Primer", NeurIPS 2021, section 4.1]
@@ -34,6 +34,8 @@ constexpr std::array<ActivationKind, 12> activation_kinds{{
     {"hardsigmoid", From::input, 4},
     {"softplus", From::input, 2 * transcendental_flops},
     {"elu", From::output_in_place, transcendental_flops + 1},
+    // with two trained numbers [Huang et al., "Deriving activation functions using integration", arXiv 2411.13010]
+    {"xielu", From::input, transcendental_flops + 6},
 }};
 constexpr std::array<std::string_view, activation_kinds.size()> activation_names = [] {
   std::array<std::string_view, activation_kinds.size()> names;
@@ -57,11 +59,17 @@ class Activation final : public Operation {
     return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return kind_.name == "xielu" ? 2 : 0;
+  }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double count = items(output);
     if (pass == Pass::forward) return {.flops = kind_.flops * count, .activation_items = 2 * count};
     // Reads the kept tensor and the output's gradient, writes the input's.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
+    // The trained numbers sum over all items.
+    if (pass == Pass::backward_weight && kind_.name == "xielu")
+      return {.flops = 4 * count, .activation_items = 2 * count, .weight_items = 2};
     return {};
   }
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -82,8 +90,9 @@ class Activation final : public Operation {
     }
     return kernels;
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
-               double /*samples*/) const override {
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    if (pass == Pass::backward_weight && kind_.name == "xielu") return reduction_depth({samples, items(output)});
     return 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }

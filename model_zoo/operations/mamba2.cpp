@@ -27,6 +27,7 @@ class Mamba2 final : public Operation {
     std::int64_t groups = 1;  ///< groups of heads that share B and C
     std::int64_t kernel = 4;  ///< tokens in the convolution's window
     std::int64_t chunk = 128;
+    bool norm = true;  ///< at the end; without it, z alone gates the result
   };
   explicit Mamba2(const Settings& settings) : s_(settings) {}
 
@@ -36,10 +37,13 @@ class Mamba2 final : public Operation {
     if (s_.groups > 1) values.add("groups", s_.groups);
     values.add("kernel", s_.kernel);
     values.add("chunk", s_.chunk);
+    if (!s_.norm) values.add("norm", false);
     return values;
   }
   AttributeValues lasting_values() const override {
-    return {{"head_size", s_.head_size}, {"state", s_.state}, {"kernel", s_.kernel}, {"chunk", s_.chunk}};
+    AttributeValues values{{"head_size", s_.head_size}, {"state", s_.state}, {"kernel", s_.kernel}, {"chunk", s_.chunk}};
+    if (!s_.norm) values.add("norm", false);
+    return values;
   }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {
@@ -62,11 +66,11 @@ class Mamba2 final : public Operation {
     return checked(output);
   }
 
-  /// The convolution's, the norm's scale, and three numbers per head: the decay of its state, the bias of its step, and the
-  /// share of x that bypasses the state.
+  /// The convolution's, the norm's scale if there is one, and three numbers per head: the decay of its state, the bias of
+  /// its step, and the share of x that bypasses the state.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * groups_of(output) * s_.state;
-    return (s_.kernel + 1) * convolved + output.channels + 3 * (output.channels / s_.head_size);
+    return (s_.kernel + 1) * convolved + (s_.norm ? output.channels : 0) + 3 * (output.channels / s_.head_size);
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -85,11 +89,13 @@ class Mamba2 final : public Operation {
         std::vector<Work> all = until_states(n);
         // The products inside the chunk, whose last tokens depend on all of it, and the state before it, read by C.
         all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
-        all.push_back({.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm});
+        all.push_back(s_.norm ? Work{.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm}
+                              : Work{.flops = (sigmoid_flops + 2) * n.x, .activation_items = 3 * n.x});
         return all;
       }
       case Pass::backward_data: {
-        std::vector<Work> all{{.flops = 20 * n.x, .activation_items = 5 * n.x, .kind = KernelKind::layer_norm}};
+        std::vector<Work> all{s_.norm ? Work{.flops = 20 * n.x, .activation_items = 5 * n.x, .kind = KernelKind::layer_norm}
+                                      : Work{.flops = (sigmoid_flops + 6) * n.x, .activation_items = 5 * n.x}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
         // In this order, the gradients of: the states that C reads; the states of the chunks before; x; B and C, through the
@@ -110,7 +116,9 @@ class Mamba2 final : public Operation {
       }
       case Pass::backward_weight:
         // Computed in the kernels of the other gradients; the partial results are summed over blocks of tokens.
-        return {{.flops = n.convolution + 2 * n.x, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
+        return {{.flops = n.convolution + (s_.norm ? 2 * n.x : 0),
+                 .activation_items = 0,
+                 .weight_items = real(biases(inputs, output))}};
       case Pass::update:
         break;
     }
@@ -129,7 +137,8 @@ class Mamba2 final : public Operation {
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.groups}; }
   /// The output of the projection and the result before its norm, with an inverse deviation for each token and group.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.input = true, .extra_items = items(output), .statistics = real(output.extent[0]) * real(groups_of(output))};
+    const double norms = s_.norm ? real(output.extent[0]) * real(groups_of(output)) : 0;
+    return {.input = true, .extra_items = items(output), .statistics = norms};
   }
   /// Unfused operators are not modelled: no additional tensors.
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
@@ -219,6 +228,7 @@ std::shared_ptr<const Operation> read_mamba2(const Attributes& attributes) {
   settings.groups = attributes.find_integer("groups").value_or(1);
   settings.kernel = attributes.find_integer("kernel").value_or(4);
   settings.chunk = attributes.find_integer("chunk").value_or(128);
+  settings.norm = attributes.find_boolean("norm").value_or(true);
   if (settings.heads % settings.groups != 0) {
     attributes.fail("groups", fmt::format("{} heads do not divide into {} groups", settings.heads, settings.groups));
   }

@@ -5,7 +5,7 @@ namespace ddl {
 namespace {
 
 /// Elementwise product of two tensors. The second may have one value per channel, which then scales all of its positions
-/// (squeeze and excitation).
+/// (squeeze and excitation), or one per token, which scales all of its channels (a gate of shared experts).
 class Multiply final : public Operation {
  public:
   explicit Multiply(bool sequence) : sequence_(sequence) {}
@@ -14,6 +14,7 @@ class Multiply final : public Operation {
   AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() == 2 && inputs[1].positions() == 1 && inputs[1].channels == inputs[0].channels) return inputs.front();
+    if (inputs.size() == 2 && scales_tokens(inputs)) return inputs.front();
     require_equal_inputs(inputs, type());
     return inputs.front();
   }
@@ -22,6 +23,10 @@ class Multiply final : public Operation {
     const double count = real(static_cast<std::int64_t>(inputs.size())) * items(output);
     if (pass == Pass::forward) return {.flops = count - items(output), .activation_items = read + items(output)};
     if (pass != Pass::backward_data) return {};
+    if (scales_tokens(inputs)) {
+      // Gradient times factors, and gradient times the scaled tensor, summed over the channels of each token.
+      return {.flops = 3 * items(output), .activation_items = 3 * items(output) + 2 * items(inputs.back())};
+    }
     if (scales(inputs, output)) {
       // Gradient times factors: 2. Gradient times the scaled tensor, which is written: 3, and summed over the positions: 1.
       // The factors are computed from the tensor that they scale, so its gradients are added: two reads and a write.
@@ -34,7 +39,10 @@ class Multiply final : public Operation {
                double /*samples*/) const override {
     // The gradient of one value per channel sums over the positions that it scaled.
     const double factors = real(static_cast<std::int64_t>(inputs.size()));
-    return reduction_depth({factors, pass == Pass::backward_data && scales(inputs, output) ? real(output.positions()) : 1});
+    double summed = 1;
+    if (pass == Pass::backward_data && scales_tokens(inputs)) summed = real(output.channels);
+    if (pass == Pass::backward_data && scales(inputs, output)) summed = real(output.positions());
+    return reduction_depth({factors, summed});
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
@@ -45,6 +53,11 @@ class Multiply final : public Operation {
   /// Whether the second input has one value per channel.
   static bool scales(std::span<const TensorShape> inputs, const TensorShape& output) {
     return inputs.back().positions() < output.positions();
+  }
+  /// Whether the second input has one value per token.
+  static bool scales_tokens(std::span<const TensorShape> inputs) {
+    return inputs.size() == 2 && inputs[0].sequence && inputs[1].sequence && inputs[1].channels == 1 &&
+           inputs[0].channels > 1 && inputs[1].extent[0] == inputs[0].extent[0];
   }
 
   bool sequence_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -8,25 +9,32 @@
 namespace ddl {
 namespace {
 
+/// What one norm spans, and its scales: each head, with one scale for all heads; each head, with a scale of its own; or all
+/// heads together.
+enum class Span { head, each_head, all_heads };
+constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"};
+
 /// Divides each head of the queries and the keys by its root mean square, with one scale shared by all heads of the queries
 /// and one shared by those of the keys [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
-/// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Values are unchanged. Reads
-/// concatenated queries, keys and values, like attention.
+/// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Each head may have a scale of
+/// its own [Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023, section 2], or one norm
+/// spans all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. Values are unchanged. Reads concatenated
+/// queries, keys and values, like attention.
 class QueryKeyNorm final : public Operation {
  public:
-  QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, bool scale)
-      : heads_(heads), kv_heads_(kv_heads), head_size_(head_size), scale_(scale) {}
+  QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, Span span, bool scale)
+      : heads_(heads), kv_heads_(kv_heads), head_size_(head_size), span_(span), scale_(scale) {}
 
   std::string_view type() const override { return "query_key_norm"; }
   AttributeValues attribute_values() const override {
     AttributeValues values{{"heads", heads_}};
     if (kv_heads_ != heads_) values.add("kv_heads", kv_heads_);
-    if (!scale_) values.add("scale", false);
+    add_span(values);
     return values;
   }
   AttributeValues lasting_values() const override {
     AttributeValues values{{"head_size", head_size_}};
-    if (!scale_) values.add("scale", false);
+    add_span(values);
     return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
@@ -35,7 +43,8 @@ class QueryKeyNorm final : public Operation {
     return input;
   }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return scale_ ? 2 * head_size_ : 0;
+    if (!scale_) return 0;
+    return (span_ == Span::head ? 2 : heads_ + kv_heads_) * head_size_;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Like a norm over the channels of a position; here a head.
@@ -55,29 +64,37 @@ class QueryKeyNorm final : public Operation {
                double samples) const override {
     // A head's mean; the scale of the queries sums over samples, tokens and heads.
     if (pass == Pass::backward_weight) return reduction_depth({samples, real(output.positions()) * real(heads_)});
-    return reduction_depth({real(head_size_)});
+    return reduction_depth({real(span_ == Span::all_heads ? heads_ * head_size_ : head_size_)});
   }
-  Divisible divisible() const override { return {.channelwise = true, .tokens = true, .channel_units = kv_heads_}; }
+  Divisible divisible() const override {
+    return {.channelwise = span_ != Span::all_heads, .tokens = true, .channel_units = kv_heads_};
+  }
   /// A slice has the same share of both kinds of heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const auto part = [&](std::int64_t heads) {
       return std::max<std::int64_t>(1, heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));
     };
-    return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, scale_),
+    return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, span_, scale_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// The inverse root mean square of each head in addition to the input.
+  /// The inverse root mean square of each norm in addition to the input.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.input = true, .statistics = normed(output) / real(head_size_)};
+    const double norms = span_ == Span::all_heads ? 2 * real(output.extent[0]) : normed(output) / real(head_size_);
+    return {.input = true, .statistics = norms};
   }
 
  private:
+  void add_span(AttributeValues& values) const {
+    if (span_ != Span::head) values.add("of", spans[static_cast<std::size_t>(span_)]);
+    if (!scale_) values.add("scale", false);
+  }
   /// Items of queries and keys.
   [[nodiscard]] double normed(const TensorShape& output) const {
     return items(output) * real(heads_ + kv_heads_) / real(heads_ + 2 * kv_heads_);
   }
 
   std::int64_t heads_, kv_heads_, head_size_;
+  Span span_;
   bool scale_;
 };
 
@@ -92,7 +109,8 @@ std::shared_ptr<const Operation> read_query_key_norm(const Attributes& attribute
                     fmt::format("the {} channels of the input do not divide into {} query and 2 × {} key and value heads",
                                 channels, heads, kv_heads));
   }
-  return std::make_shared<QueryKeyNorm>(heads, kv_heads, channels / (heads + 2 * kv_heads),
+  const auto span = attributes.has("of") ? static_cast<Span>(attributes.choice("of", spans)) : Span::head;
+  return std::make_shared<QueryKeyNorm>(heads, kv_heads, channels / (heads + 2 * kv_heads), span,
                                         attributes.find_boolean("scale").value_or(true));
 }
 

@@ -5,10 +5,10 @@ namespace ddl {
 // Each is defined in the file of its name.
 OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
     read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_elementwise, read_embedding,
-    read_flatten, read_fully_connected, read_identity, read_input, read_interaction, read_latent_keys_and_values, read_loss,
-    read_lstm, read_mamba2, read_multiply, read_norm, read_pick, read_pool, read_position_embedding, read_query_key_norm,
-    read_reshape, read_resize, read_rotary_embedding, read_router, read_scale, read_select, read_slice, read_softmax,
-    read_space_to_depth, read_transposed_convolution, read_window_attention;
+    read_flatten, read_fully_connected, read_gated_delta, read_identity, read_input, read_interaction,
+    read_latent_keys_and_values, read_loss, read_lstm, read_mamba2, read_multiply, read_norm, read_pick, read_pool,
+    read_position_embedding, read_query_key_norm, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
+    read_select, read_slice, read_softmax, read_space_to_depth, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -35,6 +35,7 @@ std::span<const OperationKind> operation_kinds() {
       {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
       {"fully_connected", "features", {"features", "bias", "tied", "experts", "adapter"}, read_fully_connected},
+      {"gated_delta", "", {"heads", "head_size", "key_heads", "key_size", "kernel", "chunk"}, read_gated_delta},
       {"identity", "", {}, read_identity},
       {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
       {"interaction", "", {}, read_interaction},
@@ -44,13 +45,13 @@ std::span<const OperationKind> operation_kinds() {
        read_latent_keys_and_values},
       {"loss", "kind", {"kind", "soft_cap"}, read_loss},
       {"lstm", "features", {"features", "bidirectional"}, read_lstm},
-      {"mamba2", "", {"heads", "head_size", "state", "groups", "kernel", "chunk"}, read_mamba2},
+      {"mamba2", "", {"heads", "head_size", "state", "groups", "kernel", "chunk", "norm"}, read_mamba2},
       {"multiply", "", {}, read_multiply},
       {"norm", "kind", {"kind", "groups", "scale", "bias"}, read_norm},
       {"pick", "tokens", {"tokens"}, read_pick},
       {"pool", "", {"kind", "kernel", "stride", "padding", "ceil", "adaptive", "global"}, read_pool},
       {"position_embedding", "positions", {"positions"}, read_position_embedding},
-      {"query_key_norm", "heads", {"heads", "kv_heads", "scale"}, read_query_key_norm},
+      {"query_key_norm", "heads", {"heads", "kv_heads", "of", "scale"}, read_query_key_norm},
       {"reshape", "", {"channels", "size", "tokens"}, read_reshape},
       {"resize", "", {"kind", "size", "factor"}, read_resize},
       {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},

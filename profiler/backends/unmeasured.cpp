@@ -26,6 +26,11 @@ constexpr std::array<Variant, 8> variants{{
 }  // namespace
 
 std::string unmeasured_variant(const Problem& problem) {
+  const std::vector<TensorShape>& inputs = problem.inputs;
+  if (problem.operation->type() == "multiply" && inputs.size() == 2 && inputs[1].sequence &&
+      inputs[1].channels < inputs[0].channels) {
+    return "a product with one factor for each token is not in this back end";
+  }
   const AttributeValues attributes = problem.operation->attribute_values();
   for (const Variant& variant : variants) {
     if (problem.operation->type() == variant.operation && attributes.has(variant.attribute)) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -8,8 +7,6 @@
 #include "cli/options/configurations/configuration.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
-#include "core/yaml_node.hpp"
-#include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -19,10 +16,6 @@ namespace {
 constexpr std::int64_t most_configured_layers = 10'000;
 /// Tokens of GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer has.
 constexpr std::int64_t gpt2_vocabulary = 50'257;
-
-/// Endings and beginnings of published names that say nothing of the sizes.
-constexpr std::array<std::string_view, 13> endings{"-hf", "-instruct", "-chat", "-base", "-v0.1", "-v0.2", "-v0.3",
-                                                   "-it", "-pt",       "-2407", "-fp8",  "-bf16", "-2501"};
 
 /// As a sentence of its own.
 std::string suggest_model(const std::string& name) {
@@ -256,25 +249,8 @@ class SizedModel {
 
 std::optional<std::string> bundled_model_named(std::string_view name) {
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
-  std::string plain = lower_case(name.substr(name.rfind('/') + 1));
-  if (plain.empty() || plain.size() > YamlNode::max_name) return std::nullopt;
-  if (plain.starts_with("meta-")) plain.erase(0, 5);
-  for (bool cut = true; cut;) {
-    cut = false;
-    for (const std::string_view ending : endings) {
-      if (!plain.ends_with(ending) || plain.size() == ending.size()) continue;
-      plain.erase(plain.size() - ending.size());
-      cut = true;
-    }
-  }
-  // Llama 3.1 has the sizes of Llama 3.
-  std::vector<std::string> spellings{plain};
-  if (plain.starts_with("llama-3.1-")) spellings.push_back("llama3-" + plain.substr(10));
-  if (plain.starts_with("llama3.1-")) spellings.push_back("llama3-" + plain.substr(9));
-  for (const std::string& spelling : spellings) {
-    std::string known = canonical_model_name(spelling);
-    if (is_bundled(known)) return known;
-  }
+  std::string known = canonical_model_name(name.substr(name.rfind('/') + 1));
+  if (is_bundled(known)) return known;
   return std::nullopt;
 }
 

@@ -2,28 +2,28 @@
 #include "model_zoo/importers/hugging_face/families.hpp"
 
 namespace ddl {
+namespace {
 
-// Defaults of BertConfig.
-FamilyModel read_bert(HuggingFaceConfig& config) {
+/// What BERT and its successors share, with the classes of one of them.
+FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
   FamilyModel model{.family = "bert"};
   const std::int64_t hidden = config.size({"hidden_size"}, 768);
   model.set("layers", config.layers({"num_hidden_layers"}, 12));
   model.set("hidden", hidden);
   model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
   model.set("feed_forward", config.size({"intermediate_size"}, 3072));
-  model.set("vocabulary", config.size({"vocab_size"}, 30522));
-  model.set("tokens", config.tokens({"max_position_embeddings"}, 512));
+  model.set("vocabulary", config.size({"vocab_size"}, vocabulary));
   model.set("types", config.integer({"type_vocab_size"}, 2));
   model.set("activation", config.activation({"hidden_act"}, "gelu"));
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"hidden_dropout_prob"}, 0.1));
   model.set_number("attention_dropout", config.fraction({"attention_probs_dropout_prob"}, 0.1));
-  model.set("head", config.head({{"BertForPreTraining", "pretraining"},
-                                 {"BertForMaskedLM", "masked_words"},
-                                 {"BertModel", "none"},
-                                 {"BertForSequenceClassification", "sequence"},
-                                 {"BertForTokenClassification", "tokens"},
-                                 {"BertForQuestionAnswering", "tokens"}}));
+  model.set("head", config.head_with(classes, {{"ForPreTraining", "pretraining"},
+                                               {"ForMaskedLM", "masked_words"},
+                                               {"Model", "none"},
+                                               {"ForSequenceClassification", "sequence"},
+                                               {"ForTokenClassification", "tokens"},
+                                               {"ForQuestionAnswering", "tokens"}}));
   model.set("classes", config.labels());
   const std::string positions = config.text({"position_embedding_type"}, "absolute");
   if (positions != "absolute") {
@@ -34,6 +34,58 @@ FamilyModel read_bert(HuggingFaceConfig& config) {
   config.require("is_decoder", false, "each token sees all others");
   config.require("add_cross_attention", false, "these layers read no encoder");
   config.require("tie_word_embeddings", true, "the head shares the embedding");
+  return model;
+}
+
+/// Positions begin behind the number of the padding token, 1.
+FamilyModel read_padded(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
+  FamilyModel model = read_encoder(config, classes, vocabulary);
+  const std::int64_t positions = config.tokens({"max_position_embeddings"}, 512);
+  const std::int64_t padding = config.integer({"pad_token_id"}, 1, 0);
+  if (positions <= padding + 1)
+    config.fail("max_position_embeddings", fmt::format("{} positions leave none behind the padding's", positions));
+  model.set("tokens", positions - padding - 1);
+  model.set("positions", positions);
+  return model;
+}
+
+}  // namespace
+
+// Defaults of BertConfig.
+FamilyModel read_bert(HuggingFaceConfig& config) {
+  FamilyModel model = read_encoder(config, "Bert", 30522);
+  model.set("tokens", config.tokens({"max_position_embeddings"}, 512));
+  return model;
+}
+
+// Defaults of RobertaConfig, XLMRobertaConfig and CamembertConfig.
+FamilyModel read_roberta(HuggingFaceConfig& config) { return read_padded(config, "Roberta", 50265); }
+FamilyModel read_xlm_roberta(HuggingFaceConfig& config) { return read_padded(config, "XLMRoberta", 30522); }
+FamilyModel read_camembert(HuggingFaceConfig& config) { return read_padded(config, "Camembert", 30522); }
+
+// Defaults of DistilBertConfig: tokens have no types, and there is no pooler.
+FamilyModel read_distilbert(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "bert"};
+  const std::int64_t hidden = config.size({"dim", "hidden_size"}, 768);
+  model.set("layers", config.layers({"n_layers", "num_hidden_layers"}, 6));
+  model.set("hidden", hidden);
+  model.set("heads", config.heads({"n_heads", "num_attention_heads"}, 12, hidden));
+  model.set("feed_forward", config.size({"hidden_dim"}, 3072));
+  model.set("vocabulary", config.size({"vocab_size"}, 30522));
+  model.set("tokens", config.tokens({"max_position_embeddings"}, 512));
+  model.set("types", std::int64_t{0});
+  model.set("activation", config.activation({"activation"}, "gelu"));
+  model.set("fused", config.fused());
+  model.set_number("dropout", config.fraction({"dropout"}, 0.1));
+  model.set_number("attention_dropout", config.fraction({"attention_dropout"}, 0.1));
+  model.set("head", config.head_with("DistilBert", {{"ForMaskedLM", "masked_words"},
+                                                    {"Model", "bare"},
+                                                    {"ForSequenceClassification", "sequence"},
+                                                    {"ForTokenClassification", "tokens"},
+                                                    {"ForQuestionAnswering", "tokens"}}));
+  model.set("classes", config.labels());
+  config.require("tie_word_embeddings", true, "the head shares the embedding");
+  config.require("sinusoidal_pos_embds", false, "positions are trained");
   return model;
 }
 

@@ -18,7 +18,7 @@ FamilyModel read_bloom(HuggingFaceConfig& config) {
   model.set("head", config.head({{"BloomForCausalLM", "language_model"},
                                  {"BloomModel", "none"},
                                  {"BloomForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
   config.require("apply_residual_connection_post_layernorm", false, "residuals are taken before the norm");
   return model;

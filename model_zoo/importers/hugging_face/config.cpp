@@ -15,128 +15,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t keys_named = 12;
-constexpr std::int64_t long_sample = 16384;
-
 constexpr std::string_view config_hint = "give the 'config.json' of a model of Hugging Face's transformers";
 
-/// Keys that do not affect shapes, weights or work: special tokens, constants of formulas, initialization, handling of
-/// outputs and files.
-constexpr auto silent_keys = std::to_array<std::string_view>({"_name_or_path",
-                                                              "architectures",
-                                                              "attn_output_multiplier",
-                                                              "auto_map",
-                                                              "aux_loss_alpha",
-                                                              "bos_token_id",
-                                                              "cache_implementation",
-                                                              "classifier_dropout",
-                                                              "cls_token_id",
-                                                              "decoder_start_token_id",
-                                                              "dtype",
-                                                              "embedding_multiplier",
-                                                              "embedding_multiplier_scale",
-                                                              "encoder_stride",
-                                                              "eos_token_id",
-                                                              "ep_size",
-                                                              "experts_per_token",
-                                                              "finetuning_task",
-                                                              "forced_bos_token_id",
-                                                              "forced_eos_token_id",
-                                                              "gradient_checkpointing",
-                                                              "id2label",
-                                                              "init_device",
-                                                              "init_std",
-                                                              "initial_context_length",
-                                                              "initializer_factor",
-                                                              "initializer_range",
-                                                              "is_encoder_decoder",
-                                                              "label2id",
-                                                              "layer_norm_eps",
-                                                              "layer_norm_epsilon",
-                                                              "layerdrop",
-                                                              "logit_scale",
-                                                              "mask_token_id",
-                                                              "max_attn_value",
-                                                              "model_type",
-                                                              "norm_eps",
-                                                              "norm_topk_prob",
-                                                              "num_labels",
-                                                              "output_attentions",
-                                                              "output_hidden_states",
-                                                              "output_multiplier_scale",
-                                                              "output_past",
-                                                              "output_router_logits",
-                                                              "pad_token_id",
-                                                              "prefix",
-                                                              "pretraining_tp",
-                                                              "problem_type",
-                                                              "quantization_config",
-                                                              "query_pre_attn_scalar",
-                                                              "relative_attention_max_distance",
-                                                              "reorder_and_upcast_attn",
-                                                              "rms_norm_eps",
-                                                              "rope_local_base_freq",
-                                                              "rope_theta",
-                                                              "rotary_emb_base",
-                                                              "routed_scaling_factor",
-                                                              "router_aux_loss_coef",
-                                                              "router_jitter_noise",
-                                                              "scale_attn_by_inverse_layer_idx",
-                                                              "scale_attn_weights",
-                                                              "sep_token_id",
-                                                              "seq_aux",
-                                                              "summary_activation",
-                                                              "summary_first_dropout",
-                                                              "summary_proj_to_labels",
-                                                              "summary_type",
-                                                              "summary_use_proj",
-                                                              "swiglu_limit",
-                                                              "task_specific_params",
-                                                              "tokenizer_class",
-                                                              "torch_dtype",
-                                                              "transformers_version",
-                                                              "unk_token_id",
-                                                              "use_bidirectional_attention",
-                                                              "use_cache",
-                                                              "use_norm_in_generation"});
-
-/// Keys of layers with other weights than those of the families whose readers do not read them.
-constexpr auto weight_keys = std::to_array<std::string_view>({"attention_bias",
-                                                              "audio_config",
-                                                              "decoder_sparse_step",
-                                                              "first_k_dense_replace",
-                                                              "head_dim",
-                                                              "interleave_moe_layer_step",
-                                                              "kv_lora_rank",
-                                                              "layers_block_type",
-                                                              "mamba_num_heads",
-                                                              "mlp_bias",
-                                                              "mlp_only_layers",
-                                                              "moe_intermediate_size",
-                                                              "moe_layer_freq",
-                                                              "n_routed_experts",
-                                                              "n_shared_experts",
-                                                              "num_experts",
-                                                              "num_kv_heads",
-                                                              "num_local_experts",
-                                                              "num_nextn_predict_layers",
-                                                              "q_lora_rank",
-                                                              "qk_layernorm",
-                                                              "qk_norm",
-                                                              "shared_expert_intermediate_size",
-                                                              "ssm_state_size",
-                                                              "text_config",
-                                                              "use_qk_norm",
-                                                              "vision_config"});
-
-/// Null, false, none or zero: a key with this value adds no weights.
-bool says_none(const Json& value) {
-  return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value.get<double>() == 0) ||
-         (value.is_structured() && value.empty());
-}
-
 /// The library's names of functions, and ours.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> activations{{{"gelu", "gelu"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> activations{{{"gelu", "gelu"},
                                                                                      {"gelu_10", "gelu"},
                                                                                      {"gelu_accurate", "gelu"},
                                                                                      {"gelu_fast", "gelu"},
@@ -152,15 +34,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> activati
                                                                                      {"sigmoid", "sigmoid"},
                                                                                      {"silu", "silu"},
                                                                                      {"swish", "silu"},
-                                                                                     {"tanh", "tanh"}}};
-
-std::string_view name_of(const Json& value) {
-  if (value.is_null()) return "nothing";
-  if (value.is_boolean()) return "true or false";
-  if (value.is_number()) return "a number";
-  if (value.is_string()) return "text";
-  return value.is_array() ? "a list" : "an object";
-}
+                                                                                     {"tanh", "tanh"},
+                                                                                     {"xielu", "xielu"}}};
 
 std::string checked_text(std::string text, const std::string& origin) {
   if (text.size() > max_configuration_bytes) {
@@ -171,27 +46,61 @@ std::string checked_text(std::string text, const std::string& origin) {
 
 }  // namespace
 
+std::string_view json_kind(const Json& value) {
+  if (value.is_null()) return "nothing";
+  if (value.is_boolean()) return "true or false";
+  if (value.is_number()) return "a number";
+  if (value.is_string()) return "text";
+  return value.is_array() ? "a list" : "an object";
+}
+
+bool says_none(const Json& value) {
+  return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value.get<double>() == 0) ||
+         (value.is_structured() && value.empty());
+}
+
 HuggingFaceConfig::HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options)
-    : source_(checked_text(std::move(text), origin), origin, std::string(config_hint)),
+    : source_(checked_text(std::move(text), origin), origin, std::string(config_hint), JsonNumbers::of_python),
+      root_(&source_.root()),
       allow_unknown_(options.allow_unknown) {
   if (!source_.root().is_object()) {
-    throw source_.error("", fmt::format("expected an object, found {}", name_of(source_.root())), std::string(config_hint));
+    throw source_.error("", fmt::format("expected an object, found {}", json_kind(source_.root())),
+                        std::string(config_hint));
   }
 }
 
-bool HuggingFaceConfig::has(std::string_view key) const { return source_.root().contains(key); }
+void HuggingFaceConfig::enter(std::string_view key) {
+  // In version 5 of the library the whole model says whether the head shares the embedding, before that its language model.
+  if (!is_inner_) outer_counts_ = text({"transformers_version"}, "").starts_with("5.");
+  if (has("tie_word_embeddings") && !is_null("tie_word_embeddings")) outer_tied_ = boolean("tie_word_embeddings", false);
+  root_ = &root_->at(std::string(key));
+  path_ += std::string(key) + '/';
+  is_inner_ = true;
+  asked_.clear();
+}
 
-bool HuggingFaceConfig::is_null(std::string_view key) const {
-  return has(key) && source_.root().at(std::string(key)).is_null();
+bool HuggingFaceConfig::has_object(std::string_view key) const {
+  const auto entry = root_->find(key);
+  return entry != root_->end() && entry->is_object();
+}
+
+bool HuggingFaceConfig::has(std::string_view key) const { return root_->contains(key); }
+
+bool HuggingFaceConfig::is_null(std::string_view key) const { return has(key) && root_->at(std::string(key)).is_null(); }
+
+bool HuggingFaceConfig::is_text(std::string_view key) const {
+  const auto entry = root_->find(key);
+  return entry != root_->end() && entry->is_string();
 }
 
 const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
   const Json* value = nullptr;
   for (const std::string_view name : names) {
+    if (name.empty()) continue;
     asked_.emplace(name);
     if (value != nullptr) continue;
-    const auto entry = source_.root().find(name);
-    if (entry == source_.root().end() || entry->is_null()) continue;
+    const auto entry = root_->find(name);
+    if (entry == root_->end() || entry->is_null()) continue;
     value = &*entry;
     found = name;
   }
@@ -211,7 +120,7 @@ std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view
   }
   if (!value.is_number_integer()) {
     fail(path, fmt::format("'{}' is {}, not a whole number", key,
-                           value.is_number() ? fmt::to_string(value.get<double>()) : std::string(name_of(value))));
+                           value.is_number() ? fmt::to_string(value.get<double>()) : std::string(json_kind(value))));
   }
   // A value that exceeds an int64 exceeds every limit.
   const bool huge = value.is_number_unsigned() &&
@@ -225,12 +134,9 @@ std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view
 std::int64_t HuggingFaceConfig::integer(Names names, std::int64_t fallback, std::int64_t low, std::int64_t high) {
   std::string_view key;
   const Json* const value = find(names, key);
-  return value == nullptr ? fallback : whole_number(*value, key, low, high);
-}
-
-void HuggingFaceConfig::note_default(std::string_view key, std::int64_t value) {
-  std::string text = fmt::format("{} {}", key, value);
-  if (std::find(defaults_.begin(), defaults_.end(), text) == defaults_.end()) defaults_.push_back(std::move(text));
+  if (value != nullptr) return whole_number(*value, key, low, high);
+  note_foreign(names, fallback);
+  return fallback;
 }
 
 std::int64_t HuggingFaceConfig::size(Names names, std::int64_t fallback, std::int64_t high) {
@@ -238,6 +144,7 @@ std::int64_t HuggingFaceConfig::size(Names names, std::int64_t fallback, std::in
   const Json* const value = find(names, key);
   if (value != nullptr) return whole_number(*value, key, 1, high);
   note_default(*names.begin(), fallback);
+  note_foreign(names, fallback);
   return fallback;
 }
 
@@ -245,7 +152,7 @@ double HuggingFaceConfig::fraction(Names names, double fallback) {
   std::string_view key;
   const Json* const value = find(names, key);
   if (value == nullptr) return fallback;
-  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, name_of(*value)));
+  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, json_kind(*value)));
   const auto number = value->get<double>();
   if (!(number >= 0 && number <= 1)) fail(key, fmt::format("'{}' is not from 0 to 1", key));
   return number;
@@ -255,7 +162,7 @@ bool HuggingFaceConfig::boolean(std::string_view key, bool fallback) {
   std::string_view found;
   const Json* const value = find({key}, found);
   if (value == nullptr) return fallback;
-  if (!value->is_boolean()) fail(key, fmt::format("'{}' is {}, not true or false", key, name_of(*value)));
+  if (!value->is_boolean()) fail(key, fmt::format("'{}' is {}, not true or false", key, json_kind(*value)));
   return value->get<bool>();
 }
 
@@ -263,7 +170,7 @@ std::optional<bool> HuggingFaceConfig::positive(std::string_view key) {
   std::string_view found;
   const Json* const value = find({key}, found);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, name_of(*value)));
+  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, json_kind(*value)));
   return value->get<double>() > 0;
 }
 
@@ -271,7 +178,7 @@ std::string HuggingFaceConfig::text(Names names, std::string_view fallback) {
   std::string_view key;
   const Json* const value = find(names, key);
   if (value == nullptr) return std::string(fallback);
-  if (!value->is_string()) fail(key, fmt::format("'{}' is {}, not text", key, name_of(*value)));
+  if (!value->is_string()) fail(key, fmt::format("'{}' is {}, not text", key, json_kind(*value)));
   return value->get<std::string>();
 }
 
@@ -279,21 +186,21 @@ const Json* HuggingFaceConfig::find_inner(std::string_view outer, std::string_vi
   std::string_view found;
   const Json* const object = find({outer}, found);
   if (object == nullptr) return nullptr;
-  if (!object->is_object()) fail(outer, fmt::format("'{}' is {}, not an object", outer, name_of(*object)));
+  if (!object->is_object()) fail(outer, fmt::format("'{}' is {}, not an object", outer, json_kind(*object)));
   const auto entry = object->find(key);
   return entry == object->end() || entry->is_null() ? nullptr : &*entry;
 }
 
-std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key) {
+std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback) {
   const Json* const value = find_inner(outer, key);
-  return value == nullptr ? 0 : whole_number(*value, fmt::format("{}/{}", outer, key), 1, max_attribute);
+  return value == nullptr ? fallback : whole_number(*value, fmt::format("{}/{}", outer, key), 1, max_attribute);
 }
 
 bool HuggingFaceConfig::inner_boolean(std::string_view outer, std::string_view key, bool fallback) {
   const Json* const value = find_inner(outer, key);
   if (value == nullptr) return fallback;
   const std::string path = fmt::format("{}/{}", outer, key);
-  if (!value->is_boolean()) fail(path, fmt::format("'{}' is {}, not true or false", key, name_of(*value)));
+  if (!value->is_boolean()) fail(path, fmt::format("'{}' is {}, not true or false", key, json_kind(*value)));
   return value->get<bool>();
 }
 
@@ -301,7 +208,7 @@ std::string HuggingFaceConfig::inner_text(std::string_view outer, std::string_vi
   const Json* const value = find_inner(outer, key);
   if (value == nullptr) return std::string(fallback);
   const std::string path = fmt::format("{}/{}", outer, key);
-  if (!value->is_string()) fail(path, fmt::format("'{}' is {}, not text", key, name_of(*value)));
+  if (!value->is_string()) fail(path, fmt::format("'{}' is {}, not text", key, json_kind(*value)));
   return value->get<std::string>();
 }
 
@@ -331,24 +238,56 @@ std::string HuggingFaceConfig::activation_of(std::string_view key, std::string_v
 }
 
 std::string HuggingFaceConfig::head(Architectures known) {
+  return head_among(std::vector<std::pair<std::string, std::string>>(known.begin(), known.end()));
+}
+
+std::string HuggingFaceConfig::head_with(std::string_view type, Architectures endings) {
+  std::vector<std::pair<std::string, std::string>> known;
+  for (const auto& [ending, head] : endings) known.emplace_back(fmt::format("{}{}", type, ending), head);
+  return head_among(known);
+}
+
+std::string HuggingFaceConfig::head_of(std::string_view type, std::string_view other) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> endings{
+      {{"ForCausalLM", "language_model"},
+       {"LMHeadModel", "language_model"},
+       {"ForConditionalGeneration", "language_model"},
+       {"Model", "none"},
+       {"TextModel", "none"},
+       {"ForSequenceClassification", "classifier"}}};
+  std::vector<std::pair<std::string, std::string>> known;
+  for (const std::string_view beginning : {type, other}) {
+    if (beginning.empty()) continue;
+    for (const auto& [ending, head] : endings) known.emplace_back(fmt::format("{}{}", beginning, ending), head);
+  }
+  return head_among(known);
+}
+
+std::string HuggingFaceConfig::head_among(std::span<const std::pair<std::string, std::string>> known) {
   std::string_view key;
   const Json* const value = find({"architectures"}, key);
-  const auto& [first, its_head] = *known.begin();
+  const auto& [first, its_head] = known.front();
   if (value == nullptr || (value->is_array() && value->empty())) {
-    warn(fmt::format("the file has no architecture: read as {}", first));
-    return std::string(its_head);
+    if (!is_inner_) warn(fmt::format("the file has no architecture: read as {}", first));
+    return its_head;
   }
   if (!value->is_array() || !value->front().is_string()) fail(key, "'architectures' is not a list of names");
   if (value->size() > 1) warn("of several architectures the first was read");
   const std::string name = value->front().get<std::string>();
   std::vector<std::string_view> names;
   for (const auto& [architecture, head] : known) {
-    if (architecture == name) return std::string(head);
+    if (architecture == name) return head;
     names.push_back(architecture);
   }
   unknown(key, fmt::format("unknown architecture {}", quote(name)), suggest(name, names));
   warn(fmt::format("read as {}: the architecture {}", first, quote(name)));
-  return std::string(its_head);
+  return its_head;
+}
+
+bool HuggingFaceConfig::tied(bool fallback) {
+  const bool says = has("tie_word_embeddings") && !is_null("tie_word_embeddings");
+  const bool own = boolean("tie_word_embeddings", fallback);
+  return outer_tied_ && (outer_counts_ || !says) ? *outer_tied_ : own;
 }
 
 std::int64_t HuggingFaceConfig::labels() {
@@ -364,60 +303,11 @@ std::string_view HuggingFaceConfig::fused(std::string_view usual) {
   return text({"_attn_implementation", "attn_implementation"}, usual) == "eager" ? "no" : "yes";
 }
 
-// Kinds and keys of `rope_scaling`: modeling_rope_utils.py of transformers 4.46, ROPE_VALIDATION_FUNCTIONS. `su` is an older
-// name of `longrope`; `mrope` rotates channels by several positions and does not scale the length.
-std::int64_t HuggingFaceConfig::unstretched(std::string_view outer, std::int64_t count) {
-  const std::int64_t original = inner_integer(outer, "original_max_position_embeddings");
-  std::string_view found;
-  const Json* const object = find({outer}, found);
-  if (object == nullptr) return count;
-  const auto path_to = [&](std::string_view key) { return fmt::format("{}/{}", outer, key); };
-  std::string kind = "default";
-  for (const std::string_view key : {"type", "rope_type"}) {
-    const auto said = object->find(key);
-    if (said == object->end() || said->is_null()) continue;
-    if (!said->is_string()) fail(path_to(key), fmt::format("'{}' is {}, not text", key, name_of(*said)));
-    kind = said->get<std::string>();
-    static constexpr auto known =
-        std::to_array<std::string_view>({"default", "dynamic", "linear", "llama3", "longrope", "mrope", "su", "yarn"});
-    if (std::find(known.begin(), known.end(), kind) == known.end()) {
-      unknown(path_to(key), fmt::format("unknown kind of scaled positions (rope_scaling) {}", quote(kind)),
-              suggest(kind, std::span<const std::string_view>(known)));
-      warn(fmt::format("read without scaled positions (rope_scaling): the kind {}", quote(kind)));
-      return count;
-    }
-  }
-  double factor = 1;
-  if (const auto said = object->find("factor"); said != object->end() && !said->is_null()) {
-    if (!said->is_number()) fail(path_to("factor"), fmt::format("'factor' is {}, not a number", name_of(*said)));
-    factor = said->get<double>();
-    if (!(factor >= 1)) fail(path_to("factor"), "'factor' is too small: at least 1");
-  }
-  for (const auto& [key, value] : object->items()) {
-    if (!value.is_object()) continue;
-    unknown(path_to(key), fmt::format("'{}' is an object: layers with different positions are not supported", key));
-    warn(fmt::format("not read: {} of {}", quote(key), quote(outer)));
-  }
-  if (original > 0) return std::min(count, original);
-  // A linearly scaled model is trained at its full length only after training at the shorter one.
-  if (kind != "linear") return count;
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) / factor));
-}
-
-std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
-  std::int64_t count = size(names, fallback);
-  for (const std::string_view outer : {"rope_scaling", "rope_parameters"}) count = unstretched(outer, count);
-  if (count > long_sample) {
-    warn(fmt::format("a sample has {} tokens, the model's maximum: set 'tokens' to the training length", count));
-  }
-  return count;
-}
-
 std::int64_t HuggingFaceConfig::windows(std::int64_t layers, std::int64_t fallback) {
   std::string_view key;
   const Json* const types = find({"layer_types"}, key);
   if (types == nullptr) return fallback;
-  if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, name_of(*types)));
+  if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, json_kind(*types)));
   if (static_cast<std::int64_t>(types->size()) != layers) {
     fail(key, fmt::format("'{}' has {} entries, but there are {} layers", key, types->size(), layers));
   }
@@ -444,7 +334,7 @@ std::optional<std::string> HuggingFaceConfig::pattern(Names names, Kinds kinds) 
   std::string_view key;
   const Json* const types = find(names, key);
   if (types == nullptr) return std::nullopt;
-  if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, name_of(*types)));
+  if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, json_kind(*types)));
   std::string letters;
   for (const Json& type : *types) {
     const auto* const kind =
@@ -459,7 +349,18 @@ std::optional<std::string> HuggingFaceConfig::pattern(Names names, Kinds kinds) 
   return letters;
 }
 
+std::optional<std::vector<std::int64_t>> HuggingFaceConfig::numbers(std::string_view key, std::int64_t low) {
+  std::string_view found;
+  const Json* const list = find({key}, found);
+  if (list == nullptr) return std::nullopt;
+  if (!list->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, json_kind(*list)));
+  std::vector<std::int64_t> values;
+  for (const Json& value : *list) values.push_back(whole_number(value, key, low, max_attribute));
+  return values;
+}
+
 void HuggingFaceConfig::require_no_windows() {
+  require("use_sliding_window", false, "all layers attend to all tokens");
   std::string_view key;
   const Json* const types = find({"layer_types"}, key);
   if (types == nullptr || !types->is_array()) return;
@@ -491,7 +392,7 @@ void HuggingFaceConfig::require_number(std::string_view key, double expected, st
   std::string_view found;
   const Json* const value = find({key}, found);
   if (value == nullptr) return;
-  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, name_of(*value)));
+  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, json_kind(*value)));
   if (value->get<double>() == expected) return;
   unknown(key, fmt::format("{} is not {}: {}", quote(key), expected, reason));
   warn(fmt::format("read as if {} were {}", quote(key), expected));
@@ -509,27 +410,7 @@ void HuggingFaceConfig::unknown(std::string_view key, const std::string& message
 }
 
 void HuggingFaceConfig::fail(std::string_view key, const std::string& message, const std::string& hint) const {
-  throw source_.error(key, message, hint);
-}
-
-void HuggingFaceConfig::warn_of_defaults() {
-  if (!defaults_.empty()) warn(fmt::format("from the library's defaults: {}", fmt::join(defaults_, ", ")));
-}
-
-void HuggingFaceConfig::warn_of_rest() {
-  std::vector<std::string> rest;
-  std::size_t count = 0;
-  for (const auto& [key, value] : source_.root().items()) {
-    if (asked_.contains(key) || std::find(silent_keys.begin(), silent_keys.end(), key) != silent_keys.end()) continue;
-    if (std::find(weight_keys.begin(), weight_keys.end(), key) != weight_keys.end()) {
-      if (says_none(value)) continue;
-      unknown(key, fmt::format("{} changes the number of parameters, and models of this type have no such key", quote(key)));
-    }
-    if (++count <= keys_named) rest.push_back(quote(key));
-  }
-  if (count == 0) return;
-  const std::string others = count > rest.size() ? fmt::format(" and {} more", count - rest.size()) : "";
-  warn(fmt::format("not read: {}{}", fmt::join(rest, ", "), others));
+  throw source_.error(path_ + std::string(key), message, hint);
 }
 
 }  // namespace ddl

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,17 +19,31 @@
 
 namespace ddl {
 
+/// `a list`, `text`, …
+[[nodiscard]] std::string_view json_kind(const nlohmann::ordered_json& value);
+/// Null, false, none or zero: a key with this value adds no weights.
+[[nodiscard]] bool says_none(const nlohmann::ordered_json& value);
+
 /// A `config.json` whose keys are read one by one, each with the default that the transformers library documents. A key may
 /// have several names, of which the first one in the file counts; null counts as missing. Every accessor throws an Error
 /// placed at a value of the wrong kind.
 class HuggingFaceConfig {
  public:
+  /// An empty name is none.
   using Names = std::initializer_list<std::string_view>;
 
   HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options);
+  HuggingFaceConfig(const HuggingFaceConfig&) = delete;
+  HuggingFaceConfig& operator=(const HuggingFaceConfig&) = delete;
+
+  /// From now on reads the object that is the value of a key: the language model of a model of several media. Whether the
+  /// head shares the embedding may still be said outside of it.
+  void enter(std::string_view key);
+  [[nodiscard]] bool has_object(std::string_view key) const;
 
   [[nodiscard]] bool has(std::string_view key) const;  ///< with a value or with null
   [[nodiscard]] bool is_null(std::string_view key) const;
+  [[nodiscard]] bool is_text(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
                                      std::int64_t high = max_attribute);
   /// The same for keys that every file should contain; `warn_of_defaults` lists the missing ones.
@@ -40,8 +55,8 @@ class HuggingFaceConfig {
   /// Whether a number is above zero; empty if the file does not have it.
   [[nodiscard]] std::optional<bool> positive(std::string_view key);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
-  /// A whole number of the object `outer`; 0 if missing.
-  [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key);
+  /// A whole number of the object `outer`.
+  [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback);
   /// The same for booleans, and for text, with the default.
   [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
   [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
@@ -54,10 +69,20 @@ class HuggingFaceConfig {
   /// The family's name for the first of `architectures`; that of the first known one if the file has none.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] std::string head(Architectures known);
+  /// The same for classes that all begin with the name of their type.
+  [[nodiscard]] std::string head_with(std::string_view type, Architectures endings);
+  /// The same for decoders, whose classes all begin with the name of their type, or with another one: `Llama` of
+  /// `LlamaForCausalLM`.
+  [[nodiscard]] std::string head_of(std::string_view type, std::string_view other = {});
   /// The number of classes of a classifier.
   [[nodiscard]] std::int64_t labels();
   /// `yes` if the library runs attention that does not write its scores; `usual` is the library's default implementation.
   [[nodiscard]] std::string_view fused(std::string_view usual = "sdpa");
+  /// Whether the head shares the embedding.
+  [[nodiscard]] bool tied(bool fallback);
+  /// Even number of channels of a head that rotary positions turn: a share of them, which the library truncates. Throws
+  /// Error if there are none.
+  [[nodiscard]] std::int64_t turned(Names names, double fallback, std::int64_t head_size);
   /// Tokens of a sample: the number that the model was trained with before RoPE scaling. Throws Error for an unknown kind or
   /// an invalid factor of scaling.
   [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
@@ -69,6 +94,8 @@ class HuggingFaceConfig {
   /// Error for any other name.
   using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
+  /// A list of whole numbers from `low`; empty if there is none.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(std::string_view key, std::int64_t low);
   /// Throws Error if `layer_types` has layers that do not attend to all tokens.
   void require_no_windows();
   /// Experts; `active_key` is the key of the number of experts per token.
@@ -87,8 +114,13 @@ class HuggingFaceConfig {
   void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
+  /// Accepts a key that only repeats what all models of the type have.
+  void accept(std::string_view key) { asked_.emplace(key); }
+  /// Warns of modules that predict further tokens, which the library leaves out.
+  void warn_of_predictors(std::string_view parameter = {});
 
-  /// Warns of the sizes for which the file relies on the library's defaults.
+  /// Warns of the sizes for which the file relies on the library's defaults. Throws Error if it says one of them with a key
+  /// of another type.
   void warn_of_defaults();
   /// Throws Error for keys that were never read and that change the number of parameters; warns of those that might matter.
   void warn_of_rest();
@@ -101,15 +133,30 @@ class HuggingFaceConfig {
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
 
-  /// `count` before the scaling that the object `outer` describes.
-  [[nodiscard]] std::int64_t unstretched(std::string_view outer, std::int64_t count);
+  [[nodiscard]] std::string head_among(std::span<const std::pair<std::string, std::string>> known);
+  /// `count` before the scaling that the object at a path describes.
+  [[nodiscard]] std::int64_t unstretched(const std::string& path, const nlohmann::ordered_json& object, std::int64_t count);
   /// Records a size that is the library's default.
   void note_default(std::string_view key, std::int64_t value);
+  /// Records the keys with which other types say a size that the file leaves out.
+  void note_foreign(Names names, std::int64_t used);
+  /// Throws Error for the first of these.
+  void refuse_foreign();
 
   JsonSource source_;
+  const nlohmann::ordered_json* root_;  ///< the object that is read
+  std::string path_;                    ///< `text_config/`, if it is not the whole file
+  std::optional<bool> outer_tied_;      ///< what the whole file says of the head
+  bool outer_counts_ = false;           ///< this, and not what the object says
+  bool is_inner_ = false;
   bool allow_unknown_;
   std::set<std::string, std::less<>> asked_;
   std::vector<std::string> defaults_;  ///< `num_hidden_layers 32`
+  struct Foreign {
+    std::string key, own;
+    std::int64_t used;  ///< the library's default
+  };
+  std::vector<Foreign> foreign_;
   std::vector<std::string> warnings_;
 };
 

@@ -38,7 +38,7 @@ FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, con
   model.set("fused", config.fused(defaults.attention));
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
   model.set("head", config.head(architectures));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", defaults.tied));
+  model.set_flag("tied", config.tied(defaults.tied));
   model.set("labels", config.labels());
   return model;
 }

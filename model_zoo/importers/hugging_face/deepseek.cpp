@@ -46,16 +46,13 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
   model.set("head", config.head(architectures));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", false));
+  model.set_flag("tied", config.tied(false));
   model.set("labels", config.labels());
   config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
   // Keys and values are computed for each head; the library keeps the key without using it.
   static_cast<void>(config.integer({"num_key_value_heads"}, heads));
   static_cast<void>(config.integer({"head_dim"}, rotary));
-  if (const std::int64_t predicted = config.integer({"num_nextn_predict_layers"}, 0, 0); predicted > 0) {
-    config.warn(fmt::format("not read: 'num_nextn_predict_layers': the library leaves out {} that {} further tokens",
-                            predicted == 1 ? "the layer" : "the layers", predicted == 1 ? "predicts" : "predict"));
-  }
+  config.warn_of_predictors("predicted");
   return model;
 }
 

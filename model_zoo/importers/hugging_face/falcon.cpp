@@ -35,7 +35,7 @@ FamilyModel read_falcon(HuggingFaceConfig& config) {
                                  {"RWForCausalLM", "language_model"},
                                  {"FalconModel", "none"},
                                  {"FalconForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
   config.require("alibi", false, "positions are rotary");
   config.require("parallel_attn", true, "attention and MLP are parallel");

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,12 +43,11 @@ struct DecoderDefaults {
 /// Reads a configuration of one `model_type`.
 using HuggingFaceReader = FamilyModel(HuggingFaceConfig& config);
 
-/// One kind of configuration. A new one is one file that defines its reader, and one row of the table.
+/// One kind of configuration with a reader of its own: a new one is one file that defines its reader, and one row of the
+/// table. Decoders that differ from others in known parts are rows of data: DecoderType.
 struct HuggingFaceFamily {
   std::string_view model_type;
   HuggingFaceReader* read;
-  std::string_view version = "4.46";  ///< version of the library whose defaults apply to missing keys
 };
-[[nodiscard]] std::span<const HuggingFaceFamily> hugging_face_families();
 
 }  // namespace ddl

@@ -23,7 +23,7 @@ FamilyModel read_gpt2(HuggingFaceConfig& config) {
   model.set("head", config.head({{"GPT2LMHeadModel", "language_model"},
                                  {"GPT2Model", "none"},
                                  {"GPT2ForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
   config.require("add_cross_attention", false, "these layers read no encoder");
   return model;

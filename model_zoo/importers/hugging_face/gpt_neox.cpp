@@ -13,11 +13,7 @@ FamilyModel read_gpt_neox(HuggingFaceConfig& config) {
   model.set("feed_forward", config.size({"intermediate_size"}, 24576));
   model.set("vocabulary", config.size({"vocab_size"}, 50432));
   model.set("tokens", config.tokens({"max_position_embeddings"}, 2048));
-  // The library truncates the fraction; channels are rotated in pairs.
-  const double share = config.fraction({"rotary_pct", "partial_rotary_factor"}, 0.25);
-  const std::int64_t width = hidden / heads;
-  const auto turned = static_cast<std::int64_t>(static_cast<double>(width) * share);
-  model.set("turned", turned / 2 * 2);
+  model.set("turned", config.turned({"rotary_pct", "partial_rotary_factor"}, 0.25, hidden / heads));
   model.set_flag("parallel", config.boolean("use_parallel_residual", true));
   model.set("activation", config.activation({"hidden_act"}, "gelu"));
   model.set("fused", config.fused());
@@ -27,7 +23,7 @@ FamilyModel read_gpt_neox(HuggingFaceConfig& config) {
   model.set("head", config.head({{"GPTNeoXForCausalLM", "language_model"},
                                  {"GPTNeoXModel", "none"},
                                  {"GPTNeoXForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", false));
+  model.set_flag("tied", config.tied(false));
   model.set("labels", config.labels());
   return model;
 }

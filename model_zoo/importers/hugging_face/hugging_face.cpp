@@ -11,62 +11,156 @@
 #include "core/suggest.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/model_file.hpp"
+#include "model_zoo/importers/hugging_face/decoder_type.hpp"
 #include "model_zoo/importers/hugging_face/families.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
 
 // Each is defined in the file of its family.
-HuggingFaceReader read_bert, read_bloom, read_deepseek_v2, read_deepseek_v3, read_falcon, read_gemma, read_gemma2,
-    read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_llama, read_mistral, read_mixtral, read_mpt,
-    read_nemotron, read_nemotron_h, read_opt, read_phi, read_phi3, read_qwen2, read_qwen3, read_qwen3_moe, read_t5, read_vit;
-
-std::span<const HuggingFaceFamily> hugging_face_families() {
-  static constexpr std::array<HuggingFaceFamily, 27> families{{
-      {"bert", read_bert},
-      {"bloom", read_bloom},
-      {"deepseek_v2", read_deepseek_v2, "4.56"},
-      {"deepseek_v3", read_deepseek_v3, "4.56"},
-      {"falcon", read_falcon},
-      {"gemma", read_gemma},
-      {"gemma2", read_gemma2, "4.56"},
-      {"gemma3_text", read_gemma3, "4.56"},
-      {"gpt2", read_gpt2},
-      {"gpt_neox", read_gpt_neox},
-      {"gpt_oss", read_gpt_oss, "4.56"},
-      {"grok-1", read_grok},
-      {"kimi_k2", read_deepseek_v3, "4.56"},
-      {"llama", read_llama},
-      {"mistral", read_mistral},
-      {"mixtral", read_mixtral},
-      {"mpt", read_mpt},
-      {"nemotron", read_nemotron},
-      {"nemotron_h", read_nemotron_h, "5.0"},
-      {"opt", read_opt},
-      {"phi", read_phi},
-      {"phi3", read_phi3},
-      {"qwen2", read_qwen2},
-      {"qwen3", read_qwen3, "4.56"},
-      {"qwen3_moe", read_qwen3_moe, "4.56"},
-      {"t5", read_t5},
-      {"vit", read_vit},
-  }};
-  return families;
-}
+HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_distilbert,
+    read_falcon, read_gemma, read_gemma2, read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_mamba2,
+    read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_t5, read_vit, read_xlm_roberta;
 
 namespace {
 
-const HuggingFaceFamily& family_of(HuggingFaceConfig& config) {
-  const std::string type = config.text({"model_type"}, "");
+constexpr std::string_view library_version = "5.24";
+
+/// Types whose families have a reader of their own; the others are rows of decoder_types().
+constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
+                                                            {"bloom", read_bloom},
+                                                            {"camembert", read_camembert},
+                                                            {"dbrx", read_dbrx},
+                                                            {"deepseek_v2", read_deepseek_v2},
+                                                            {"deepseek_v3", read_deepseek_v3},
+                                                            {"distilbert", read_distilbert},
+                                                            {"falcon", read_falcon},
+                                                            {"gemma", read_gemma},
+                                                            {"gemma2", read_gemma2},
+                                                            {"gemma3_text", read_gemma3},
+                                                            {"gpt2", read_gpt2},
+                                                            {"gpt_neox", read_gpt_neox},
+                                                            {"gpt_oss", read_gpt_oss},
+                                                            {"grok-1", read_grok},
+                                                            {"kimi_k2", read_deepseek_v3},
+                                                            {"mamba2", read_mamba2},
+                                                            {"mpt", read_mpt},
+                                                            {"nemotron", read_nemotron},
+                                                            {"nemotron_h", read_nemotron_h},
+                                                            {"opt", read_opt},
+                                                            {"phi", read_phi},
+                                                            {"roberta", read_roberta},
+                                                            {"t5", read_t5},
+                                                            {"vit", read_vit},
+                                                            {"xlm-roberta", read_xlm_roberta}});
+
+/// Types that no family can express, with the reason.
+struct RefusedType {
+  std::string_view model_type, reason;
+};
+constexpr std::string_view delta_rule = "layers with this delta rule are not among the operations of model files",
+                           mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
+                           rwkv = "the recurrence of RWKV is not among the operations of model files",
+                           layer_embeddings = "layers that read embeddings of their own are not among the bundled families",
+                           disentangled = "attention with separate keys of relative positions is not among the operations",
+                           contrast = "a loss that compares all images and texts of a batch is not among the operations",
+                           indexed =
+                               "attention to tokens that an indexer chooses is not among the operations of model files";
+constexpr auto refused_types = std::to_array<RefusedType>({
+    {"albert", "layers that share the weights of one are not among the bundled families"},
+    {"bailing_hybrid", "layers of linear attention are not among the operations of model files"},
+    {"clip", contrast},
+    {"deberta", disentangled},
+    {"deberta-v2", disentangled},
+    {"deepseek_v32", indexed},
+    {"dinov2", "a trained token in the place of hidden patches is not among the operations of model files"},
+    {"falcon_mamba", mamba_1},
+    {"gemma3n", layer_embeddings},
+    {"gemma3n_text", layer_embeddings},
+    {"gemma4", layer_embeddings},
+    {"gemma4_text", layer_embeddings},
+    {"glm_moe_dsa", indexed},
+    {"jamba", mamba_1},
+    {"kimi_linear", delta_rule},
+    {"mamba", mamba_1},
+    {"minimax", "layers of lightning attention are not among the operations of model files"},
+    {"mllama", "layers that read the tokens of an image are not among the bundled families"},
+    {"modernbert", "attention to a window on both sides of a token is not among the operations of model files"},
+    {"olmo_hybrid", delta_rule},
+    {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
+    {"rwkv", rwkv},
+    {"rwkv5", rwkv},
+    {"rwkv6", rwkv},
+    {"rwkv7", rwkv},
+    {"siglip", contrast},
+    {"siglip2", contrast},
+    {"whisper", "projections of which only that of the keys has no bias are not among the bundled families"},
+    {"zamba", "layers that share a block's weights are not among the bundled families"},
+    {"zamba2", "layers that share a block's weights, each with adapters, are not among the bundled families"},
+});
+
+/// Keys of the language model in a model of several media.
+constexpr auto language_keys =
+    std::to_array<std::string_view>({"text_config", "llm_config", "language_config", "thinker_config"});
+
+const DecoderType* decoder_of(std::string_view type) {
+  for (const DecoderType& row : decoder_types()) {
+    if (row.model_type == type) return &row;
+  }
+  return nullptr;
+}
+HuggingFaceReader* reader_of(std::string_view type) {
+  for (const HuggingFaceFamily& family : families) {
+    if (family.model_type == type) return family.read;
+  }
+  return nullptr;
+}
+bool is_known(std::string_view type) { return decoder_of(type) != nullptr || reader_of(type) != nullptr; }
+
+void refuse_known(const HuggingFaceConfig& config, std::string_view type) {
+  for (const RefusedType& refused : refused_types) {
+    if (refused.model_type != type) continue;
+    config.fail("model_type", fmt::format("models of the type {} are not read: {}", quote(type), refused.reason),
+                "take a bundled model of about its size ('models list'), or write a model file of the layers that it has");
+  }
+}
+
+/// The type of the model, or of the language model inside it, which is then read.
+std::string entered_type(HuggingFaceConfig& config) {
+  std::string type = config.text({"model_type"}, "");
+  const std::string whole = type;
+  refuse_known(config, type);
+  for (std::size_t depth = 0; depth < 2 && !is_known(type); ++depth) {
+    const auto* const key = std::find_if(language_keys.begin(), language_keys.end(),
+                                         [&config](std::string_view each) { return config.has_object(each); });
+    if (key == language_keys.end()) break;
+    config.enter(*key);
+    type = config.text({"model_type"}, type + "_text");
+    refuse_known(config, type);
+    if (is_known(type)) {
+      config.warn(fmt::format("only the language model ({}, of the type {}) of a {} was read", quote(*key), type,
+                              whole.empty() ? "model of several media" : quote(whole)));
+    }
+  }
+  // Older files of such models have the sizes of the language model outside of any object.
+  if (const std::string text = type + "_text"; !is_known(type) && is_known(text)) {
+    type = text;
+    for (const std::string_view media : {"vision_config", "audio_config"}) config.accept(media);
+    config.warn(fmt::format("only the language model (of the type {}) of a {} was read", type, quote(whole)));
+  }
+  return type;
+}
+
+FamilyModel read(HuggingFaceConfig& config, std::string& type) {
+  type = entered_type(config);
+  if (const DecoderType* const row = decoder_of(type)) return read_decoder_type(config, *row);
+  if (HuggingFaceReader* const reader = reader_of(type)) return reader(config);
   const std::vector<std::string_view> known = hugging_face_model_types();
-  if (type.empty()) {
-    config.fail("model_type", "the configuration has no 'model_type'", fmt::format("known: {}", fmt::join(known, ", ")));
-  }
-  for (const HuggingFaceFamily& family : hugging_face_families()) {
-    if (family.model_type == type) return family;
-  }
+  const std::string all = fmt::format("known: {}", fmt::join(known, ", "));
+  if (type.empty()) config.fail("model_type", "the configuration has no 'model_type'", all);
+  const std::string near = suggest(type, known);
   config.fail("model_type", fmt::format("unknown model_type {}", quote(type)),
-              fmt::format("known: {}", fmt::join(known, ", ")));
+              near.starts_with("did you mean") ? near : all);
 }
 
 /// Letters, digits and separators; the last part of a path such as `meta-llama/Llama-2-7b-hf`.
@@ -94,11 +188,11 @@ std::string name_of_path(std::string_view path) {
   return plain_name(file.substr(0, file.rfind('.')));
 }
 
-std::string model_text(const std::string& name, const HuggingFaceFamily& family, const FamilyModel& model) {
+std::string model_text(const std::string& name, std::string_view type, const FamilyModel& model) {
   std::string text = fmt::format(
       "format: 1\nmodel: {}\ndescription: Imported from a configuration of the type {}\n"
       "source: the configuration, read as Hugging Face's transformers {} read it\nfamily: {}\n",
-      name, family.model_type, family.version, model.family);
+      name, type, library_version, model.family);
   if (!model.input.empty()) text += fmt::format("input: {}\n", model.input);
   text += "parameters:\n";
   for (const auto& [parameter, value] : model.parameters) text += fmt::format("  {}: {}\n", parameter, value);
@@ -122,21 +216,23 @@ void check(const std::string& text, const std::string& name, const HuggingFaceCo
 
 std::vector<std::string_view> hugging_face_model_types() {
   std::vector<std::string_view> types;
-  for (const HuggingFaceFamily& family : hugging_face_families()) types.push_back(family.model_type);
+  for (const HuggingFaceFamily& family : families) types.push_back(family.model_type);
+  for (const DecoderType& row : decoder_types()) types.push_back(row.model_type);
+  std::sort(types.begin(), types.end());
   return types;
 }
 
 Import import_hugging_face(std::string text, std::string origin, const ImportOptions& options) {
   const std::string path = origin;
   HuggingFaceConfig config(std::move(text), std::move(origin), options);
-  const HuggingFaceFamily& family = family_of(config);
   std::string name = options.name.empty() ? plain_name(config.text({"_name_or_path"}, "")) : options.name;
+  std::string type;
+  const FamilyModel model = read(config, type);
   if (name.empty()) name = name_of_path(path);
-  if (name.empty()) name = family.model_type;
-  const FamilyModel model = family.read(config);
+  if (name.empty()) name = plain_name(type);
   config.warn_of_defaults();
   config.warn_of_rest();
-  Import result{.model_file = model_text(name, family, model), .warnings = config.warnings()};
+  Import result{.model_file = model_text(name, type, model), .warnings = config.warnings()};
   check(result.model_file, name, config);
   return result;
 }

@@ -19,7 +19,7 @@ FamilyModel read_mpt(HuggingFaceConfig& config) {
                                  {"MPTForCausalLM", "language_model"},
                                  {"MptModel", "none"},
                                  {"MptForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
   config.require("no_bias", true, "matrices and norms have no bias");
   // With ALiBi no position embedding is trained; the library reads neither key.

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-// Defaults of NemotronConfig. The library truncates the fraction of a channel; channels are rotated in pairs.
+// Defaults of NemotronConfig.
 FamilyModel read_nemotron(HuggingFaceConfig& config) {
   FamilyModel model = read_decoder(config, "nemotron",
                                    {.vocabulary = 256000,
@@ -22,10 +22,7 @@ FamilyModel read_nemotron(HuggingFaceConfig& config) {
   for (const auto& [name, value] : model.parameters) {
     if (name == "head_size") head_size = std::stoll(value);
   }
-  const double share = config.fraction({"partial_rotary_factor", "rope_percent", "rope_percentage"}, 0.5);
-  const auto turned = static_cast<std::int64_t>(static_cast<double>(head_size) * share) / 2 * 2;
-  if (turned < 2) config.fail("partial_rotary_factor", fmt::format("of {} channels none is turned", head_size));
-  model.set("turned", turned);
+  model.set("turned", config.turned({"partial_rotary_factor", "rope_percent", "rope_percentage"}, 0.5, head_size));
   model.set_flag("attention_bias", config.boolean("attention_bias", false));
   model.set_flag("feed_forward_bias", config.boolean("mlp_bias", false));
   return model;

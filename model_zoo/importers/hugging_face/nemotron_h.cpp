@@ -61,17 +61,11 @@ FamilyModel read_nemotron_h(HuggingFaceConfig& config) {
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
   model.set("head", config.head({{"NemotronHForCausalLM", "language_model"}, {"NemotronHModel", "none"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", false));
+  model.set_flag("tied", config.tied(false));
   for (const std::string_view key : {"use_bias", "mlp_bias", "mamba_proj_bias"})
     config.require(key, false, "matrices have no bias");
   config.require("use_conv_bias", true, "the convolution has a bias");
-  if (const std::int64_t predicted = config.integer({"num_nextn_predict_layers"}, 0, 0); predicted > 0) {
-    config.warn(
-        fmt::format("not read: 'num_nextn_predict_layers': the library leaves out {} that {} further tokens; "
-                    "'@predicted={}' adds {}",
-                    predicted == 1 ? "the module" : "the modules", predicted == 1 ? "predicts" : "predict", predicted,
-                    predicted == 1 ? "it" : "them"));
-  }
+  config.warn_of_predictors("predicted");
   return model;
 }
 

@@ -26,7 +26,7 @@ FamilyModel read_opt(HuggingFaceConfig& config) {
   model.set("head", config.head({{"OPTForCausalLM", "language_model"},
                                  {"OPTModel", "none"},
                                  {"OPTForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
   config.require("layer_norm_elementwise_affine", true, "norms have a trained scale and shift");
   return model;

@@ -32,7 +32,7 @@ FamilyModel read_t5(HuggingFaceConfig& config) {
   static_cast<void>(config.boolean("is_gated_act", gated));  // redundant in newer versions
   model.set_number("dropout", config.fraction({"dropout_rate"}, 0.1));
   model.set("head", head == "encoder" ? "none" : head);
-  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set_flag("tied", config.tied(true));
   return model;
 }
 

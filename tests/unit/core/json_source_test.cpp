@@ -1,5 +1,7 @@
 #include "core/json_source.hpp"
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "tests/catch.hpp"
@@ -119,4 +121,26 @@ TEST_CASE("deep nesting is not a danger") {
   std::string objects;
   for (std::size_t i = 0; i <= limit; ++i) objects += "{\"a\":";
   CHECK(refusal_of(objects).find("nested deeper than 64 levels") != std::string::npos);
+}
+
+TEST_CASE("numbers of Python are read where the caller takes them, and stay where they are") {
+  const std::string text = "{\"a\": [NaN, Infinity, -Infinity, 0, -1], \"b\": \"NaN, \\\"Infinity\", \"c\": 0, \"d\": NaN}";
+  CHECK(refusal_of(text).find("not valid JSON") != std::string::npos);
+  const JsonSource source(text, "p.json", "", JsonNumbers::of_python);
+  const auto& list = source.root().at("a");
+  CHECK(std::isnan(list[0].get<double>()));
+  CHECK(list[1].get<double>() == std::numeric_limits<double>::infinity());
+  CHECK(list[2].get<double>() == -std::numeric_limits<double>::infinity());
+  CHECK(list[3].is_number_integer());
+  CHECK(list[4].get<int>() == -1);
+  CHECK(source.root().at("b") == "NaN, \"Infinity");
+  CHECK(source.root().at("c").is_number_integer());
+  CHECK(std::isnan(source.root().at("d").get<double>()));
+  CHECK(std::string(source.error("c", "wrong").what()).starts_with("p.json:1:71: wrong\n  {\"a\": [NaN, Inf"));
+  for (const std::string word : {"nan", "Inf", "Infinityy", "NaN0", "- Infinity", "+Infinity"}) {
+    INFO(word);
+    CHECK(error_of([&] {
+            (void)JsonSource("[" + word + "]", "p.json", "", JsonNumbers::of_python);
+          }).find("not valid JSON") != std::string::npos);
+  }
 }

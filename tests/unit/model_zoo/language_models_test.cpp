@@ -6,6 +6,7 @@
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/kept_bytes.hpp"
 
 using namespace ddl;
@@ -314,6 +315,31 @@ TEST_CASE("published spellings of language models find them") {
                                        {"Phi-3-mini-4k-instruct", "phi-3-mini"},
                                        {"BLOOM", "bloom-176b"}}) {
     CHECK(canonical_model_name(spelling) == name);
+  }
+}
+
+TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mean bundled models of these sizes") {
+  for (const auto& [published, name] : {std::pair<std::string, std::string>{"meta-llama/Llama-3.1-8B", "llama3-8b"},
+                                        {"meta-llama/Meta-Llama-3.1-70B-Instruct", "llama3-70b"},
+                                        {"Qwen/Qwen3-8B", "qwen3-8b"},
+                                        {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
+                                        {"google/gemma-2-9b-it", "gemma2-9b"},
+                                        {"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"},
+                                        {"TinyLlama/TinyLlama-1.1B-Chat-v1.0", "tinyllama-1.1b"},
+                                        {"google-bert/bert-large-uncased", "bert-large"},
+                                        {"bigscience/bloom-7b1", "bloom-7.1b"},
+                                        {"llama3 8B", "llama3-8b"},
+                                        {"llama3.1 405B", "llama3-405b"}}) {
+    INFO(published);
+    CHECK(canonical_model_name(published) == name);
+    CHECK(load_model(published).name == name);
+    CHECK(load_model(published + "@lora=8").name == name + "@lora=8");
+  }
+  // Version 0.3 has another vocabulary, this Llama also reads images, and a path is not a name.
+  for (const std::string other :
+       {"mistralai/Mistral-7B-v0.3", "meta-llama/Llama-3.2-11B-Vision", "./Qwen3-8B", "a/b/Qwen3-8B"}) {
+    INFO(other);
+    CHECK(error_of([&] { static_cast<void>(load_model(other)); }) != "no error");
   }
 }
 

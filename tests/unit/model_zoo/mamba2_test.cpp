@@ -140,3 +140,18 @@ TEST_CASE("hybrids of Mamba have the parameters of the published weights") {
   CHECK(static_cast<double>(load_model("nemotron-h-8b").parameters()) == Approx(8.1e9).margin(0.05e9));
   CHECK(static_cast<double>(load_model("nemotron-h-56b").parameters()) == Approx(56.3e9).margin(0.5e9));
 }
+
+TEST_CASE("without its norm, Mamba-2 has no scale and keeps no deviations") {
+  const Layer layer = layer_of("{tokens: 512}",
+                               "  - embedding: {vocabulary: 10, features: 84}\n"
+                               "  - mamba2: {heads: 8, head_size: 4, state: 3, groups: 2, chunk: 128, norm: no}\n");
+  CHECK(layer.parameters() == scan_layer().parameters() - 32);
+  CHECK(kept_of(layer).statistics == 0);
+  CHECK(work_of(layer, Pass::forward).flops != work_of(scan_layer(), Pass::forward).flops);
+  CHECK(layer.operation->attributes() == "heads=8 head_size=4 state=3 groups=2 kernel=4 chunk=128 norm=no");
+  for (const Pass pass : passes) {
+    double flops = 0;
+    for (const Work& kernel : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) flops += kernel.flops;
+    CHECK(flops == Approx(work_of(layer, pass).flops).epsilon(1e-12));
+  }
+}

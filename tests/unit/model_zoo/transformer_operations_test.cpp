@@ -416,3 +416,38 @@ TEST_CASE("heads distributed to ranks have all of the work, the biases and what 
     }
   }
 }
+
+TEST_CASE("norms of queries and keys may have scales of each head, or span all heads") {
+  const std::string input = "{channels: 48, tokens: 16}";
+  // 4 heads of queries and 2 of keys, of 6 channels each.
+  const Layer own = layer_of(input, "  - query_key_norm: {heads: 4, kv_heads: 2, of: each_head}\n");
+  CHECK(own.parameters() == 6 * 6);
+  CHECK(own.operation->attributes() == "heads=4 kv_heads=2 of=each_head");
+  CHECK(kept_of(own).statistics == 16 * 6);
+  CHECK(own.operation->divisible().channelwise);
+  const Layer whole = layer_of(input, "  - query_key_norm: {heads: 4, kv_heads: 2, of: all_heads}\n");
+  CHECK(whole.parameters() == 6 * 6);
+  CHECK(kept_of(whole).statistics == 2 * 16);
+  CHECK_FALSE(whole.operation->divisible().channelwise);
+  CHECK(layer_of(input, "  - query_key_norm: {heads: 4, kv_heads: 2, of: head}\n").operation->attributes() ==
+        "heads=4 kv_heads=2");
+}
+
+TEST_CASE("a product may have one factor for each token") {
+  const Model model = model_of(sequence, "  - fully_connected: 1\n    name: gate\n  - multiply:\n    from: [input, gate]\n");
+  const Layer& layer = model.layers.back();
+  CHECK(to_string(layer.output_shape) == "24 over 16 tokens");
+  CHECK(work_of(layer, Pass::forward).flops == 24 * 16);
+  CHECK(work_of(layer, Pass::forward).activation_items == 2 * 24 * 16 + 16);
+  // The gradient of each factor sums over the channels.
+  CHECK(work_of(layer, Pass::backward_data).flops == 3 * 24 * 16);
+  CHECK(layer.operation->depth(Pass::backward_data, layer.input_shapes, layer.output_shape, 1) == 1 + 5);
+}
+
+TEST_CASE("xielu has two trained numbers") {
+  const Layer layer = layer_of(sequence, "  - activation: xielu\n");
+  CHECK(layer.parameters() == 2);
+  CHECK(work_of(layer, Pass::backward_weight).flops == 4 * 24 * 16);
+  CHECK(kept_of(layer).input);
+  CHECK(layer_of(sequence, "  - activation: gelu\n").parameters() == 0);
+}

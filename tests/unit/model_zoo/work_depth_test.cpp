@@ -78,6 +78,10 @@ const std::vector<Depths> golden{
     {"fully_connected", sequence, "  - fully_connected: 5\n", 5, 3, 6},
     // Four experts have four of the 16 tokens each: log2 4 + log2 4.
     {"fully_connected", sequence, "  - fully_connected: {features: 5, experts: 4}\n", 5, 3, 4},
+    // A window of 4 tokens, a prefix of 16 products of matrices over keys of 4, a state and a norm of 3 channels: 2 + 4 · 2
+    // + 2
+    // + 2. The parameters' gradients sum over log2 16 + log2 4.
+    {"gated_delta", sequence, "  - gated_delta: {heads: 2, head_size: 3, key_heads: 1, key_size: 4}\n", 14, 14, 6},
     {"identity", image, "  - identity\n", 1, 1, 0},
     {"input", image, "  - input: {tokens: 5}\n", 1, 1, 0},
     // A product of two vectors sums over ⌈log2 12⌉; the gradient of one of three is a sum over the three.

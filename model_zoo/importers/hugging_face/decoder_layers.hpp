@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model_zoo/importers/hugging_face/decoder_type.hpp"
+
+namespace ddl {
+
+/// Sizes of the mixer Mamba-2.
+struct DecoderMamba {
+  std::int64_t heads = 1, head_size = 1, groups = 1, state = 1, convolution = 1, scan = 1;
+  bool has_norm = true, has_bias = false, has_output_bias = false;
+};
+
+/// Sizes of the mixer with a gated delta rule.
+struct DecoderDelta {
+  std::int64_t heads = 1, head_size = 1, key_heads = 1, key_size = 1, convolution = 1;
+};
+
+/// The layers of a decoder: letters as in the family `decoder`.
+struct DecoderLayers {
+  std::string letters{};
+  std::int64_t window = 0, chunk = 0;  ///< 0: none
+  DecoderMamba mamba{};
+  DecoderDelta delta{};
+};
+/// What their kinds depend on.
+struct DecoderDepth {
+  std::int64_t layers, hidden, experts;
+};
+/// Throws Error for lists that do not fit the number of layers, and for layers that the family does not have.
+[[nodiscard]] DecoderLayers read_decoder_layers(HuggingFaceConfig& config, const DecoderType& type,
+                                                const DecoderDepth& depth);
+
+}  // namespace ddl

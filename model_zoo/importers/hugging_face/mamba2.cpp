@@ -1,0 +1,36 @@
+#include "model_zoo/importers/hugging_face/families.hpp"
+
+namespace ddl {
+
+// Defaults of Mamba2Config. Samples have no maximum length; the 2048 tokens are those of its paper's models [Dao and Gu,
+// "Transformers are SSMs", ICML 2024, appendix D].
+FamilyModel read_mamba2(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "nemotron-h"};
+  const std::int64_t layers = config.layers({"num_hidden_layers", "n_layer"}, 64);
+  const std::int64_t hidden = config.size({"hidden_size", "d_model"}, 4096);
+  const std::int64_t heads = config.integer({"num_heads"}, 128);
+  const std::int64_t width = config.integer({"expand"}, 2, 1, 1024) * hidden;
+  if (config.integer({"head_dim"}, 64) * heads != width)
+    config.fail(config.has("num_heads") ? "num_heads" : "head_dim",
+                fmt::format("the heads do not have the {} channels of Mamba-2", width));
+  model.set("pattern", fmt::format("\"(M){}\"", layers));
+  model.set("hidden", hidden);
+  model.set("heads", std::int64_t{1});  // of attention, which no layer has
+  model.set("mamba_heads", heads);
+  model.set("mamba_head_size", width / heads);
+  model.set("mamba_groups", config.integer({"n_groups"}, 8));
+  model.set("state", config.integer({"state_size"}, 128));
+  model.set("convolution", config.integer({"conv_kernel"}, 4));
+  model.set("chunk", config.integer({"chunk_size"}, 256));
+  model.set("vocabulary", config.size({"vocab_size"}, 32768));
+  model.set("tokens", std::int64_t{2048});
+  model.set("head", config.head_of("Mamba2"));
+  model.set_flag("tied", config.tied(false));
+  config.require("use_bias", false, "matrices have no bias");
+  config.require("use_conv_bias", true, "the convolution has a bias");
+  config.require("rms_norm", true, "each mixer ends with a norm");
+  static_cast<void>(config.activation({"hidden_act"}, "silu"));
+  return model;
+}
+
+}  // namespace ddl

@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Linear attention by a gated delta rule, between its projections [Yang, Kautz and Hatamizadeh, "Gated delta networks:
+/// improving Mamba2 with delta rule", ICLR 2025, sections 3 and 4]. Reads the concatenation of queries and keys of each key
+/// head, of values and a gate z of each head, and of a decay and a strength of each head. A causal convolution per channel
+/// is applied to queries, keys and values. Each head has a state of key_size × head_size numbers, which decays from token to
+/// token; the value that it has for the token's key is moved towards the token's value. It is read with the query. The
+/// recurrence is computed in chunks of tokens: the inverse of a triangular matrix of the keys' products makes the changes of
+/// a chunk independent of each other (equations 8 to 10 there). It ends with a root-mean-square norm of each head, gated by
+/// z.
+///
+/// Kernels, and the tensors that backward keeps and recomputes, are those of fla-org/flash-linear-attention
+/// (fla/ops/gated_delta_rule/chunk.py), which Hugging Face's transformers call in Qwen3-Next.
+class GatedDelta final : public Operation {
+ public:
+  struct Settings {
+    std::int64_t heads = 1, head_size = 1;     ///< of values
+    std::int64_t key_heads = 1, key_size = 1;  ///< heads of values share those of keys
+    std::int64_t kernel = 4;                   ///< tokens in the convolution's window
+    std::int64_t chunk = 64;
+  };
+  explicit GatedDelta(const Settings& settings) : s_(settings) {}
+
+  std::string_view type() const override { return "gated_delta"; }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"heads", s_.heads}, {"head_size", s_.head_size}};
+    if (s_.key_heads != s_.heads) values.add("key_heads", s_.key_heads);
+    if (s_.key_size != s_.head_size) values.add("key_size", s_.key_size);
+    values.add("kernel", s_.kernel);
+    values.add("chunk", s_.chunk);
+    return values;
+  }
+  AttributeValues lasting_values() const override {
+    return {{"head_size", s_.head_size}, {"key_size", s_.key_size}, {"kernel", s_.kernel}, {"chunk", s_.chunk}};
+  }
+
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (!output.sequence) throw Error(fmt::format("gated_delta needs a sequence, not {}", to_string(output)));
+    const std::int64_t values = item_count("the values of a token", {s_.heads, s_.head_size});
+    const std::int64_t keys = item_count("the keys of a token", {s_.key_heads, s_.key_size});
+    static_cast<void>(item_count("the convolution", {values + 2 * keys, s_.kernel}));
+    const std::int64_t read = 2 * values + 2 * keys + 2 * s_.heads;
+    if (output.channels != read) {
+      throw Error(
+          fmt::format("{} channels are not queries and keys of {} heads of {}, values and a gate of {} heads of {}, and "
+                      "two numbers of each head: {}",
+                      output.channels, s_.key_heads, s_.key_size, s_.heads, s_.head_size, read),
+          "gated_delta must read a fully_connected layer with this number of features");
+    }
+    output.channels = values;
+    static_cast<void>(item_count("the states", {output.extent[0], s_.heads, s_.head_size, s_.key_size}));
+    static_cast<void>(item_count("the products of a chunk", {output.extent[0], s_.heads, s_.chunk}));
+    return checked(output);
+  }
+
+  /// The convolution's, the norm's scale, which all heads share, and two numbers per head: its decay, and the bias of it.
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const std::int64_t convolved = output.channels + 2 * key_heads_of(output) * s_.key_size;
+    return s_.kernel * convolved + s_.head_size + 2 * (output.channels / s_.head_size);
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Work sum;
+    for (const Work& kernel : kernels(pass, inputs, output)) {
+      sum.flops += kernel.flops;
+      sum.activation_items += kernel.activation_items;
+      sum.weight_items += kernel.weight_items;
+    }
+    return sum;
+  }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    switch (pass) {
+      case Pass::forward: {
+        std::vector<Work> all{
+            {.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
+            {.flops = 3 * transcendental_flops * n.steps, .activation_items = 6 * n.steps},
+            // Each head's queries and keys, divided by their lengths.
+            {.flops = 2 * 5 * n.k, .activation_items = 4 * n.k, .kind = KernelKind::layer_norm},
+            chunks(n.pairs, n.k + 2 * n.matrix),
+            chunks(n.inverse, 3 * n.matrix)};
+        const std::vector<Work> states = until_states(n);
+        all.insert(all.end(), states.begin(), states.end());
+        // The states read by the queries, and the products of queries and keys with the changes of the chunk.
+        all.push_back(chunks(n.through + n.pairs + n.inside, 2 * n.k + 2 * n.v + n.states));
+        all.push_back({.flops = 10 * n.v, .activation_items = 3 * n.v, .kind = KernelKind::layer_norm});
+        return all;
+      }
+      case Pass::backward_data: {
+        std::vector<Work> all{{.flops = 20 * n.v, .activation_items = 5 * n.v, .kind = KernelKind::layer_norm}};
+        const std::vector<Work> again = until_states(n);
+        all.insert(all.end(), again.begin(), again.end());
+        // In this order, the gradients of: the changes, inside the chunks; the states of the chunks before; queries, keys
+        // and the matrix's products with keys; keys, values and strengths through that matrix; lengths; the convolution.
+        all.push_back(chunks(n.pairs + n.inside, 2 * n.k + 2 * n.v));
+        all.push_back(chunks(3 * n.through, 3 * n.k + 3 * n.v + n.states));
+        all.push_back(chunks(3 * n.through + n.pairs + 2 * n.inside + 2 * n.inside_keys, 5 * n.k + 3 * n.v + 2 * n.states));
+        all.push_back(
+            chunks(n.pairs + 2 * n.inside + n.inside + 3 * n.inside_keys + 6 * n.inverse, 4 * n.k + 3 * n.v + n.matrix));
+        all.push_back({.flops = 2 * 8 * n.k, .activation_items = 6 * n.k, .kind = KernelKind::layer_norm});
+        all.push_back({.flops = 3 * transcendental_flops * n.steps, .activation_items = 10 * n.steps});
+        all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
+        return all;
+      }
+      case Pass::backward_weight:
+        // Computed in the kernels of the other gradients; the partial results are summed over blocks of tokens.
+        return {{.flops = n.convolution + 2 * n.v, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
+      case Pass::update:
+        break;
+    }
+    return {};
+  }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    const double tokens = real(output.extent[0]);
+    if (pass == Pass::backward_weight) return reduction_depth({tokens, samples});
+    // The recurrence is a product of matrices over the tokens, each a sum over a key; the query reads the state, and the
+    // norm sums over a head.
+    const double key = reduction_depth({real(s_.key_size)});
+    const double chain = reduction_depth({real(s_.kernel)}) + reduction_depth({tokens}) * key + key;
+    return chain + reduction_depth({real(s_.head_size)});
+  }
+
+  Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.key_heads}; }
+  /// The output of the projection; the convolution's; queries and keys of all heads, divided by their lengths; the chunks'
+  /// matrices; and the result before its norm. In fp32: decays and strengths, and inverse deviations and lengths.
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    return {.input = true, .extra_items = n.convolved + 2 * n.k + n.matrix + n.v, .statistics = 5 * n.steps};
+  }
+  /// Unfused operators are not modelled: no additional tensors.
+  Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {};
+  }
+  /// The changes, their keys, and the chunks' states; backward their gradients, too.
+  double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    const double forward = n.k + 2 * n.v + n.states + 2 * n.matrix;
+    if (pass == Pass::forward) return forward;
+    return pass == Pass::backward_data ? 2 * forward : 0;
+  }
+  /// With the slice's heads.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Settings settings = s_;
+    settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
+    settings.key_heads = key_heads_of(output);
+    return {.operation = std::make_shared<GatedDelta>(settings), .inputs = {inputs.begin(), inputs.end()}};
+  }
+  double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const Sizes n = sizes(output);
+    return (n.convolution + 2 * n.pairs + n.inverse + n.inside_keys + 2 * n.inside + 3 * n.through) / 2;
+  }
+
+ private:
+  /// FLOPs, and items at the activations' precision, of one sample.
+  struct Sizes {
+    double v;            ///< items of the values, of the gate, of the result
+    double k;            ///< of the queries or keys of all heads
+    double convolved;    ///< of queries, keys and values before heads share them
+    double steps;        ///< one for each head and token
+    double states;       ///< of the chunks
+    double matrix;       ///< of the chunks' products of keys
+    double convolution;  ///< FLOPs
+    double pairs;        ///< of the keys with each other, or with the queries
+    double inverse;      ///< of the triangular matrices
+    double inside_keys;  ///< of a triangular matrix with the keys
+    double inside;       ///< with the values
+    double through;      ///< of keys with values into states, or of the states with keys or queries
+  };
+  [[nodiscard]] Sizes sizes(const TensorShape& output) const {
+    const double tokens = real(output.extent[0]);
+    const double chunk = std::min(real(s_.chunk), tokens);
+    const double heads = real(output.channels) / real(s_.head_size);
+    const double v = items(output);
+    const double k = tokens * heads * real(s_.key_size);
+    const double convolved = v + 2 * tokens * real(key_heads_of(output)) * real(s_.key_size);
+    return {.v = v,
+            .k = k,
+            .convolved = convolved,
+            .steps = tokens * heads,
+            .states = std::ceil(tokens / chunk) * real(output.channels) * real(s_.key_size),
+            .matrix = tokens * heads * chunk,
+            .convolution = 2 * real(s_.kernel) * convolved,
+            .pairs = 2 * chunk * k,
+            .inverse = 2 * tokens * heads * chunk * chunk / 3,
+            .inside_keys = chunk * k,
+            .inside = chunk * v,
+            .through = 2 * real(s_.key_size) * v};
+  }
+  /// A kernel of products in chunks.
+  [[nodiscard]] static Work chunks(double flops, double items) {
+    return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
+  }
+  /// The matrices' products with keys and values, and the states before each chunk: the parts that backward recomputes.
+  [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
+    return {chunks(n.inside_keys + n.inside, 2 * n.k + 2 * n.v + n.matrix),
+            chunks(2 * n.through, 2 * n.k + 2 * n.v + n.states)};
+  }
+  /// For this many heads.
+  [[nodiscard]] std::int64_t key_heads_of(const TensorShape& output) const {
+    return std::max<std::int64_t>(1, s_.key_heads * (output.channels / s_.head_size) / s_.heads);
+  }
+
+  Settings s_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_gated_delta(const Attributes& attributes) {
+  GatedDelta::Settings settings;
+  settings.heads = attributes.integer("heads");
+  settings.head_size = attributes.integer("head_size");
+  settings.key_heads = attributes.find_integer("key_heads").value_or(settings.heads);
+  settings.key_size = attributes.find_integer("key_size").value_or(settings.head_size);
+  settings.kernel = attributes.find_integer("kernel").value_or(4);
+  settings.chunk = attributes.find_integer("chunk").value_or(64);
+  if (settings.heads % settings.key_heads != 0) {
+    attributes.fail("key_heads",
+                    fmt::format("{} heads do not divide into {} heads of keys", settings.heads, settings.key_heads));
+  }
+  return std::make_shared<GatedDelta>(settings);
+}
+
+}  // namespace ddl

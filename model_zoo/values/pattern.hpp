@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ddl {
+
+/// Most letters of a pattern whose groups are written out.
+inline constexpr std::size_t max_pattern_letters = 100'000;
+
+/// The letters of a pattern with its groups written out: `M(ME)2*` is `MMEME*`. A group has at least one letter, a number
+/// from 1, and no group inside. Throws an Error, which the caller places.
+[[nodiscard]] std::string pattern_letters(std::string_view pattern);
+/// The shortest pattern with one group for these letters; the letters if none is shorter.
+[[nodiscard]] std::string shortest_pattern(std::string_view letters);
+
+}  // namespace ddl
