@@ -9,6 +9,7 @@
 #include "estimator/explain/throughput.hpp"
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
+#include "estimator/step/step_sensitivity.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 #include "tests/catch.hpp"
@@ -197,12 +198,12 @@ TEST_CASE("what an estimator was asked before changes no figure of a plan") {
         }
       }
     }
-    asked_all.add_intervals(shared, bundled_time_errors());
+    add_intervals(asked_all, shared, bundled_time_errors());
     for (const Estimate& known : shared) {
       INFO(owned.model.name << ": " << text_of(known.plan));
       const Estimator asked_once(owned.job);
       Estimate alone = asked_once.estimate(known.plan);
-      asked_once.add_intervals(alone, bundled_time_errors());
+      add_intervals(asked_once, alone, bundled_time_errors());
       REQUIRE(known.time.iteration() == alone.time.iteration());
       for (const MemoryItem item : all_memory_items)
         REQUIRE(known.memory.of(item).value() == Approx(alone.memory.of(item).value()).epsilon(1e-12).margin(1e-3));

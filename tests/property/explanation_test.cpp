@@ -266,7 +266,7 @@ TEST_CASE("a price is as far from a measurement as what is known of the model an
     plan.mesh.set(Axis::filter, filter);
     plan.global_batch = 8;
     Provenance farthest = Provenance::measured;
-    const Explanation explanation = Estimator(study.job()).explain(plan);
+    const Explanation explanation = explain(Estimator(study.job()), plan);
     for (const LayerExplanation& layer : explanation.layers) {
       for (const PricedKernel& kernel : layer.prices.kernels) farthest = least_certain(farthest, kernel.source);
     }

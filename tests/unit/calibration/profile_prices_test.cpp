@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -71,7 +72,7 @@ TEST_CASE("a serial step of measured kernels takes the sum of their times") {
   double sum = 0;
   for (const ProfileRow& row : simulant.profile().rows) sum += row.layers * row.measurement.samples.median.value();
   const Study study(simulant.spec());
-  const Explanation explanation = Estimator(study.job()).explain(serial(4));
+  const Explanation explanation = explain(Estimator(study.job()), serial(4));
   CHECK(explanation.estimate.time.compute().value() == Approx(sum));
   CHECK(kernel_time_shares(explanation)[0] == 1.0);
   CHECK(study.kernels().reference_batch() == 4);
@@ -99,7 +100,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
   double sum = 0;
   for (const ProfileRow& row : simulant.profile().rows) sum += row.layers * row.measurement.samples.median.value();
   const Study study(spec_of(simulant));
-  const Explanation explanation = Estimator(study.job()).explain(plan);
+  const Explanation explanation = explain(Estimator(study.job()), plan);
   CHECK(explanation.estimate.time.compute().value() == Approx(sum));
   CHECK(kernel_time_shares(explanation)[0] == 1.0);
   CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
@@ -121,7 +122,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
     return spec;
   }());
   const auto norm = [&](const Study& of) {
-    for (const LayerExplanation& layer : Estimator(of.job()).explain(plan).layers) {
+    for (const LayerExplanation& layer : explain(Estimator(of.job()), plan).layers) {
       if (of.model().layers[static_cast<std::size_t>(layer.layer)].operation->type() != "norm") continue;
       return layer.prices.kernels.front();
     }
@@ -149,7 +150,7 @@ TEST_CASE("the update of a list is predicted as it was measured, whatever the la
     StudySpec spec = simulant.spec();
     spec.assumptions.update = implementation;
     const Study study(spec);
-    const Explanation explanation = Estimator(study.job()).explain(serial(4));
+    const Explanation explanation = explain(Estimator(study.job()), serial(4));
     CHECK(explanation.estimate.time[Part::weight_update].value() == Approx(measured.value()));
     CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
     // Half of the parameters are half of the list.
@@ -249,7 +250,7 @@ TEST_CASE("of another model the whole step says what starting kernels takes") {
   StudySpec spec = simulant.spec();
   spec.model = "vgg11";
   const Study study(spec);
-  const Explanation explanation = Estimator(study.job()).explain(serial(4));
+  const Explanation explanation = explain(Estimator(study.job()), serial(4));
   // Almost all of the second is the launch overhead of AlexNet's 22 kernels, and VGG-11 has more of them.
   CHECK(explanation.estimate.time[Part::forward].value() > 1.0);
   for (const PricedKernel& kernel : explanation.layers.front().prices.kernels) {
@@ -265,7 +266,7 @@ Simulant alexnet() {
 }
 Explanation step_of(const StudySpec& spec) {
   const Study study(spec);
-  return Estimator(study.job()).explain(serial(4));
+  return explain(Estimator(study.job()), serial(4));
 }
 Seconds beside(const Explanation& explanation, std::string_view what, Phase phase) {
   Seconds sum{};
