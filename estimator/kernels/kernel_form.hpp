@@ -14,11 +14,11 @@ namespace ddl {
 struct KernelShape {
   KernelKind kind = KernelKind::elementwise;
   double flops = 0, bytes = 0;
-  double items = 0;            ///< items that the bytes consist of
-  double m = 0, n = 0, k = 0;  ///< of one matrix product: m × n results, sums of k
+  double items = 0;            ///< number of items in these bytes
+  double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k
   double count = 1;            ///< products of that size
   double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
-  // As in Work.
+  // The same as in Work.
   bool sums_positions = false;
   double square3_rows = 0, square3_columns = 0;
 };
@@ -38,7 +38,7 @@ struct DevicePeaks {
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
-  bool is_fitted = true;     ///< else it is never fitted to kernels
+  bool is_fitted = true;     ///< if false, the default is always used
   bool is_optional = false;  ///< files may omit it; the default is then used
 };
 
@@ -53,7 +53,7 @@ struct KernelForm {
 };
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
-/// Names in files, tables and messages: `matrix_product`.
+/// Names in files, tables and messages, such as `matrix_product`.
 inline constexpr std::array<std::pair<KernelKind, std::string_view>, 15> kernel_kind_names{{
     {KernelKind::matrix_product, "matrix_product"},
     {KernelKind::convolution, "convolution"},

@@ -41,7 +41,7 @@ struct Blocks {
 /// Arithmetic alone, in seconds, with the best of these tiles.
 [[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants,
                                 std::span<const Tile> tiles, const Blocks& blocks = {});
-/// Without launch, padding, idle multiprocessors and pipeline depth, in seconds.
+/// The least time, without launch, padding, idle multiprocessors and pipeline depth, in seconds.
 [[nodiscard]] double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
 }  // namespace product
 
