@@ -25,7 +25,7 @@ class FigureText {
   /// repeated keys.
   FigureText(const std::string& text, const std::string& origin, std::string_view thing,
              std::span<const std::string_view> keys, std::string_view example);
-  // Figures point into the text.
+  // Not copyable, because figures point into the text.
   FigureText(const FigureText&) = delete;
   FigureText& operator=(const FigureText&) = delete;
 

@@ -114,7 +114,7 @@ struct YamlNode::Element {
   bool plain = true;  ///< neither quoted nor a block: may be a number
   std::size_t offset = 0;
   std::string text;
-  std::vector<Element> children;  ///< of a list: its items; of a map: alternating keys and values
+  std::vector<Element> children;  ///< a list's items, or a map's alternating keys and values
 };
 
 struct YamlNode::Document {

@@ -13,7 +13,7 @@ namespace ddl {
 struct DraftRequest {
   std::string name;
   std::string extends;  ///< the machine to extend, as the file will name it
-  MachineSheet like;    ///< that machine
+  MachineSheet like;    ///< the machine to extend, as it was read
   std::optional<int> nodes{};
   HostFacts host{};
 };

@@ -205,7 +205,7 @@ class Steps {
   }
 
  private:
-  /// In order of preference; each exists for the same model and for others.
+  /// Kinds of steps in order of preference. Each kind exists for the same model and for other models.
   enum : std::size_t { by_framework, kept_by_framework, graphs_of_framework, by_profiler, kinds };
   struct Kind {
     std::array<std::vector<MeasuredPhase>, 3> phases;

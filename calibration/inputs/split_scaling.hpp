@@ -14,7 +14,7 @@ namespace ddl {
 struct SplitScaling {
   std::string axis;          ///< `filter`, `channel`, `tensor` or `spatial`
   std::string degree;        ///< `4`, or tiles as `2x2`
-  int parts = 1;             ///< p
+  int parts = 1;             ///< p, number of parts
   std::int64_t samples = 1;  ///< samples of a micro-batch
   int layers = 0;            ///< number of divided layers
   Seconds whole{}, split{};

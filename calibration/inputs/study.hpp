@@ -35,7 +35,7 @@ struct StudySpec {
   std::optional<Precision>
       precision;  ///< unset: that of a profile of the model, else mixed for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
-  Settings settings;                   ///< of the run, the job or the options; they override the software's
+  Settings settings;                   ///< settings of the run, the job or the options, which override the software's
   Assumptions assumptions;             ///< the assumptions that settings change; ideal_assumptions() for closed forms
   ProfileChoice profiles;
   std::optional<Bytes> device_memory;  ///< unset: that of the machine's datasheet

@@ -25,8 +25,8 @@ struct KernelFitReport {
   std::string passes;
   Precision precision = Precision::fp32;
   std::size_t rows = 0;
-  double formula_median = 0, formula_p90 = 0;    ///< of all rows, with the formula alone
-  double left_out_median = 0, left_out_p90 = 0;  ///< of the 30 % that were left out, with the residuals of the others
+  double formula_median = 0, formula_p90 = 0;    ///< errors of all rows, with only the formula
+  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the 30 % that were left out, with the residuals of the others
 };
 
 struct KernelFit {

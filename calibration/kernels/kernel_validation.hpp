@@ -19,8 +19,8 @@ struct KernelAccuracy {
   std::string kernels, passes, precision;
   Provenance source = Provenance::roofline;  ///< the least certain provenance of the predictions
   std::size_t rows = 0;
-  double median_error = 0, p90_error = 0;  ///< of |predicted / measured − 1|
-  double median_ratio = 0;                 ///< of predicted / measured
+  double median_error = 0, p90_error = 0;  ///< errors are |predicted / measured − 1|
+  double median_ratio = 0;                 ///< median of predicted / measured
   std::optional<double> inside{};          ///< share of kernels within the 95 % interval; unset without an interval
 };
 

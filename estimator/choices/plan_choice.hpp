@@ -58,8 +58,8 @@ using AdmittedChoices = EnumArray<PlanChoice, std::optional<std::vector<int>>>;
 /// row.
 struct PlanChoiceRow {
   PlanChoice choice;
-  std::string_view key;      ///< in reports and tables: `zero_stage`
-  std::string_view option;   ///< on the command line, without dashes, and in job files: `zero`
+  std::string_view key;      ///< its name in reports and tables: `zero_stage`
+  std::string_view option;   ///< its name on the command line, without dashes, and in job files: `zero`
   std::string_view meaning;  ///< behind "fix" in the help: `the ZeRO stage`
   std::string_view noun;     ///< the noun that values are names or numbers of: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
@@ -74,7 +74,7 @@ struct PlanChoiceRow {
   std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
   std::string_view
       beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
-  std::string_view separator;  ///< between this choice and those before it, where people read a plan
+  std::string_view separator;  ///< text between this choice and those before it, in plans for people
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);

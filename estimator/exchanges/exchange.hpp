@@ -37,7 +37,7 @@ struct Exchange {
   Purpose purpose = Purpose::layer;
   int messages = 1;  ///< number of messages, one after the other
   Subject subject = Subject::other;
-  /// Overlaps with compute: the layer's forward, or the gradient of its input.
+  /// Whether it overlaps with compute: the layer's forward, or the gradient of its input.
   bool beside_kernels = false;
   double copies = 1;  ///< copies of each token in `items`, one for each of its experts
   double frozen = 0;  ///< for gradients: parameters on the same ranks that have no gradient

@@ -90,7 +90,7 @@ enum class Basis { iteration, epoch };
 
 /// The exchanges of one kind in both plans.
 struct ExchangePair {
-  ExchangeTotal explained, other;  ///< of the same operation, axes, phase and purpose; all zero if a plan has none
+  ExchangeTotal explained, other;  ///< totals of the same operation, axes, phase and purpose; zero if a plan has none
 };
 /// Returns the exchanges of both plans in pairs, per step or per epoch, as in `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,

@@ -42,7 +42,7 @@ struct KernelsOf {
   int stage = 0, layers = 0;
   Recompute forward_again{};          ///< the part of forward that backward recomputes
   int blocks_again = 0;               ///< with full recomputation, recomputed blocks of the stage; 0: all
-  SelectiveRecompute selected{};      ///< with selective recomputation
+  SelectiveRecompute selected{};      ///< what selective recomputation recomputes
   Seconds beside{}, first_touches{};  ///< time outside kernels: step overhead; first touches of fresh memory
 };
 /// The exchange of all gradients of a stage.
@@ -68,14 +68,14 @@ struct TransfersOf {
   Bytes each{};
 };
 struct BubbleOf {
-  bool in_slots = false;  ///< each takes a slot as long as the longest stage's
+  bool in_slots = false;  ///< each micro-batch takes a slot as long as the longest stage's
   int waiting_stage = 0;  ///< the stage that determines the time and waits for the others
 };
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and the launch overhead of one kernel
   bool learned = false;               ///< the rest is fitted to measured runs
   Seconds pages{};                    ///< waiting for pages of managed memory
-  double straggler = 1;               ///< kernel time of the slowest device over that of the others, which wait for it
+  double straggler = 1;               ///< kernel time of the slowest device, relative to the others, which wait for it
   /// also includes waiting for activations that are offloaded to host memory and fetched back
   bool moves_activations = false;
 };
@@ -103,8 +103,8 @@ struct PhaseShare {
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
   bool runs_again = false;  ///< backward recomputes its forward
-  LayerPrices prices;       ///< of one micro-batch
-  LayerCosts costs;         ///< of one micro-batch, without recomputation
+  LayerPrices prices;       ///< details of one micro-batch
+  LayerCosts costs;         ///< costs of one micro-batch, without recomputation
   /// Its part of the estimate's breakdown. The parts of all layers add up to the whole. In a pipeline, the time is that of
   /// the stages that determine it; the other stages' layers contribute to the bubble. The fused gradient exchange is
   /// distributed by parameters. Transfers across a cut count for the layer behind the cut. Waiting for samples counts for
@@ -121,7 +121,7 @@ struct ExchangeTotal {
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
   double count = 0;
-  Bytes bytes{};   ///< of the full vectors
+  Bytes bytes{};   ///< bytes of the full vectors
   Seconds time{};  ///< overlapped and exposed time
 };
 [[nodiscard]] std::string_view to_string(Phase phase);

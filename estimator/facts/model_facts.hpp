@@ -105,7 +105,7 @@ struct ModelFacts {
   /// The layer is a matrix product with weights, other than the one before the loss: FP8 recipes convert these layers
   /// [NVIDIA, Transformer Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
-  std::vector<Fusion> fusion;   ///< of each layer
+  std::vector<Fusion> fusion;   ///< fusion of each layer with a producer
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
   int batch_keeper = -1;        ///< the layer that keeps the batch for backward
   std::vector<int> weighted;    ///< layers with weights, in order
@@ -120,7 +120,7 @@ struct ModelFacts {
   double trained_parameters = 0;  ///< number of parameters that have gradients
   /// the sum of the rows and columns of all matrices and of all biases, divided by the parameters
   double factored_share = 0;
-  double sample_items = 0;  ///< of all tensors of the sample
+  double sample_items = 0;  ///< items of all tensors of a sample
   /// In a pair, the column layer that sends the gradient of an input shared with other column layers of its block (gate and
   /// up projections).
   std::vector<bool> sends_input_gradient;

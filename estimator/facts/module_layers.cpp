@@ -147,7 +147,7 @@ class BlockModules {
   const Model& model_;
   const ModelFacts& facts_;
   int first_, last_;
-  std::multimap<int, int> norms_;  ///< by the tensor that they read
+  std::multimap<int, int> norms_;  ///< norms, by the tensor that they read
   std::vector<RecomputeModules>& modules_;
 };
 

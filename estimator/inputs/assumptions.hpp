@@ -100,7 +100,7 @@ inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attent
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
-  bool linear_kernels = false;  ///< a layer split in p takes 1/p of its time, replicated layers included
+  bool linear_kernels = false;  ///< a layer split into p parts takes 1/p of its time, including replicated layers
   bool contention = true;       ///< φ: flows of one phase share the links they meet on
   /// exchanges that the measured software routes through the host are predicted with that route
   bool host_staging = true;

@@ -61,7 +61,7 @@ struct UndividedFraction {
   }
 };
 
-/// What measurements add to a machine's datasheet. Empty coefficients mean: datasheet and roofline only.
+/// Measured values in addition to a machine's datasheet. If empty, only datasheet and roofline are used.
 struct Coefficients {
   std::string name;
   std::string machine;

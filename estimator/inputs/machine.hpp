@@ -86,14 +86,14 @@ struct NetworkShape {
 
 /// The path between devices and network through the host's memory, used if a transfer cannot go directly.
 struct HostPath {
-  Bandwidth bandwidth{};     ///< of one device-side link (PCIe), one direction
+  Bandwidth bandwidth{};     ///< bandwidth of one device-side link (PCIe) in one direction
   int devices_per_link = 1;  ///< devices that share it
   Seconds latency{};         ///< start-up of a message between neighbors that is staged through the host
   /// memory bandwidth of one node's host; unset if the datasheet does not give it
   std::optional<Bandwidth> memory_bandwidth{};
 };
 
-/// Where samples come from.
+/// The storage that samples are read from.
 struct Storage {
   std::optional<Bandwidth> shared_per_node;  ///< parallel file system, while one node reads
   std::optional<Bandwidth> shared_total;     ///< parallel file system, while all nodes read

@@ -171,7 +171,7 @@ MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
   for (const MeasuredCurve& curve : curves_) {
     least_of_curves_.push_back(least_per_byte_of(curve));
     if (curve.operation == Collective::point_to_point) continue;  // it gives β of links, not times of exchanges
-    // From two ranks to any number, a step's share of the vector grows at most to twice.
+    // With more than two ranks, a step's share of the vector is at most twice that of two ranks.
     const double halves = curve.operation == Collective::allreduce ? 0.5 : 1.0;
     least_ = min(least_, SecondsPerByte(0.5 * halves * least_of_curves_.back()));
   }

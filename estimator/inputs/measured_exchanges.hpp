@@ -12,8 +12,8 @@ namespace ddl {
 /// The times of one operation among all ranks of some nodes, as a benchmark measured them size by size.
 struct MeasuredCurve {
   struct Point {
-    Bytes message{};          ///< of the full vector, above zero
-    Seconds time{};           ///< of one operation, above zero
+    Bytes message{};          ///< bytes of the full vector, above zero
+    Seconds time{};           ///< time of one operation, above zero
     std::string algorithm{};  ///< algorithm and protocol that the library ran; empty if the benchmark does not give them
     friend bool operator==(const Point&, const Point&) = default;
   };
@@ -112,7 +112,7 @@ class MeasuredExchanges {
   struct Neighbours {
     const MeasuredCurve* fewer = nullptr;
     const MeasuredCurve* more = nullptr;
-    double weight = 0;  ///< of `more`
+    double weight = 0;  ///< weight of `more`
   };
   [[nodiscard]] Neighbours neighbours(Collective operation, double ranks, double nodes,
                                       const MeasuredCurve* left_out = nullptr) const;

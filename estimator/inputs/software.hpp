@@ -63,7 +63,7 @@ struct Software {
   /// One process launches the kernels of all data-parallel devices, in forward one device after the other, as
   /// torch.nn.DataParallel does. Unset: each device has a process.
   std::optional<bool> one_process;
-  /// Share of the launches of forward that the threads of such a process run one at a time. Unset: all.
+  /// Share of the launches of forward that the threads of such a process cannot run in parallel. Unset: all.
   std::optional<double> serial_forward;
   /// How many times as long the launches of backward take if one process has a thread for each device.
   std::optional<double> backward_threads;

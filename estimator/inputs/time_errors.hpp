@@ -25,7 +25,7 @@ struct TimeInterval {
 
 /// Errors of predicted times, as measured runs have shown. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
-  EnumArray<ErrorSource, ErrorWidth> sources{};  ///< if a time is fitted to this device, or from the datasheet
+  EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
   /// Factors on the widths of kernels and of exchanges, by the basis of their times. No factor is smaller than the one
   /// before.
   EnumArray<PriceBasis, ErrorWidth> kernel_bases{}, exchange_bases{};

@@ -26,12 +26,12 @@ struct KernelShape {
 
 /// The peak rates of a device, from its datasheet.
 struct DevicePeaks {
-  double flop_rate = 1;           ///< of matrix operations in the kernel's precision, FLOP/s
-  double vector_flop_rate = 1;    ///< of everything else, FLOP/s
-  double bandwidth = 1;           ///< of the memory, byte/s
+  double flop_rate = 1;           ///< peak of matrix operations in the kernel's precision, FLOP/s
+  double vector_flop_rate = 1;    ///< peak of all other operations, FLOP/s
+  double bandwidth = 1;           ///< bandwidth of the memory, byte/s
   double multiprocessors = 0;     ///< 0: unknown
   double cycle_rate = 1e30;       ///< clock cycles of all multiprocessors together, 1/s
-  bool has_matrix_units = false;  ///< for the kernel's precision
+  bool has_matrix_units = false;  ///< the device has matrix units for the kernel's precision
 };
 
 /// A constant of a formula: its name in files, its default, and its allowed range.

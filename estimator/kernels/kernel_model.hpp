@@ -45,7 +45,7 @@ class KernelModel {
   /// Lower bound of the total time of kernels that divide this work among them.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// The time of an operation that only reads and writes this many bytes, without launch overhead.
-  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< for items of 4 bytes
+  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< in items of 4 bytes
   [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
   /// The provenance of times of this kind.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
@@ -89,7 +89,7 @@ class KernelModel {
   bool accumulates_ = false;     ///< matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< convolutions work on copies in another memory format
   bool copies_volumes_ = false;  ///< 3D convolutions work on such copies, in addition to `copies_`
-  /// By pass, relative to the kernels that formulas were fitted to.
+  /// Factors by pass, relative to the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass, per item
   std::array<std::array<Family, 4>, kernel_kind_names.size()> families_{};  ///< by kind and pass

@@ -74,7 +74,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   }
   const bool casting = casts(context.plan, context.assumptions);
   if (casting) {
-    // For weights that are shared with another layer.
+    // A layer that shares the weights of another layer has none of its own; its table counts instead.
     const std::int64_t weights = problem.operation->weights(problem.inputs, problem.output);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
     const std::int64_t biases = problem.operation->biases(problem.inputs, problem.output);

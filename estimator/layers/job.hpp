@@ -19,8 +19,8 @@ struct Job {
   const Coefficients& coefficients;
   const KernelPrices& kernels;
   const Assumptions& assumptions;
-  double samples_per_epoch = 0;  ///< D
-  Bytes sample_bytes{};          ///< on disk
+  double samples_per_epoch = 0;  ///< D, samples of the data set
+  Bytes sample_bytes{};          ///< bytes of a sample on disk
   Bytes dataset_bytes{};
   bool stored_raw = false;                 ///< samples are stored item by item, so that a part of one can be read separately
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts set by the functions below

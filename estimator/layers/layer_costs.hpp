@@ -113,11 +113,11 @@ struct LayerCosts {
 /// An exchange of a layer for one micro-batch, with its predicted time.
 struct PricedExchange {
   Exchange exchange;
-  Bytes message{};  ///< of the full vector, once
+  Bytes message{};  ///< bytes of the full vector, of one exchange
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
-  Seconds time{};           ///< of all its messages
+  Seconds time{};           ///< time of all its messages
   Bottleneck bottleneck{};  ///< the link that limits its flows
 };
 
@@ -126,7 +126,7 @@ struct PricedProblem {
   std::string line;
   Phase phase = Phase::forward;
   bool is_update = false;
-  Seconds time{};  ///< of all its runs in a micro-batch
+  Seconds time{};  ///< time of all its runs in a micro-batch
   Provenance source = Provenance::roofline;
 };
 
@@ -222,7 +222,7 @@ class LayerCostTable {
   bool with_slopes_ = false;
   Learned learned_;
   std::vector<PendingExchange> pending_;
-  std::vector<Family> gradient_axes_;  ///< of each group
+  std::vector<Family> gradient_axes_;  ///< axes of each gradient group
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;    ///< by kind
   std::vector<LayerMemory> memory_;  ///< by kind

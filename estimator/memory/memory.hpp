@@ -24,7 +24,7 @@ enum class StepPhase { setup, forward, backward, exchange, update };
 
 /// The contents of memory at one moment, in bytes per item.
 struct MemoryState {
-  std::array<Bytes, memory_item_count> items{};  ///< as requested
+  std::array<Bytes, memory_item_count> items{};  ///< bytes as requested
   Bytes allocated{};                             ///< with each request rounded up to the allocator's block size
   /// the part of the items that is temporary scratch memory of the running kernel, or of the update
   Bytes passing{};
@@ -229,7 +229,7 @@ struct StagePeaks {
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
   MemoryState in_backward;   ///< the maximum during forward and backward of a micro-batch
   Bytes most_in_backward{};  ///< with the upper bound of kernel scratch memory
-  MemoryState in_update;     ///< with all gradients; activations are not included
+  MemoryState in_update;     ///< with all gradients; independent of the handling of activations
   MemoryState earlier;       ///< the memory that each earlier micro-batch keeps
 };
 [[nodiscard]] StagePeaks stage_peaks(const StageOf& stage);

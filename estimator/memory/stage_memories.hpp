@@ -51,7 +51,8 @@ class StageMemories {
   /// The memories computed for a split.
   struct Known {
     std::vector<Fullest> fullest;  ///< for any placement
-    /// By the layers of a stage, the choices, and the held parts. With zero parts: only the memory that micro-batches keep.
+    /// Peaks by the layers of a stage, the choices, and the held parts. With zero parts: only the memory that micro-batches
+    /// keep.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
     std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
     std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;

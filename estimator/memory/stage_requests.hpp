@@ -156,8 +156,8 @@ class StageRequests {
     parameter_gradients_.clear();
   }
 
-  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may allocate a separate
-  /// block for each item.
+  /// Allocates the activations that `count` micro-batches keep between their forward and their backward; a sink may allocate
+  /// a separate block for each item.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);

@@ -28,7 +28,7 @@ struct Limit {
     filled_bubbles,   ///< a number of micro-batches, or stages, that a bubble-filling schedule does not support
     shard_group,      ///< a shard group whose size does not divide data's degree
     whole_experts,    ///< expert-tensor-parallel size 1 without sequence parallelism, or with unequal parts
-    secondary_shards,  ///< secondary shards without ZeRO-3 that gathers twice, or in groups that do not divide data
+    secondary_shards,  ///< secondary shards without ZeRO-3 or with `reshard` off, or groups that do not divide data
     recompute_blocks,  ///< a number of blocks to recompute without full recomputation
     /// modules to recompute that are not applicable: no selective recomputation, a model without them, or software that
     /// keeps operators' results

@@ -235,7 +235,7 @@ Seconds TimeBounds::of_stages(const Plan& plan) const {
   RelaxedStep step = uncut_step(plan);
   const LayerCostTable& costs = tables_.costs(plan);
   const Seconds start = launch_overhead(job_);
-  // The load of a stage is the difference of two sums.
+  // The load of a stage is the difference of two sums, which rounds.
   constexpr double rounding = 1 - 1e-9;
   StageLoad before = costs.load_before(firsts.front());
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {

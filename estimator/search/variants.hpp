@@ -81,7 +81,7 @@ class VariantSpace {
   bool chooses_blocks_;  ///< whether the search chooses recomputed blocks
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
-  /// By a rank's share of the batch, and the key of the choices. One more than the counts for a placement.
+  /// Counts of plans of one placement, plus one, by a rank's share of the batch and the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
 };
 

@@ -56,9 +56,9 @@ class PlanSteps {
   /// Cached values of a split under one placement.
   struct Known {
     std::optional<std::vector<int>> cuts;
-    /// By recomputation, virtual stages, schedule, offloaded activations and gathered weights.
+    /// Steps by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
-    /// By sharding and offloading, and by whether ranks hold two parts of the layers.
+    /// Updates by sharding, offloading, and whether ranks hold two parts of the layers.
     std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
   };
   [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.placing); }

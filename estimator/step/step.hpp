@@ -120,8 +120,8 @@ struct Updates {
 /// How often a task counts in a step, as its own part and as bubble.
 struct Counts {
   Part part = Part::forward;
-  double runs = 0;         ///< for the exposed share
-  double bubble_runs = 0;  ///< for all of it, as waiting in the pipeline, in addition to `runs`
+  double runs = 0;         ///< number of times that its exposed share counts
+  double bubble_runs = 0;  ///< number of times that all of it counts as bubble, in addition to `runs`
 };
 /// Returns how often a task counts. The first micro-batch passes all stages, and the others follow at the pace of the
 /// longest stage. The schedule defines for which part of the tasks of other stages the longest one waits (BubbleShares).

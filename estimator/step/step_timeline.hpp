@@ -19,7 +19,7 @@ enum class StepWork {
   weight_gradient,    ///< kernels of the weights' gradients, if the schedule separates them
   waiting,            ///< waiting for the host, or for the slowest rank
   layer_exchange,     ///< layer-wise collectives and halos of one micro-batch
-  transfer,           ///< to another stage
+  transfer,           ///< transfer to another stage
   input,              ///< exposed part of reading samples
   gradient_exchange,  ///< exposed part of it
   weight_update

@@ -23,7 +23,7 @@ Mesh without_contexts(Mesh mesh) {
 
 namespace {
 
-/// The layers of all ranks of a mesh of such axes that have the same samples. No other axis divides the layers.
+/// The layers of all ranks that have the same samples, in a mesh with only the axes of `kernel_axes_of`.
 class UndividedLayers {
  public:
   UndividedLayers(const Job& job, double samples, const Mesh& mesh)

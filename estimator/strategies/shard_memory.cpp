@@ -63,7 +63,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
       case CrossEntropy::fused:
-        // Its input is kept in its own precision, instead of its softmax.
+        // The loss keeps its input, in the input's precision, instead of its softmax in fp32.
         memory.own -= wide - memory.scratch_backward;
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;

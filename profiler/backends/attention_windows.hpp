@@ -10,7 +10,7 @@ namespace ddl {
 /// An image divided into windows for attention, which may be shifted: the position of each item of a window, and the index
 /// in the table of biases for each pair of items. Items that wrapped around different edges do not attend to each other.
 struct AttentionWindows {
-  /// For a problem of the operation `window_attention`.
+  /// `problem` must have the operation `window_attention`.
   explicit AttentionWindows(const Problem& problem);
 
   std::int64_t area = 1, count = 1;    ///< items of one window, and number of windows

@@ -131,8 +131,8 @@ class Matcher {
     std::vector<std::pair<int, double>> times{};
   };
   std::unordered_map<std::string, Sums> sums_;
-  std::vector<std::unordered_map<std::size_t, LayerTimesOfStep>> times_;  ///< by step and layer
-  std::vector<double> update_;                                            ///< by step
+  std::vector<std::unordered_map<std::size_t, LayerTimesOfStep>> times_;  ///< times by step and layer
+  std::vector<double> update_;                                            ///< update times by step
   std::string optimizer_;
   std::vector<double> matched_;
   Unmatched unmatched_;

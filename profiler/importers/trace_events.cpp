@@ -26,7 +26,7 @@ constexpr std::size_t max_trace_depth = 64;
 /// Maximum dimensions of a tensor; PyTorch's tensors have at most 64.
 constexpr std::size_t max_dimensions = 64;
 constexpr double longest_extent = 9007199254740992.0;  // 2^53: the limit of every tensor of a model
-/// In microseconds, the longest plausible event or clock value: a year.
+/// Limits in microseconds: a year for a duration, and any clock for a start.
 constexpr double longest_event = 3.2e13;
 constexpr double latest_start = 1e18;
 

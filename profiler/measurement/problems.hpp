@@ -16,7 +16,7 @@ struct LayerProblems {
   int additions = 0;           ///< number of additions for one gradient
   std::string table_addition;  ///< addition of the gradients of a table that an earlier layer owns
 };
-/// By layer.
+/// The problems of each layer.
 [[nodiscard]] std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
                                                         Optimizer optimizer);
 

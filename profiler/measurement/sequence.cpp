@@ -130,7 +130,7 @@ struct Sequence::Builder {
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
   /// Gradients without remaining readers.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
-  /// Of the current layer. Denormals and infinities would make kernels slow.
+  /// Scale of the current layer's weights. It avoids denormals and infinities, which would make kernels slow.
   double scale_of_weights = 1;
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {

@@ -50,7 +50,7 @@ struct Profile {
   int cut_line = 0;  ///< number of an incomplete last line of the file, which is ignored; 0: the last line is complete
 };
 
-/// Moves the layout out of the details, where back ends and older profiles store it.
+/// Moves the layout out of the details, where DeviceInfo and older profiles store it.
 void move_layout(ProfileHead& head);
 
 /// The rows as if the device had always run at full speed: each time is multiplied by the speed watch's time at full speed

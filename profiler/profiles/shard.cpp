@@ -45,7 +45,7 @@ double expected_cost(const std::string& line) {
 /// The unit of distribution: a problem, or the parts of one whole step.
 struct Piece {
   std::size_t first = 0, items = 1;
-  /// whether it is a whole step, which takes longer than any problem; then the expected time
+  /// whether it is a whole step, which takes longer than any problem; then the expected cost
   std::pair<bool, double> cost{};
 };
 

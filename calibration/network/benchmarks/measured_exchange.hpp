@@ -20,7 +20,7 @@ enum class ExchangePattern {
 };
 
 struct MeasuredExchange {
-  Bytes message{};  ///< of the full vector, the m of docs/formulas.md: P parts for allgather, reduce_scatter and all_to_all
+  Bytes message{};  ///< full vector, m in docs/formulas.md: P parts for allgather, reduce_scatter and all_to_all
   Seconds time{};   ///< time of one operation; above zero
   bool in_place = false;
   /// Standard deviation, or half the spread, if the benchmark prints one.

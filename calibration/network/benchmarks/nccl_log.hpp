@@ -40,7 +40,7 @@ using HostNames = std::set<std::string, std::less<>>;
 /// Returns `Ring Simple`, in the spelling of NCCL_ALGO and NCCL_PROTO, from names in any case or from numbers. Empty for
 /// unknown ones. Without a protocol, returns `Ring`.
 [[nodiscard]] std::optional<std::string> print_nccl_algorithm(std::string_view algorithm, std::string_view protocol);
-/// The same from one text.
+/// The same from a single text, such as `Ring Simple`.
 [[nodiscard]] std::optional<std::string> parse_nccl_algorithm(std::string_view text);
 
 /// The name of an operation in NCCL's log; empty for those that are implemented by sends and receives.

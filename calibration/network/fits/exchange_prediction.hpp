@@ -27,7 +27,7 @@ enum class ExchangeBasis {
 struct PredictedExchange {
   Collective operation = Collective::allreduce;
   int ranks = 2, nodes = 1;
-  Bytes message{};  ///< of the full vector
+  Bytes message{};  ///< bytes of the full vector
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset if nothing was measured
   Bandwidth bus_bandwidth{};             ///< bandwidth of each rank's link, as nccl-tests defines it

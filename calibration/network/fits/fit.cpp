@@ -97,7 +97,7 @@ using Shares = std::vector<Eigen::MatrixXd>;
 struct Design {
   Eigen::MatrixXd terms;
   Shares shares;
-  double parameters = 0;  ///< including knees
+  double parameters = 0;  ///< number of parameters, including knees
 };
 
 double knee_between(const ExchangePoint& last, const ExchangePoint& first) {

@@ -19,7 +19,7 @@ namespace ddl {
 namespace {
 
 constexpr double most_window = 1 << 20;
-/// Curves whose repetitions differ by more than this are refused.
+/// Larger spreads of repetitions are refused.
 constexpr double most_spread = 100;
 
 /// Times with at most five digits are printed in microseconds, for easy comparison; others are printed in full.

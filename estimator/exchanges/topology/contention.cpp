@@ -90,7 +90,7 @@ SharedLink share_of_levels(const Machine& machine, const Group& group, const Flo
                            const std::vector<MeasuredContention>& measured) {
   const std::size_t outermost = std::min(flows.to, group.outermost);
   SharedLink shared;
-  shared.link.alpha = machine.levels[outermost].latency;  // of the widest hop
+  shared.link.alpha = machine.levels[outermost].latency;  // α of the outermost hop
   for (std::size_t level = flows.from; level <= outermost; ++level) {
     if (level > 0 && contention && machine.network) {
       cross_network(shared, machine, group, flows, measured);

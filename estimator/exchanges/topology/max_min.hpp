@@ -22,7 +22,7 @@ struct Flow {
 /// The result for each flow.
 struct FairShares {
   static constexpr std::size_t own_limit = static_cast<std::size_t>(-1);
-  std::vector<double> rate;             ///< of each flow, in the unit of the capacities
+  std::vector<double> rate;             ///< rate of each flow, in the unit of the capacities
   std::vector<std::size_t> bottleneck;  ///< the saturated link that limits each flow, or `own_limit`
 };
 

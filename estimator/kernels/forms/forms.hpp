@@ -32,7 +32,7 @@ struct Tile {
   double m, n, step;
 };
 [[nodiscard]] std::span<const Tile> tiles();
-/// What the tiles of a product read and how they are distributed over multiprocessors.
+/// The data that the tiles of a product read, and the distribution of tiles over multiprocessors.
 struct Blocks {
   bool are_split = true;     ///< split-K: if there are few blocks, long sums are divided among several of them
   double operand_bytes = 0;  ///< bytes that a multiprocessor reads in a clock cycle; 0: unlimited

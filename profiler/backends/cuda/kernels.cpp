@@ -148,7 +148,7 @@ std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, 
   }
   if (configurations.empty()) throw Error("cuDNN has no engine that computes this problem as exactly as asked");
   std::vector<DeviceMemory> tensors;
-  std::unique_ptr<Plan> plan;  // of the current candidate
+  std::unique_ptr<Plan> plan;  // plan of the current candidate
   DeviceMemory workspace;
   const Candidates candidates{
       .key = key,

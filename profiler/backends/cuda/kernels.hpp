@@ -120,7 +120,7 @@ extern const Kind activation, add, additive_attention, attention, cast, channel_
     norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
     transposed_convolution, window_attention;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
-/// For a list of tensors.
+/// Prepares the update of a list of tensors.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const UpdateProblem& problem);
 
 [[nodiscard]] std::string no_refusal(const Problem& problem);

@@ -12,7 +12,7 @@ namespace ddl::cuda {
 /// Seconds of a monotonic host clock. It is a separate function so that tests can replace the clock.
 [[nodiscard]] double host_seconds();
 
-/// An event of CUDA's, destroyed with its owner.
+/// A CUDA event, destroyed with its owner.
 class Event {
  public:
   Event();

@@ -179,7 +179,7 @@ struct LstmStep {
 /// `from_state` and `cells_before` are null in the first step, `next_state` in the last.
 cudaError_t lstm_step(Launch launch, LstmStep step, const void* from_input, const void* from_state,
                       const float* cells_before, void* gates, float* cells, void* next_state, void* output);
-/// `state_gradient` is null in the last step. `cell_gradients`: of the next step, then of this one.
+/// `state_gradient` is null in the last step. `cell_gradients`: on entry of the next step, on return of this one.
 cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_gradient, const void* state_gradient,
                                const void* gates, const float* cells_before, const float* cells, float* cell_gradients,
                                void* gate_gradients);
