@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// Empty unless the whole text is one number that T can represent.
+/// The number in the text; empty unless the whole text is one number that T can represent.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
@@ -178,8 +178,8 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  // A cell of blanks alone on its line would be a blank line; some readers drop blanks at either end. A byte-order mark at
-  // the start of a file would be dropped.
+  // A line that contains only blanks would be a blank line, and some readers drop blanks at either end of a cell. A
+  // byte-order mark at the start of a file would be dropped.
   constexpr std::string_view blanks = " \t";
   const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||
                                         blanks.find(text.back()) != std::string_view::npos);

@@ -17,33 +17,33 @@ namespace ddl {
 /// optional byte-order mark). Errors report `origin:line:col` with the line and a caret.
 class CsvTable {
  public:
-  /// Longest file: its cells take some twenty times as much memory.
+  /// Maximum size of a file. Its cells take some twenty times as much memory.
   static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
   /// Longest cell, in bytes.
   static constexpr std::size_t max_cell = 10'000;
 
-  /// Throws Error for an empty file, an empty or duplicate column name, a row with another number of cells than the header,
-  /// a quote that is never closed or appears inside a cell, a cell longer than `max_cell`, and invalid text (SourceText).
-  /// Blank lines are skipped.
+  /// Throws Error for an empty file, an empty or duplicate column name, a row whose number of cells differs from the
+  /// header's, a quote that is never closed or appears inside a cell, a cell longer than `max_cell`, and invalid text
+  /// (SourceText). Blank lines are skipped.
   [[nodiscard]] static CsvTable parse(std::string text, std::string origin);
   [[nodiscard]] static CsvTable load(const std::string& path);
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view name) const;
-  /// Index of a column; an Error with "did you mean" if the file has no column of that name.
+  /// Index of a column. Throws Error with "did you mean" if the file has no column of that name.
   [[nodiscard]] std::size_t column(std::string_view name) const;
   /// Throws Error, placed at the name, for any column that is not among `names`, with "did you mean".
   void only_columns(std::span<const std::string_view> names) const;
-  /// Accepts the name of a column in an older version in place of the current one, if the file does not have both.
+  /// Accepts the former name of a column in place of the current one, if the file does not have both.
   void rename_column(std::string_view former, std::string_view now);
-  /// Line of the file on which a row starts, 1-based.
+  /// Line of the file on which a row starts, counted from 1.
   [[nodiscard]] int line(std::size_t row) const { return source_.place(rows_[row].front().offset).line; }
 
   [[nodiscard]] const std::string& cell(std::size_t row, std::size_t column) const { return rows_[row][column].text; }
-  /// A finite number; an Error at the cell otherwise. Empty cells are nullopt.
+  /// A finite number, or nullopt for an empty cell. Throws Error, placed at the cell, for anything else.
   [[nodiscard]] std::optional<double> number(std::size_t row, std::size_t column) const;
-  /// A positive whole number; an Error at the cell otherwise. Empty cells are nullopt.
+  /// A positive whole number, or nullopt for an empty cell. Throws Error, placed at the cell, for anything else.
   [[nodiscard]] std::optional<std::int64_t> positive_integer(std::size_t row, std::size_t column) const;
   /// An error placed at the name of a column, for the caller to throw.
   [[nodiscard]] Error column_error(std::size_t column, const std::string& message, const std::string& hint = {}) const;

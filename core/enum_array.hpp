@@ -12,8 +12,8 @@ namespace ddl {
 
 namespace detail {
 
-/// Whether a value of an enumeration has a name. GCC and Clang print `ddl::Fusing::half` for one that has, `(ddl::Fusing)7`
-/// for one that has none.
+/// Whether a value of an enumeration has a name. GCC and Clang print `ddl::Fusing::half` for a value with a name, and
+/// `(ddl::Fusing)7` for one without.
 template <auto value>
 consteval bool is_enumerator() {
   constexpr std::string_view function = __PRETTY_FUNCTION__;
@@ -22,7 +22,7 @@ consteval bool is_enumerator() {
 
 }  // namespace detail
 
-/// The number of enumerators of `Enum`, which are 0, 1, 2 and so on.
+/// The number of enumerators of `Enum`, which must be 0, 1, 2 and so on.
 template <class Enum, std::size_t counted = 0>
 consteval std::size_t enum_count() {
   if constexpr (detail::is_enumerator<static_cast<Enum>(counted)>()) {
@@ -32,8 +32,8 @@ consteval std::size_t enum_count() {
   }
 }
 
-/// A value for each enumerator of `Enum`, in its order. It is made of as many values, or of none: another number does not
-/// compile.
+/// A value for each enumerator of `Enum`, in its order. It is constructed from one value per enumerator, or from none; any
+/// other number of values does not compile.
 template <class Enum, class T>
 class EnumArray {
  public:
@@ -42,14 +42,14 @@ class EnumArray {
   constexpr EnumArray() = default;
   template <class... Values>
   requires(sizeof...(Values) == count && count > 1)
-      // NOLINTNEXTLINE(google-explicit-constructor): as an array is made of its values
+      // NOLINTNEXTLINE(google-explicit-constructor): converts from its values, like an array
       constexpr EnumArray(Values&&... values)
       : values_{T(std::forward<Values>(values))...} {}
 
   [[nodiscard]] constexpr T& operator[](Enum at) { return values_[static_cast<std::size_t>(at)]; }
   [[nodiscard]] constexpr const T& operator[](Enum at) const { return values_[static_cast<std::size_t>(at)]; }
 
-  /// By place, for loops over all of them.
+  /// Access by index, for loops over all values.
   [[nodiscard]] constexpr T& operator[](std::size_t place) { return values_[place]; }
   [[nodiscard]] constexpr const T& operator[](std::size_t place) const { return values_[place]; }
 
@@ -68,7 +68,7 @@ class EnumArray {
   std::array<T, count> values_{};
 };
 
-/// What files and options call the enumerators of `Enum`.
+/// The names of the enumerators of `Enum` in files and options.
 template <class Enum>
 using EnumNames = EnumArray<Enum, std::string_view>;
 

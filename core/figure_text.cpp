@@ -19,7 +19,7 @@ Number read_number(const SourceText& source, const FigureText::Figure& figure, N
   Number number{};
   const std::string_view text = figure.value;
   const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  // Written so that NaN fails, too.
+  // This form of the condition also refuses NaN.
   if (problem != std::errc() || stop != text.data() + text.size() || !(number >= 0 && number <= most)) {
     throw source.error(figure.value_offset, fmt::format("{} is not a valid {}", quote(figure.value), figure.key),
                        fmt::format("{}", range));

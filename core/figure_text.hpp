@@ -25,16 +25,16 @@ class FigureText {
   /// repeated keys.
   FigureText(const std::string& text, const std::string& origin, std::string_view thing,
              std::span<const std::string_view> keys, std::string_view example);
-  // Figures point into the text.
+  // Not copyable, because figures point into the text.
   FigureText(const FigureText&) = delete;
   FigureText& operator=(const FigureText&) = delete;
 
   [[nodiscard]] const std::vector<Figure>& figures() const { return figures_; }
 
-  /// At least `least`.
+  /// A quantity of at least `least`.
   template <class Q>
   [[nodiscard]] Q quantity(const Figure& figure, Q least) const;
-  /// From 0 to `most`; `range` is its description in the hint.
+  /// A number from 0 to `most`. `range`: its description in the hint.
   [[nodiscard]] double number(const Figure& figure, double most, std::string_view range) const;
   [[nodiscard]] std::uint64_t whole(const Figure& figure, std::uint64_t most, std::string_view range) const;
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// Checks that the key `format` of a file is 1; an Error placed there otherwise.
+/// Throws Error, placed at the key `format` of a file, if its value is not 1.
 void check_format(const YamlNode& root);
 
 }  // namespace ddl

@@ -8,16 +8,17 @@
 
 namespace ddl {
 
-/// Timeout, in seconds without a byte, for a pipe that another process holds open. Far longer than a job takes to start.
+/// Timeout for a pipe that another process holds open, in seconds without a byte. A job takes far less time to start.
 inline constexpr int most_silent_seconds = 600;
 
-/// An input file that is read in pieces. Read failures, and files longer than `max_bytes`, are an Error that names the file.
+/// An input file that is read in pieces. Throws Error that names the file if reading fails, or if it is longer than
+/// `max_bytes`.
 class FileStream {
  public:
   FileStream(std::string path, std::size_t max_bytes, double silence_s = most_silent_seconds);
 
-  /// Reads into `into`, which must not be empty, and returns the number of bytes; 0 at the end. A pipe without a writer is
-  /// an Error after two seconds, a silent one after `silence_s`.
+  /// Reads into `into`, which must not be empty, and returns the number of bytes; 0 at the end. Throws Error for a pipe
+  /// without a writer after two seconds, and for a silent pipe after `silence_s`.
   [[nodiscard]] std::size_t read(std::span<char> into);
 
  private:

@@ -8,14 +8,14 @@
 namespace ddl {
 namespace {
 
-/// The inode of a deleted file may be reused: the time of its last change distinguishes them.
+/// Identifies a file. The inode of a deleted file may be reused, so it includes the time of the last change.
 using Identity = std::tuple<dev_t, ino_t, std::time_t, decltype(timespec::tv_nsec)>;
 
 Identity identity_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-/// Shared by all threads.
+/// The input files, shared by all threads.
 struct InputFiles {
   std::mutex mutex;
   std::set<Identity> files;

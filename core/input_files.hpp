@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// Records that a file is an input: by device, inode and time of change, which all of its names share. Pipes and devices are
-/// ignored.
+/// Records that a file is an input. It is identified by device, inode and time of change, which all of its names share.
+/// Pipes and devices are ignored.
 void note_input_file(const struct stat& status);
 
 /// Whether the file at this path, by any name, was read as an input: writing it would destroy the input.

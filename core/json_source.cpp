@@ -75,7 +75,7 @@ PythonNumbers take_python_numbers(std::string& text) {
 }  // namespace
 
 /// Builds the values from the parser's events, and records the positions of the keys of the outer objects. The library's own
-/// builder searches each key among those before it, which takes quadratic time.
+/// builder compares each key with all earlier keys, which takes quadratic time.
 class JsonSource::Reader final : public nlohmann::json_sax<Json> {
  public:
   Reader(const SourceText& source, std::map<std::string, Offsets, std::less<>>& places, const std::string& hint)
@@ -104,7 +104,7 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   }
   bool number_float(double value, const std::string& /*text*/) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
 
   bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
   bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
@@ -144,11 +144,10 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   struct Level {
     Json* value;
     std::set<std::string> keys{};
-    std::string key{};  ///< the one whose value is being read
+    std::string key{};  ///< key of the value that is being read
   };
 
-  /// Stores a value in its container; of the open containers only the innermost grows, so references to the others stay
-  /// valid.
+  /// Stores a value in its container. Only the innermost open container grows, so references to the others stay valid.
   Json& put(Json value) {
     if (open_.empty()) return root_ = std::move(value);
     Level& level = open_.back();

@@ -18,7 +18,7 @@ struct Margin {
   friend bool operator==(const Margin&, const Margin&) = default;
 };
 
-/// `2 GiB` or `5 %`, from 0 to less than 100. Returns empty and sets the problem if the text is neither.
+/// Parses `2 GiB` or `5 %`, from 0 to less than 100. Returns empty and sets `problem` if the text is neither.
 [[nodiscard]] std::optional<Margin> parse_margin(std::string_view text, UnitProblem& problem);
 /// Text that parse_margin parses to the same value.
 [[nodiscard]] std::string print_margin(const Margin& margin);

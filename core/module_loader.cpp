@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folders with this program's modules: relative to the program as built or installed. Empty if the program's path is
-/// unknown: a module in the current folder is never loaded.
+/// The folders with this program's modules, relative to the program as built or installed. Empty if the program's path is
+/// unknown, because a module in the current folder must never be loaded.
 std::vector<fs::path> module_folders() {
   std::error_code problem;
   const fs::path program = fs::read_symlink("/proc/self/exe", problem);
@@ -54,7 +54,7 @@ const void* load_module(const std::string& name, const std::string& symbol, cons
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const std::string why = dlerror();
-    // A module that was built elsewhere may need a library that is in none of this machine's library folders.
+    // A module that was built elsewhere may need a library that none of this machine's library folders contains.
     const bool absent =
         why.find(path.string()) == std::string::npos && why.find("cannot open shared object") != std::string::npos;
     throw Error(fmt::format("cannot load {}: {}", quote_path(path.string()), why),

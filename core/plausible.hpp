@@ -6,15 +6,15 @@
 
 namespace ddl {
 
-/// The plausible range of a kind of quantity: far beyond everything that exists, but so far from the limits of a double that
-/// nothing computed from it is infinite. A zero that the reader of the value allows is in every range.
+/// The plausible range of a kind of quantity. It reaches far beyond everything that exists, but stays so far from the limits
+/// of a double that no result computed from it is infinite. Zero is in every range if the reader of the value allows zero.
 template <class Q>
 struct Plausible {
-  std::string_view noun;  ///< with its article
+  std::string_view noun;  ///< noun with its article
   Q least, most;
 };
 
-// For quantities without a more specific range.
+// Ranges for quantities without a more specific one.
 inline constexpr Plausible<Bytes> plausible_size{"a size", Bytes(1), Bytes(1e21)};
 inline constexpr Plausible<Seconds> plausible_time{"a time", Seconds(1e-18), Seconds(1e15)};
 inline constexpr Plausible<Bandwidth> plausible_bandwidth{"a bandwidth", Bandwidth(1), Bandwidth(1e18)};

@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// A number with a physical dimension, stored in base units (bytes, seconds, floating-point operations), so that `1_GiB /
-/// 900.0_GBps` is Seconds and `Bytes + Seconds` does not compile. The template arguments are the exponents.
+/// A number with a physical dimension, stored in base units (bytes, seconds, floating-point operations). `1_GiB /
+/// 900.0_GBps` is Seconds, and `Bytes + Seconds` does not compile. The template arguments are the exponents.
 template <int BytesExponent, int SecondsExponent, int FlopsExponent>
 class Quantity {
  public:
@@ -95,7 +95,7 @@ constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes(static_cast<
 constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1073741824.0); }
 constexpr Bytes operator""_MB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1e6); }
 constexpr Bytes operator""_GB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1e9); }
-// Implemented by division, since 1e-3 and 1e-6 are not exact doubles: 5.0_us is then the double nearest to 5e-6, as it is
+// Implemented by division, because 1e-3 and 1e-6 are not exact doubles. 5.0_us is then the double nearest to 5e-6, as it is
 // when read from a file.
 constexpr Seconds operator""_s(long double v) { return Seconds(static_cast<double>(v)); }
 constexpr Seconds operator""_ms(long double v) { return Seconds(static_cast<double>(v / 1e3L)); }

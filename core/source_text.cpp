@@ -28,7 +28,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   if (lead < 0xC2 || lead > 0xF4) return 0;
   const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (at + length > text.size()) return 0;
-  // The second byte's narrower range excludes overlong forms, surrogates and code points above U+10FFFF.
+  // The narrower range of the second byte excludes overlong forms, surrogates and code points above U+10FFFF.
   const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (byte_at(text, at + 1) < low || byte_at(text, at + 1) > high) return 0;
@@ -38,14 +38,15 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return length;
 }
 
-/// For the character at `at`, `length` bytes long. The second half is C1, which terminals interpret like escape sequences.
+/// Whether the character at `at`, `length` bytes long, is a control character. The second half is C1, which terminals
+/// interpret like escape sequences.
 bool is_control(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned char first = byte_at(text, at);
   return first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && byte_at(text, at + 1) < 0xA0);
 }
 
-/// Text-direction marks, by which a text is displayed as a different one (Unicode 15, section 23.2; Trojan Source,
-/// CVE-2021-42574), and the separators of lines and paragraphs.
+/// Whether the character is a text-direction mark, which makes a text look like a different one (Unicode 15, section 23.2;
+/// Trojan Source, CVE-2021-42574), or a separator of lines or paragraphs.
 bool changes_direction(std::string_view text, std::size_t at, std::size_t length) {
   if (length == 2) return text.substr(at, 2) == "\xD8\x9C";
   if (length != 3 || byte_at(text, at) != 0xE2) return false;
@@ -89,8 +90,8 @@ std::string shown(std::string_view text) { return fmt::format("{}", fmt::join(sh
 /// The line and the caret, both cut to a window around it.
 std::string excerpt(std::string_view line, std::size_t caret_byte) {
   caret_byte = std::min(caret_byte, line.size());
-  // Cut by bytes first, so that a file with one huge line costs no more than others. A character split by this is never
-  // shown: a column has at most four bytes.
+  // Cuts by bytes first, so that a file with one huge line costs no more than others. A character that this splits is never
+  // shown, because a column has at most four bytes.
   const std::size_t reach = 8 * widest_line;
   const std::size_t from = caret_byte > reach ? caret_byte - reach : 0;
   const std::vector<std::string> before = shown_columns(line.substr(from, caret_byte - from));
@@ -111,7 +112,7 @@ std::string excerpt(std::string_view line, std::size_t caret_byte) {
                      left.size() + before.size() - first);
 }
 
-/// The character at `at`, `length` bytes long or 0 if invalid, as an escape.
+/// The character at `at` as an escape; `length`: its bytes, or 0 if it is invalid.
 std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned first = byte_at(text, at);
   switch (length) {
@@ -125,7 +126,7 @@ std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   }
 }
 
-/// The position of the first character from `at` on that a terminal does not display as itself; the end if there is none.
+/// The position of the first character from `at` on that a terminal does not display as it is; the end if there is none.
 std::size_t next_unprintable(std::string_view text, std::size_t at, bool lines) {
   while (at < text.size()) {
     const unsigned char first = byte_at(text, at);
@@ -157,7 +158,7 @@ std::string with_escapes(std::string_view text, bool lines) {
   return out;
 }
 
-/// In quotes, cut after `longest` columns.
+/// The text in quotes, cut after `longest` columns.
 std::string quoted(std::string_view text, std::size_t longest) {
   std::vector<std::string> columns = shown_columns(text.substr(0, 4 * longest));
   if (columns.size() > longest) {

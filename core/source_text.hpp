@@ -10,17 +10,17 @@
 
 namespace ddl {
 
-/// `origin:line:col: message`, then the line and a caret under the column: the common form of every error about a text.
-/// `line` and `column` are 1-based; columns count bytes, the caret is aligned for tabs and UTF-8; a very long line is cut
-/// around the caret; control characters are shown as '?'. Neither `message` nor `line_text` may have a line break; a blank
+/// Returns the common form of errors about a text: `origin:line:col: message`, then the line and a caret under the column.
+/// `line` and `column` are counted from 1. Columns count bytes; the caret is aligned for tabs and UTF-8. A very long line is
+/// cut around the caret. Control characters are shown as '?'. `message` and `line_text` must have no line break. A blank
 /// line is not printed.
 [[nodiscard]] std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
                                          std::string_view line_text);
 
-/// The user's text for a message: in 'quotes', on one line, control characters shown as '?', cut if it is long.
+/// The user's text for a message: in 'quotes' and on one line, with control characters shown as '?', and cut if it is long.
 [[nodiscard]] std::string quote(std::string_view text);
-/// The same for the name of a file, which is cut only if it is longer than file names can be: a shortened name cannot be
-/// found again.
+/// The same for the name of a file. It is cut only if it is longer than file names can be, because a shortened name would
+/// not identify the file.
 [[nodiscard]] std::string quote_path(std::string_view path);
 
 /// A text on one line of a terminal: control characters, line breaks, text-direction marks, and invalid UTF-8 are shown as
@@ -28,7 +28,7 @@ namespace ddl {
 [[nodiscard]] std::string visible(std::string_view text);
 /// The first character that `visible` would escape, except tabs and line breaks; empty if there is none.
 [[nodiscard]] std::optional<std::string_view> find_unprintable(std::string_view text);
-/// The same as `visible`, but keeps line breaks and tabs.
+/// The same as `visible`, but line breaks and tabs are kept.
 [[nodiscard]] std::string visible_lines(std::string_view text);
 
 /// The text of one input file, which converts a byte offset into a line and column.
@@ -41,7 +41,7 @@ class SourceText {
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::string& origin() const { return origin_; }
 
-  /// An offset beyond the end is treated as the end.
+  /// An offset beyond the end counts as the end.
   [[nodiscard]] Place place(std::size_t offset) const;
   /// An error placed at the byte `offset`, for the caller to throw.
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const;
@@ -52,11 +52,11 @@ class SourceText {
   std::vector<std::size_t> line_starts_;
 };
 
-/// Maximum size of an input file, unless its kind has a lower one: a report with its plans has some MiB.
+/// Maximum size of an input file, unless its kind has a lower one. A report with its plans has some MiB.
 inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
 
-/// The whole file as bytes; an Error with `path` and the reason if it cannot be read (missing, directory, permission, a pipe
-/// without a writer) or is longer than `max_bytes`. Of a longer file no more than that is read.
+/// The whole file as bytes. Throws Error with `path` and the reason if it cannot be read (missing, directory, permission, a
+/// pipe without a writer), or if it is longer than `max_bytes`; no more than this is read.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = max_file_bytes);
 
 }  // namespace ddl

@@ -40,8 +40,8 @@ double median_deviation(std::span<const double> values) {
 std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
   const std::size_t count = values.size();
   if (count == 0) return std::nullopt;
-  // The median is below the k-th smallest or above the k-th largest value with the probability of fewer than k heads in n
-  // coin tosses, each. Computed in logarithms, since 2^-n underflows.
+  // The probability that the median is below the k-th smallest value is that of fewer than k heads in n coin tosses. The
+  // same holds for the k-th largest value. Computed in logarithms, because 2^-n underflows.
   const double allowed = (1.0 - confidence) / 2.0;
   const auto n = static_cast<double>(count);
   double below = 0;
@@ -91,7 +91,7 @@ KendallCounts kendall_counts(std::span<const double> first, std::span<const doub
 double normal_share(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
 
 double normal_quantile(double share) {
-  // Beyond ten standard deviations a double is indistinguishable from 0 or 1; each step halves the interval.
+  // Beyond ten standard deviations, a double cannot represent the difference from 0 or 1. Each step halves the interval.
   double low = -10, high = 10;
   for (int step = 0; step < 60; ++step) {
     const double middle = 0.5 * (low + high);

@@ -11,15 +11,15 @@ namespace ddl {
 /// Middle value (mean of the two middle ones); 0 for an empty span.
 [[nodiscard]] double median(std::span<const double> values);
 
-/// The `share` quantile, `share` in [0, 1], with linear interpolation between two values; 0 for an empty span. The values
+/// The `share` quantile, with `share` in [0, 1] and linear interpolation between two values; 0 for an empty span. The values
 /// must be sorted.
 [[nodiscard]] double quantile_of_sorted(std::span<const double> values, double share);
 
 /// Median distance from the median (MAD); 0 for an empty span.
 [[nodiscard]] double median_deviation(std::span<const double> values);
 /// Distribution-free bounds that contain the median of the distribution with at least the probability `confidence` in (0,
-/// 1): two order statistics whose ranks follow from the binomial distribution of the number of samples below the median
-/// (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Empty if there are too few values: 0.95 needs six.
+/// 1). They are two order statistics, whose ranks follow from the binomial distribution of the number of samples below the
+/// median (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Empty if there are too few values: 0.95 needs six.
 struct Interval {
   double low = 0, high = 0;
 };
@@ -29,7 +29,7 @@ struct Interval {
 [[nodiscard]] double normal_quantile(double share);
 [[nodiscard]] double normal_share(double deviations);
 
-/// Pair counts for Kendall's τ-b of two equally long series, so that several groups can be pooled before dividing.
+/// Pair counts for Kendall's τ-b of two equally long series. Counts of several groups can be added before τ-b is computed.
 struct KendallCounts {
   std::int64_t concordant = 0;
   std::int64_t discordant = 0;

@@ -14,7 +14,7 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t longest_list = 12;
-/// Distances take time and memory proportional to the product of two lengths.
+/// Longer words are not compared, because time and memory of a distance are proportional to the product of the lengths.
 constexpr std::size_t longest_word = 64;
 /// Minimum length of a common substring that identifies a name.
 constexpr std::size_t shortest_part = 3;
@@ -28,7 +28,7 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
   std::optional<std::string> best;
   std::pair<int, int> best_distance;
   for (const std::string_view candidate : known) {
-    // The distance of two words is at least their difference in length: much longer ones need not be compared.
+    // The distance of two words is at least their difference in length, so much longer words need not be compared.
     if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) > limit) continue;
     const int distance = edit_distance(lowered, lower_case(candidate));
     if (distance > static_cast<int>(limit)) continue;
@@ -43,7 +43,8 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
 
 /// The length of the longest common substring of two words.
 std::size_t longest_common(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> ending(b.size() + 1);  // at a letter of `a` and each letter of `b`
+  // length of the common substring that ends at a letter of `a` and each letter of `b`
+  std::vector<std::size_t> ending(b.size() + 1);
   std::size_t longest = 0;
   for (const char letter : a) {
     for (std::size_t j = b.size(); j > 0; --j) {
@@ -54,8 +55,8 @@ std::size_t longest_common(std::string_view a, std::string_view b) {
   return longest;
 }
 
-/// Those of `known` that have a common substring of at least `letters` letters with a word, those that begin with it first,
-/// short ones before long ones.
+/// The names in `known` that share a substring of at least `letters` letters with a word. Names that begin with it come
+/// first, and short names come before long ones.
 template <class Name>
 std::vector<std::string> sharing(std::string_view word, std::span<const Name> known, std::size_t letters) {
   if (word.size() > longest_word || letters < shortest_part) return {};
@@ -89,7 +90,7 @@ std::string suggest_among(std::string_view word, std::span<const Name> known) {
   const auto meant = nearest_of(word, known);
   if (meant && edit_distance(lower_case(word), lower_case(*meant)) <= 1) return question({*meant});
   const bool is_long = known.size() > longest_list;  // a short list is shown completely
-  // A part of a name is not a typo: `vela`, of which there are two.
+  // A word that is a part of a name is not a typo. For example, two names contain `vela`.
   const auto whole = is_long ? sharing(word, known, word.size()) : std::vector<std::string>{};
   if (!whole.empty()) return question(whole);
   if (meant) return question({*meant});

@@ -18,8 +18,8 @@
 namespace ddl {
 namespace {
 
-/// One unit is 10^decimal_shift × factor base units. The power of ten is applied to the written number, before it becomes a
-/// double: `3.2 us` is the double nearest to 3.2e-6, which 3.2 × 1e-6 is not. The factor is a power of two, or counts
+/// One unit is 10^decimal_shift × factor base units. The power of ten is applied to the written number before it becomes a
+/// double: `3.2 us` is the double nearest to 3.2e-6, which 3.2 × 1e-6 is not. The factor is a power of two, or a number of
 /// seconds.
 struct Unit {
   std::string_view name;
@@ -34,7 +34,8 @@ constexpr double gi = mi * ki;
 constexpr double ti = gi * ki;
 constexpr double pi = ti * ki;
 
-// Each smallest first: among equally suitable units, the last one is printed. A bit (b) is an eighth of a byte (B).
+// In each list, the smallest unit is first; of equally suitable units, the last one is printed. A bit (b) is an eighth of a
+// byte (B).
 constexpr std::array byte_units{Unit{"B", 0, 1},    Unit{"kB", 3, 1},  Unit{"KiB", 0, ki}, Unit{"MB", 6, 1},
                                 Unit{"MiB", 0, mi}, Unit{"GB", 9, 1},  Unit{"GiB", 0, gi}, Unit{"TB", 12, 1},
                                 Unit{"TiB", 0, ti}, Unit{"PB", 15, 1}, Unit{"PiB", 0, pi}};
@@ -116,13 +117,13 @@ double shifted(std::string_view number, int shift) {
     const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
     if (result.ec != std::errc()) return digits.starts_with('-') ? 0.0 : HUGE_VAL;
   }
-  // No shift can bring an exponent that is this far out of range back into it.
+  // An exponent this far out of range stays out of range after any shift.
   exponent = std::clamp(exponent, -1'000'000'000, 1'000'000'000) + shift;
   const std::string moved = fmt::format("{}e{}", mantissa, exponent);
   double value = 0.0;
   const auto result = std::from_chars(moved.data(), moved.data() + moved.size(), value);
   if (result.ec == std::errc()) return value;
-  // from_chars does not report whether the value is too large or too small: the position of the first significant digit
+  // from_chars does not report whether the value is too large or too small. The position of the first significant digit
   // decides.
   const auto point = static_cast<std::int64_t>(std::min(mantissa.find('.'), mantissa.size()));
   const auto first_digit = static_cast<std::int64_t>(mantissa.find_first_of("123456789"));
@@ -205,7 +206,7 @@ Decimal shortest_decimal(double value) {
   return result;
 }
 
-/// 1500, 1.5, 0.0015, and 1.5e+20 if there would be many zeros.
+/// Writes 1500, 1.5, 0.0015, and 1.5e+20 if there would be many zeros.
 std::string write(const Decimal& decimal) {
   const auto& [digits, exponent] = decimal;
   if (exponent >= 0 && exponent < 17) {
@@ -217,7 +218,7 @@ std::string write(const Decimal& decimal) {
   return fmt::format("{}{}{}e{}", digits.front(), digits.size() > 1 ? "." : "", digits.substr(1), exponent);
 }
 
-/// The shortest text, then the largest unit: 16 GiB rather than 17.179869184 GB, 1.5 GB rather than 1500 MB or
+/// Prefers the shortest text, then the largest unit: 16 GiB rather than 17.179869184 GB, and 1.5 GB rather than 1500 MB or
 /// 1.396983861923218 GiB.
 std::string print(double value, const Dimension& dimension) {
   if (!std::isfinite(value) || value == 0.0) return fmt::format("{} {}", value, dimension.base);
@@ -233,7 +234,7 @@ std::string print(double value, const Dimension& dimension) {
     Decimal number = in_base_units;
     if (unit.factor != 1.0) {
       number = shortest_decimal(magnitude / unit.factor);
-      // Minutes, hours and days are not powers of two: converting there and back may round.
+      // Minutes, hours and days are not powers of two, so converting to them and back may round.
       if (shifted(write(number), 0) * unit.factor != magnitude) continue;
     }
     number.exponent -= unit.decimal_shift;
@@ -252,7 +253,7 @@ std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// Scaled to the largest unit for which the number is at least 1, if there is one.
+/// The number in the largest unit in which it is at least 1, if there is one.
 std::string scaled(double value, double step, std::span<const std::string_view> units) {
   std::size_t i = 0;
   for (; i + 1 < units.size() && value >= 999.5; ++i) value /= step;
@@ -268,7 +269,7 @@ std::string humanized(double value, F write_magnitude) {
 }
 
 std::string human_duration(double seconds) {
-  // Each limit is the value from which the form below it would round up to its next unit.
+  // From each limit on, the form for smaller values would round up to its next unit.
   if (seconds == 0.0) return "0 s";
   if (seconds < 59.95) {
     constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};

@@ -10,16 +10,16 @@
 
 namespace ddl {
 
-/// Why a text is not a valid quantity, with a hint; a return value, because readers place it differently.
+/// Why a text is not a valid quantity, with a hint. It is a return value, because readers place it differently.
 struct UnitProblem {
   std::string message;
   std::string hint;
 };
 
-/// A number followed by a unit: `80 GiB`, `5us`, `900 GB/s`, `100 Gb/s` (b is bits), `15.7 TFLOP/s`. Prefixes: k M G T P are
-/// powers of 1000, Ki Mi Gi Ti Pi of 1024; case matters. Refused: no unit, an unknown unit (with "did you mean" for wrong
-/// case or another dimension), negative, nan, inf, overflow, and anything after the unit. Returns the quantity, or sets
-/// `problem` and returns empty.
+/// Parses a number followed by a unit: `80 GiB`, `5us`, `900 GB/s`, `100 Gb/s` (b is bits), `15.7 TFLOP/s`. The prefixes k M
+/// G T P are powers of 1000, and Ki Mi Gi Ti Pi of 1024; case matters. It refuses: no unit, an unknown unit (with "did you
+/// mean" for wrong case or another dimension), negative, nan, inf, overflow, and any text after the unit. Returns the
+/// quantity, or sets `problem` and returns empty.
 template <class Q>
 [[nodiscard]] std::optional<Q> parse_quantity(std::string_view text, UnitProblem& problem);
 
@@ -28,7 +28,7 @@ extern template std::optional<Seconds> parse_quantity<Seconds>(std::string_view,
 extern template std::optional<Bandwidth> parse_quantity<Bandwidth>(std::string_view, UnitProblem&);
 extern template std::optional<FlopRate> parse_quantity<FlopRate>(std::string_view, UnitProblem&);
 
-/// Why the quantity written as `text` is not plausible: it is outside of its range, which the message names. Empty if it is
+/// Why the quantity written as `text` is implausible: it is outside of its range, which the message names. Empty if it is
 /// plausible, or zero.
 template <class Q>
 [[nodiscard]] std::optional<UnitProblem> implausible(std::string_view text, Q value, const Plausible<Q>& range);
@@ -45,8 +45,8 @@ template <class Q>
   return value;
 }
 
-/// Text that parse_quantity parses to exactly the same value (parse∘print = identity), with the largest unit that keeps the
-/// number at least 1: `16 GiB`, `1.5 GB`, `3.2 us`.
+/// Text that parse_quantity parses to exactly the same value, with the largest unit in which the number is at least 1: `16
+/// GiB`, `1.5 GB`, `3.2 us`.
 [[nodiscard]] std::string print_quantity(Bytes value);
 [[nodiscard]] std::string print_quantity(Seconds value);
 [[nodiscard]] std::string print_quantity(Bandwidth value);

@@ -40,18 +40,18 @@ int write_all(int file, std::string_view content) {
   return 0;
 }
 
-/// Returns 0, or the reason why it may not be on the disk. Not every file system supports this.
+/// Returns 0, or the reason why the file may not be on the disk. Not every file system supports this.
 int sync(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS ? 0 : errno; }
 
-/// A name in the same folder, since renaming is atomic only within one file system. A process id would not be unique: the
-/// program is process 1 in every container.
+/// A name in the same folder, because renaming is atomic only within one file system. A process id would not be unique,
+/// because the program is process 1 in every container.
 std::string temporary_name(const std::filesystem::path& beside) {
   std::random_device random;
   return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
 }
 
-/// A new, open file in the folder of `target`; it only has a name if the file system does not support unnamed files. An
-/// unnamed file leaves nothing behind, however the process ends. Otherwise the reason for failure.
+/// A new, open file in the folder of `target`. It only has a name if the file system does not support unnamed files, which
+/// leave nothing behind however the process ends. If it cannot be created, contains the reason.
 struct Temporary {
   std::string name{};
   int file = -1;
@@ -86,8 +86,8 @@ Temporary open_with_name(const std::string& target) {
   return result;
 }
 
-/// Gives the open file a name: that of `target` if it does not exist, else one next to it. Returns 0, or the reason for
-/// failure.
+/// Gives the open file a name: that of `target` if it does not exist, otherwise a name in the same folder. Returns 0, or the
+/// reason for failure.
 int give_name(Temporary& temporary, const std::string& target, bool exists) {
   const std::string open = name_of_open_file(temporary.file);
   for (int i = 0; i < tries_of_names; ++i) {
@@ -99,7 +99,7 @@ int give_name(Temporary& temporary, const std::string& target, bool exists) {
   return errno;
 }
 
-/// Overwrites an existing file in place. The previous content is restored if not everything could be written.
+/// Overwrites an existing file in place. If not everything could be written, the previous content is restored.
 int write_in_place(const std::string& target, std::string_view content) {
   const FileDescriptor file(::open(target.c_str(), O_RDWR | O_CLOEXEC));
   if (!file.is_open()) return errno;
@@ -131,12 +131,12 @@ int open_special(const std::string& path) {
   }
 }
 
-/// Whether writing in place may work for this reason.
+/// Whether writing in place may work if replacing fails for this reason.
 bool only_in_place(int reason) {
   return reason == EBUSY || reason == EACCES || reason == EPERM || reason == EROFS || reason == EXDEV;
 }
 
-/// Returns 0, or the reason why `target` was not replaced by this new file, which is then removed.
+/// Returns 0, or the reason why this new file could not replace `target`; the new file is then removed.
 int replace_by(Temporary temporary, const std::string& target, std::string_view content,
                const std::optional<struct stat>& existing, const std::function<void(int)>& made) {
   if (temporary.file < 0) return temporary.reason;
@@ -144,7 +144,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
   int reason = write_all(file.number(), content);
   struct stat is {};
   if (reason == 0 && existing && ::fstat(file.number(), &is) != 0) reason = errno;
-  // Before setting the permissions, because a change of owner clears some of them.
+  // The owner is changed before the permissions, because a change of owner clears some of them.
   if (reason == 0 && existing && (is.st_uid != existing->st_uid || is.st_gid != existing->st_gid) &&
       ::fchown(file.number(), existing->st_uid, existing->st_gid) != 0) {
     reason = errno;
@@ -159,7 +159,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
     if (!temporary.name.empty()) ::unlink(temporary.name.c_str());
     return reason;
   }
-  // The name is part of the folder's content. If it is not on the disk yet, the file still counts as written.
+  // The name is part of the folder's content. If it does not reach the disk, the file still counts as written.
   const FileDescriptor opened(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.is_open()) sync(opened.number());
   return 0;
@@ -177,7 +177,7 @@ int replace(const std::string& target, std::string_view content, const std::opti
 }  // namespace
 
 std::string link_target(const std::string& path) {
-  constexpr int most_links_followed = 40;  // the kernel's limit
+  constexpr int most_links_followed = 40;  // as in the kernel
   std::filesystem::path target = path;
   for (int i = 0; i < most_links_followed; ++i) {
     std::error_code no_link;
@@ -198,7 +198,7 @@ Written write_file(const std::string& path, std::string_view content, const std:
     if (const int reason = write_all(file.number(), content)) fail_to_write(path, reason);
     return Written::in_place;
   }
-  // Its own permissions forbid writing, whatever those of its folder are.
+  // The file's own permissions forbid writing, independent of those of its folder.
   if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
 
   const std::string target = link_target(path);

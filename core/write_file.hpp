@@ -9,20 +9,20 @@ namespace ddl {
 /// How a file was written.
 enum class Written {
   replaced,  ///< atomically: a reader sees either the old content or the new one
-  in_place   ///< if it cannot be replaced: a crash during writing would have left half of it
+  in_place   ///< if it cannot be replaced; a crash while writing leaves a part of it
 };
 
-/// Writes atomically: the content goes to a temporary file in the same folder, with a name that no other process uses, on
-/// any machine or in any container; after it has been synced to disk, it is renamed over `path`. Permissions and owner of an
-/// existing file are kept, and links are followed, also links to a file that does not exist yet. A file that cannot be
-/// replaced, such as a bind mount or one in a read-only folder, is written in place. Anything but a regular file
-/// (`/dev/stdout`, a pipe) is written to directly. Throws an Error with the path and the reason if it cannot be written.
-/// `made` is called with the descriptor of the new file after its content is complete and before the file can be opened by
-/// its final name.
+/// Writes atomically. The content goes to a temporary file in the same folder, with a name that no other process uses, on
+/// any machine or in any container. After it has been synced to disk, it is renamed to `path`. Permissions and owner of an
+/// existing file are kept. Links are followed, including links to a file that does not exist yet. A file that cannot be
+/// replaced, such as a bind mount or a file in a read-only folder, is written in place. Anything but a regular file
+/// (`/dev/stdout`, a pipe) is written to directly. Throws Error with the path and the reason if it cannot be written. `made`
+/// is called with the descriptor of the new file after its content is complete and before the file can be opened by its
+/// final name.
 Written write_file(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
-/// The path of the file that `path` refers to after following links, which may end at a file that does not exist yet. An
-/// Error if they are circular.
+/// The path of the file that `path` refers to after following links, which may end at a file that does not exist yet. Throws
+/// Error if the links are circular.
 [[nodiscard]] std::string link_target(const std::string& path);
 
 }  // namespace ddl

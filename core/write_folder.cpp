@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
               reason == ENOENT ? "create its parent folder first" : "");
 }
 
-/// A new folder with a unique name; it is removed with all files in it unless it is kept.
+/// A new folder with a unique name. It is removed with all files in it unless it is kept.
 class TemporaryFolder {
  public:
   TemporaryFolder(const fs::path& parent, const std::string& shown) {
@@ -66,7 +66,7 @@ void write_folder(const std::string& path, std::span<const FolderFile> files) {
     try {
       static_cast<void>(write_file(name.string(), file.content));
     } catch (const Error& error) {
-      // It contains the name of the temporary folder, which is unknown to the user.
+      // The message contains the name of the temporary folder, which the user does not know.
       std::string message = error.what();
       const std::string unknown = temporary.path().string();
       if (const std::size_t at = message.find(unknown); at != std::string::npos) {
@@ -78,13 +78,13 @@ void write_folder(const std::string& path, std::span<const FolderFile> files) {
     if (file.is_program) fs::permissions(name, execute, fs::perm_options::add, problem);
     if (problem) fail_to_write_folder(path, problem.value());
   }
-  // Replaces nothing, or an empty folder.
+  // Succeeds if the target does not exist, or is an empty folder.
   if (::rename(temporary.path().c_str(), target.c_str()) == 0) return temporary.keep();
   if (errno != ENOTEMPTY && errno != EEXIST) fail_to_write_folder(path, errno);
   // The previous content takes the temporary folder's place, and is removed with it.
   if (::renameat2(AT_FDCWD, temporary.path().c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) fail_to_write_folder(path, errno);
-  // A file system that cannot exchange two names atomically.
+  // This file system cannot exchange two names atomically.
   const TemporaryFolder old(parent, path);
   if (::rename(target.c_str(), old.path().c_str()) != 0) fail_to_write_folder(path, errno);
   if (::rename(temporary.path().c_str(), target.c_str()) == 0) return temporary.keep();

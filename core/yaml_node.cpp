@@ -31,7 +31,7 @@ constexpr std::string_view white_space = " \t\r\n";
 class TextBuffer : public std::streambuf {
  public:
   explicit TextBuffer(const std::string& text) {
-    // The interface predates const; nothing writes to a get area.
+    // The interface has no const, but reading from this buffer writes nothing.
     char* const begin = const_cast<char*>(text.data());
     setg(begin, begin, begin + text.size());
   }
@@ -70,7 +70,8 @@ bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
 }
 
 /// After a bracket, the parser looks ahead to the end of the file before it reports the first event, which takes some
-/// hundred times the memory of the file. No file within max_depth leaves this many brackets open, not even in prose.
+/// hundred times the memory of the file. No file with valid nesting (max_depth) leaves this many brackets open, not even in
+/// prose.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   constexpr int max_open_brackets = 1000;
   int open = 0;
@@ -82,7 +83,7 @@ std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   return std::nullopt;
 }
 
-/// The syntax error at the parser's position, worded for the reader of the file.
+/// The syntax error at the parser's position, with a message for the author of the file.
 struct SyntaxProblem {
   std::string_view parser_words;
   std::string_view message;
@@ -113,7 +114,7 @@ struct YamlNode::Element {
   bool plain = true;  ///< neither quoted nor a block: may be a number
   std::size_t offset = 0;
   std::string text;
-  std::vector<Element> children;  ///< of a list: its items; of a map: alternating keys and values
+  std::vector<Element> children;  ///< a list's items, or a map's alternating keys and values
 };
 
 struct YamlNode::Document {
@@ -121,7 +122,8 @@ struct YamlNode::Document {
   Element root;
 };
 
-/// Builds the tree from the parser's events. The parser is too tolerant, so each event is checked against the source.
+/// Builds the tree from the parser's events. The parser accepts more than this program does, so each event is checked
+/// against the source.
 class YamlNode::Builder : public YAML::EventHandler {
  public:
   explicit Builder(const SourceText& source) : source_(source) {}
@@ -193,7 +195,7 @@ class YamlNode::Builder : public YAML::EventHandler {
   struct Open {
     Element element;
     bool in_brackets = false;
-    std::unordered_map<std::string, std::size_t> keys;  ///< of a map: index of each
+    std::unordered_map<std::string, std::size_t> keys;  ///< for a map: index of each key
   };
 
   [[nodiscard]] const std::string& text() const { return source_.text(); }
@@ -208,7 +210,7 @@ class YamlNode::Builder : public YAML::EventHandler {
 
   void refuse_properties(std::size_t at, YAML::anchor_t anchor) const {
     if (anchor != 0) throw source_.error(at, anchor_message, anchor_hint);
-    // Checked in the source, because the parser does not report every tag.
+    // Tags are checked in the source, because the parser does not report all of them.
     if (at < text().size() && text()[at] == '!') {
       throw source_.error(at, "tags are not allowed", "put text that starts with '!' into 'quotes'");
     }
@@ -217,7 +219,7 @@ class YamlNode::Builder : public YAML::EventHandler {
   void open(Element::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
     const std::size_t at = offset(mark);
     refuse_properties(at, anchor);
-    // Checked before the parser descends: it is recursive.
+    // The depth is checked before the parser descends, because it is recursive.
     if (open_.size() == max_depth) throw too_deep(at);
     open_.push_back({.element = {.kind = kind, .offset = at, .text = {}, .children = {}},
                      .in_brackets = style == YAML::EmitterStyle::Flow,
@@ -268,8 +270,8 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
   }
 
-  /// Stored until the end: the parser treats the text after an unclosed bracket as keys, and the bracket is the error to
-  /// report.
+  /// Stores the problem until the end. The parser treats the text after an unclosed bracket as keys, but the bracket is the
+  /// error to report.
   void note_key_problem(const Element& key, const std::string& message, const std::string& hint) {
     if (!key_problem_) key_problem_ = source_.error(key.offset, message, hint);
   }
@@ -280,7 +282,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     const auto& [parent, in_brackets, keys] = open_.back();
     if (parent.kind == Element::Kind::map) return parent.children.back().offset;
     if (in_brackets) return next;
-    // The last dash before `next` in the column of the first one.
+    // Finds the last dash before `next` in the column of the first one.
     const int column = source_.place(parent.offset).column;
     std::size_t dash = next;
     while (dash > parent.offset) {
@@ -294,7 +296,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     const std::string_view words = exception.msg;
     const std::size_t at = offset(exception.mark);
     const auto bracket = std::find_if(open_.rbegin(), open_.rend(), [this](const Open& candidate) {
-      // At the end of the file the parser also reports maps that do not exist.
+      // At the end of the file, the parser also reports maps that do not exist.
       return text()[candidate.element.offset] == (candidate.element.kind == Element::Kind::map ? '{' : '[');
     });
     const bool in_brackets = words == YAML::ErrorMsg::END_OF_MAP_FLOW || words == YAML::ErrorMsg::END_OF_SEQ_FLOW;

@@ -18,17 +18,17 @@
 namespace ddl {
 
 /// One node of a strict YAML file with a known position, so that every error can be reported as `origin:line:col: message`,
-/// the line, a caret, and a hint. Cheap to copy; keeps the whole document alive.
+/// the line, a caret, and a hint. It is cheap to copy, and keeps the whole document alive.
 ///
-/// Every accessor throws ddl::Error placed at the node if the node does not have the requested kind.
+/// Every accessor throws ddl::Error, placed at the node, if the node does not have the requested kind.
 class YamlNode {
  public:
-  /// Parses `text`; `origin` is the file name in errors. Refuses: syntax errors, an empty document, more than one document,
+  /// Parses `text`. `origin`: the file name in errors. Refuses syntax errors, an empty document, more than one document,
   /// duplicate keys, keys that are not text or have no `:`, anchors, aliases and tags, bytes that are not UTF-8 text,
-  /// control characters and text-direction marks (escaped ones included), nesting deeper than `max_depth`, text longer than
-  /// `max_bytes`.
+  /// control characters and text-direction marks (including escaped ones), nesting deeper than `max_depth`, and text longer
+  /// than `max_bytes`.
   [[nodiscard]] static YamlNode parse(std::string text, std::string origin);
-  /// Reads and parses a file; an unreadable path, a directory, or a file that is too long is an Error with the path.
+  /// Reads and parses a file. Throws Error with the path for an unreadable path, a directory, or a file that is too long.
   [[nodiscard]] static YamlNode load(const std::string& path);
 
   static constexpr int max_depth = 64;
@@ -39,12 +39,12 @@ class YamlNode {
   [[nodiscard]] bool is_map() const;
   [[nodiscard]] bool is_sequence() const;
   [[nodiscard]] bool is_scalar() const;
-  /// A key with no value, or `null`, or `~`.
+  /// Whether this is a key without a value, or `null`, or `~`.
   [[nodiscard]] bool is_null() const;
-  /// "map", "list", "text", "nothing": for messages.
+  /// The kind for messages: "map", "list", "text", "nothing".
   [[nodiscard]] std::string_view kind() const;
 
-  /// The value of `key`; an Error placed at this map if it is missing.
+  /// The value of `key`. Throws Error, placed at this map, if it is missing.
   [[nodiscard]] YamlNode at(std::string_view key) const;
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key) const;
   /// Throws Error, placed at the key, for any key of this map that is not among `keys`, with "did you mean".
@@ -59,13 +59,13 @@ class YamlNode {
   void only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const;
   /// The value of `key`, or of its former name.
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key, std::string_view former) const;
-  /// Keys (each a node, so that errors can point at it) and values, in file order.
+  /// Keys and values, in file order. Each key is a node, so that errors can point at it.
   [[nodiscard]] std::vector<std::pair<YamlNode, YamlNode>> entries() const;
   [[nodiscard]] std::vector<YamlNode> items() const;
 
-  [[nodiscard]] std::string text() const;  ///< any scalar as written, quotes and escapes resolved; an Error if empty
+  [[nodiscard]] std::string text() const;  ///< any scalar as written, with quotes and escapes resolved; Error if empty
   [[nodiscard]] std::string name() const;  ///< a text on one line, no longer than max_name, as printed in tables
-  // A number or a yes/no in quotes is text, and therefore refused.
+  // A number or a yes/no in quotes is text, and is refused here.
   [[nodiscard]] bool boolean() const;  ///< yes/no/true/false
   /// A whole number in [low, high]; no unit, no fraction, no overflow.
   [[nodiscard]] std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(),
@@ -80,7 +80,7 @@ class YamlNode {
   [[nodiscard]] Bandwidth bandwidth(const Plausible<Bandwidth>& range = plausible_bandwidth) const;
   [[nodiscard]] FlopRate flop_rate(const Plausible<FlopRate>& range = plausible_flop_rate) const;
 
-  // Position of the first letter, quote or bracket of the value; of its key or its dash if there is no value.
+  // Position of the first letter, quote or bracket of the value. If there is no value, position of its key or its dash.
   [[nodiscard]] int line() const;    ///< 1-based
   [[nodiscard]] int column() const;  ///< 1-based, in bytes
   [[nodiscard]] const std::string& origin() const;

@@ -8,26 +8,26 @@
 
 namespace ddl {
 
-/// A value of a file and where it comes from.
+/// A value of a file, with its source.
 struct SourcedNode {
   YamlNode value;
   std::string source;  ///< the citation
-  std::string key;     ///< by which the file calls it
+  std::string key;     ///< the key of the citation in the file
 };
 
-/// The `sources:` map of a data file: short keys, and the citations they stand for.
+/// The `sources:` map of a data file: short keys, and their citations.
 class Citations {
  public:
-  /// Each value is one citation in words; an Error placed at whatever is not.
+  /// Each value must be one citation in words. Throws Error, placed at any value that is not.
   explicit Citations(const YamlNode& sources);
   Citations() = default;
 
-  /// Those of a file that this one builds on, where this one has no citation of that key.
+  /// Adds the citations of a file that this one extends, except for keys that this one has.
   void add_missing(const Citations& more);
 
-  /// The citation behind a key that the file names; an Error placed there, with "did you mean", when the map has none.
+  /// The citation of a key. Throws Error, placed there, with "did you mean", if the map does not have the key.
   [[nodiscard]] const std::string& of(const YamlNode& key) const;
-  /// The two halves of `{value: 900 GB/s, source: v100}`; an Error placed at `entry` when it is anything else.
+  /// The two parts of `{value: 900 GB/s, source: v100}`. Throws Error, placed at `entry`, for any other form.
   [[nodiscard]] SourcedNode read(const YamlNode& entry) const;
 
  private:

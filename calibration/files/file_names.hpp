@@ -11,7 +11,8 @@
 namespace ddl {
 
 [[nodiscard]] std::vector<std::string> names_of(std::span<const EmbeddedFile> files);
-/// The bundled file of that name (spelled as name_key allows); an Error with "did you mean" that calls it a `kind`.
+/// The bundled file of that name (spelled as name_key allows). Throws Error with "did you mean" if there is none; `kind`:
+/// the noun for the message.
 [[nodiscard]] const EmbeddedFile& find_bundled(std::span<const EmbeddedFile> files, const std::string& name,
                                                std::string_view kind, std::string_view extension);
 

@@ -5,12 +5,13 @@
 
 namespace ddl {
 
-/// Longest time that a host may be said to take to start one kernel.
+/// The longest launch overhead of a kernel that files may give.
 inline constexpr Seconds longest_launch_overhead{1.0};
-/// What files of older versions call it.
+/// The key in files of older versions.
 inline constexpr YamlNode::FormerKey former_launch_overhead{"kernel_start", "launch_overhead"};
 
-/// What a host takes to start one kernel: from nothing to longest_launch_overhead, else an Error at the node.
+/// Reads the launch overhead of a kernel. Throws Error, placed at the node, unless it is from zero to
+/// longest_launch_overhead.
 [[nodiscard]] Seconds read_launch_overhead(const YamlNode& node);
 
 }  // namespace ddl

@@ -32,7 +32,7 @@
 namespace ddl {
 namespace {
 
-/// φ, congestion and slow-downs above this are a slip of the keyboard.
+/// A larger φ, congestion or slowdown is probably a typing error.
 constexpr double largest_factor = 1'000'000;
 
 Precision read_precision(const YamlNode& node) {
@@ -49,7 +49,7 @@ class CoefficientsReader {
   Coefficients read() {
     coefficients_.name = root_.at("name").name();
     coefficients_.machine = root_.at("machine").name();
-    // Who reads the file later wants to know these three; no price depends on them.
+    // These three keys are for people who read the file. No predicted time depends on them.
     for (const std::string_view key : {"description", "generator"}) static_cast<void>(root_.at(key).text());
     static_cast<void>(read_day(root_.at("date")));
     if (const auto models = root_.find("models")) {
@@ -84,7 +84,7 @@ class CoefficientsReader {
     return root.at("sources");
   }
 
-  /// `per_sample`, or a whole iteration of `batch` samples, each of which was divided over so many devices.
+  /// Reads `per_sample`, or the time of a step of `batch` samples, each of which was divided over this many devices.
   void read_model(const YamlNode& node) {
     node.only_keys({"model", "precision", "batch", "per_sample", "per_iteration", "divided_over", "source"});
     MeasuredModel measured;
@@ -111,7 +111,7 @@ class CoefficientsReader {
     coefficients_.models.push_back(std::move(measured));
   }
 
-  /// A fraction as written under one key, or fitted to the times under the other.
+  /// Reads a fraction that is given under one key, or fits it to the times under the other key.
   std::optional<UndividedFraction> read_undivided(std::string_view fraction_key, std::string_view split_key) {
     const auto fraction = root_.find(fraction_key);
     const auto split = root_.find(split_key);
@@ -151,14 +151,14 @@ class CoefficientsReader {
     return value;
   }
 
-  /// A key of `sources`, or the citation itself as `{citation: "..."}`, which what a program writes has.
+  /// A citation: a key of `sources`, or the citation itself as `{citation: "..."}`, which programs write.
   [[nodiscard]] std::string citation_of(const YamlNode& source) const {
     if (!source.is_map()) return citations_.of(source);
     source.only_keys({"citation"});
     return source.at("citation").text();
   }
 
-  /// φ with so many groups at once on the links of a level.
+  /// Reads φ for this many groups at once on the links of a level.
   void read_contention(const YamlNode& node) {
     node.only_keys({"level", "groups", "phi", "source"});
     MeasuredContention measured;
@@ -175,7 +175,7 @@ class CoefficientsReader {
     coefficients_.contention.push_back(std::move(measured));
   }
 
-  /// The factor by which others slow down what crosses a level.
+  /// Reads the factor by which other jobs slow down exchanges that cross a level.
   void read_congestion(const YamlNode& node) {
     node.only_keys({"level", "median", "spread", "source"});
     Congestion congestion;
@@ -190,7 +190,7 @@ class CoefficientsReader {
     coefficients_.congestion.push_back(std::move(congestion));
   }
 
-  /// How long kernels and an exchange take while both run.
+  /// Reads the slowdown of kernels and an exchange while both run.
   void read_overlap(const YamlNode& node) {
     node.only_keys({"kernels", "exchange", "source"});
     constexpr const char* hint = "the overlapped time relative to the time alone: 1 means no slowdown";
@@ -206,7 +206,7 @@ class CoefficientsReader {
     node.only_keys(keys, std::array{former_launch_overhead});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
-    // What the file does not say is as the software's own file has it, or the best that can be.
+    // Values that the file does not give come from the software's own file, or are the best possible ones.
     for (const SettingRow& row : setting_rows()) {
       const auto entry = row.by_coefficients ? node.find(row.key, row.former) : std::nullopt;
       if (!entry) continue;

@@ -7,15 +7,16 @@
 
 namespace ddl {
 
-/// The coefficients that come with the program for a machine of that name; nothing if there are none.
+/// The bundled coefficients of a machine of that name; empty if there are none.
 [[nodiscard]] std::optional<Coefficients> bundled_coefficients(const std::string& machine_name);
-/// Bundled coefficients by their own name or their machine's (spelled as name_key allows), or the user's own file when the
-/// name has a '/' or ends in `.yaml` or `.yml`. An unknown name is an Error that lists those there are.
+/// Loads bundled coefficients by their own name or their machine's (spelled as name_key allows), or the user's own file if
+/// the name has a '/' or ends in `.yaml` or `.yml`. Throws Error that lists the known names for an unknown name.
 [[nodiscard]] Coefficients load_coefficients(const std::string& name_or_path);
-/// The text of the coefficients that a study would use (StudySpec), to be extended; empty where there are none.
+/// The text of the coefficients that a study uses (StudySpec), for extending it; empty if there are none.
 [[nodiscard]] std::string coefficients_text(const std::string& name_or_path, const std::string& machine);
-/// Reads a coefficients file (docs/coefficients.md); `origin` is printed in errors. Strict: every number has a source that
-/// the file lists. Times of split layers are fitted here (split_fit.hpp), so that the file keeps what was measured.
+/// Reads a coefficients file (docs/coefficients.md). `origin` is printed in errors. The reader is strict: every number has a
+/// source that the file lists. Times of split layers are fitted here (split_fit.hpp), so that the file contains the measured
+/// times.
 [[nodiscard]] Coefficients parse_coefficients(std::string text, std::string origin);
 
 }  // namespace ddl

@@ -20,9 +20,9 @@ namespace {
 constexpr std::string_view families_key = "\nfamilies:";
 constexpr std::string_view transferred_name = "other-devices";
 constexpr std::array<Pass, 3> passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
-/// Residuals on one line of the file.
+/// Number of residuals on one line of the file.
 constexpr std::size_t on_a_line = 12;
-/// Logarithms of sizes and of ratios beyond these are slips of the keyboard.
+/// Larger logarithms of sizes and of ratios are probably typing errors.
 constexpr float log_size_bound = 80, log_ratio_bound = 5;
 
 template <class Names>
@@ -39,7 +39,7 @@ std::vector<std::string> read_names(const YamlNode& root) {
   return names;
 }
 
-/// `12.3 10 11 0 23.1 -0.034; …`
+/// Reads residuals: `12.3 10 11 0 23.1 -0.034; …`
 void read_residuals(const YamlNode& node, std::vector<KernelResidual>& residuals) {
   const std::string text = node.text();
   const char* at = text.data();
@@ -100,7 +100,7 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   std::vector<std::string_view> names;
   for (const KernelConstant& each : form.constants) names.push_back(each.name);
   constants.only_keys(names);
-  // A fit ends at a bound where the rows do not tell.
+  // If the rows do not determine a constant, a fit may end at its bound.
   constexpr double rounding = 1e-3;
   for (const KernelConstant& each : form.constants) {
     const double least = each.least * (1 - rounding), most = each.most * (1 + rounding);
@@ -117,7 +117,7 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   return family;
 }
 
-/// Read once: many machines have the same device.
+/// Each file is read once, because many machines have the same device.
 std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
   static std::mutex mutex;
   static std::map<std::string_view, std::shared_ptr<const DeviceKernels>> known;
@@ -203,7 +203,7 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
     const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
     if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
     all = *kernels_of(file);
-    // What a formula leaves over is specific to this device.
+    // The residuals of a formula are specific to the measured device.
     for (KernelFamily& family : all.families) family.residuals.clear();
   }
   for (const EmbeddedFile& file : device_files()) {

@@ -11,23 +11,23 @@
 
 namespace ddl {
 
-/// A file of what is known of a device's kernels, which `calibrate kernels` writes.
+/// A file of the fitted constants and residuals of a device's kernels, which `calibrate kernels` writes.
 struct DeviceFile {
-  std::vector<std::string> names;                            ///< of the device, in data sheets and by its driver
+  std::vector<std::string> names;                            ///< names of the device in datasheets and by its driver
   std::vector<std::pair<std::string, std::string>> sources;  ///< keys and citations
   DeviceKernels kernels;
-  /// The file stands for devices of this compute capability that have none of their own.
+  /// If set, the file represents devices of this compute capability that have no file of their own.
   std::optional<double> compute_capability{};
 };
 
-/// Errors are placed: another format, unknown keys, constants outside of their bounds, residuals that are no numbers.
+/// Errors are placed: another format, unknown keys, constants outside of their bounds, residuals that are not numbers.
 [[nodiscard]] DeviceFile parse_device_file(const std::string& text, const std::string& origin);
 [[nodiscard]] std::string print_device_file(const DeviceFile& file);
 
-/// The bundled file of a device of one of these names; nothing if there is none.
+/// The bundled file of a device with one of these names; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
-/// What other devices reach of their data sheets: first those of the same compute capability, whose multiprocessors are
-/// alike, then all.
+/// The constants of other devices relative to their datasheets: first those of devices with the same compute capability,
+/// whose multiprocessors are similar, then those of all devices.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device);
 
 }  // namespace ddl

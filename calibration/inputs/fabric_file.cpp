@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// More than this is a slip of the keyboard.
+/// A larger factor is probably a typing error.
 constexpr double largest_fabric_factor = 100;
 constexpr double largest_doubt = 1000;
 constexpr int most_clusters = 1'000'000;

@@ -10,17 +10,17 @@
 
 namespace ddl {
 
-/// A kind of network, and what published benchmarks of clusters with this network show for all of them.
+/// A kind of network, and the values for it that are fitted to published benchmarks of clusters.
 struct Fabric {
   std::string description;
-  bool inside_nodes = false;  ///< joins the devices of a node; else nodes
-  Seconds step{};             ///< α of one step of a ring between nodes; inside them, of the level
+  bool inside_nodes = false;  ///< it connects the devices of a node; otherwise it connects nodes
+  Seconds step{};             ///< α of one step of a ring between nodes; inside a node, α of the level
   LibraryHabits habits;
 };
 
-/// Errors are placed: another format, unknown keys, numbers that cannot be.
+/// Errors are placed: another format, unknown keys, impossible numbers.
 [[nodiscard]] Fabric parse_fabric(const YamlNode& root);
-/// The bundled fabric of this name; an Error placed at the node, with "did you mean", if there is none.
+/// The bundled fabric of this name. Throws Error, placed at the node, with "did you mean", if there is none.
 [[nodiscard]] Fabric bundled_fabric(const YamlNode& name);
 [[nodiscard]] std::vector<std::string> fabric_names();
 

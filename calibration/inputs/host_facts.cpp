@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// A controller that does not answer must not hold up what needs no answer.
+/// Timeout for programs such as scontrol, which may wait for a controller that does not answer.
 constexpr auto patience = 10s;
-/// Slower ports are for administration.
+/// Slower ports are assumed to be for administration.
 constexpr double slowest_port_gigabits = 10;
 
 std::string_view trimmed(std::string_view text) {
@@ -51,7 +51,7 @@ std::optional<Number> number_at_start(std::string_view text) {
   return number;
 }
 
-/// First line of a small file; empty where it cannot be read.
+/// First line of a small file; empty if it cannot be read.
 std::string first_line(const fs::path& path) {
   std::ifstream in(path);
   std::string line;
@@ -155,7 +155,7 @@ std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
   ports.clear();
   for (const fs::path& port : entries_of(fs::path(places.root) / "sys/class/net")) {
     std::error_code problem;
-    // Bridges, tunnels and the like have no device.
+    // Bridges, tunnels and similar interfaces have no device.
     if (!fs::exists(port / "device", problem) || first_line(port / "operstate") != "up") continue;
     const auto megabits = number_at_start<std::int64_t>(first_line(port / "speed"));
     if (megabits && *megabits > 0)

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// Where a host is asked what it is.
+/// The folders in which facts about a host are looked up.
 struct HostPlaces {
   std::string root = "/";   ///< folder of `sys` and `proc`
   std::string search_path;  ///< folders of nvidia-smi, lscpu and scontrol, as in PATH
@@ -18,28 +18,28 @@ struct DetectedGpus {
   std::string name;  ///< as the driver calls them
   int count = 0;
   std::optional<std::int64_t> memory_mib;
-  std::string others{};  ///< devices of the host that are not counted, in words
+  std::string others{};  ///< description of devices of the host that are not counted
 };
 
 struct DetectedProcessor {
   std::string name;
   int sockets = 1;
-  std::string from;  ///< file or program
+  std::string from;  ///< file or program that reported them
 };
 
 /// The fastest active ports of a host.
 struct DetectedPorts {
   int count = 0;
-  double gigabits = 0;  ///< a second, of one port
-  std::string from;     ///< folder and rate as it is written there
+  double gigabits = 0;  ///< gigabits per second of one port
+  std::string from;     ///< folder, and rate as written there
 };
 
 struct DetectedNodes {
   int count = 0;
-  bool with_gpus = false;  ///< only those are counted that have some
+  bool with_gpus = false;  ///< only nodes with GPUs are counted
 };
 
-/// What a host says of itself; nothing if it does not.
+/// Facts that a host reports about itself; unset if it does not.
 struct HostFacts {
   std::optional<DetectedGpus> gpus;
   std::optional<DetectedProcessor> processor;
@@ -47,7 +47,7 @@ struct HostFacts {
   std::optional<DetectedNodes> nodes;
 };
 
-/// Asks nvidia-smi, /proc/cpuinfo or lscpu, /sys/class/infiniband or /sys/class/net, and scontrol.
+/// Collects facts from nvidia-smi, /proc/cpuinfo or lscpu, /sys/class/infiniband or /sys/class/net, and scontrol.
 [[nodiscard]] HostFacts detect_host(const HostPlaces& places);
 
 }  // namespace ddl

@@ -13,18 +13,18 @@
 namespace ddl {
 namespace {
 
-/// Factors beyond these are mistakes of writing.
+/// Factors outside of this range are probably typing errors.
 constexpr double least_factor = 1e-6;
 constexpr double greatest_factor = 1e6;
 
 double read_value(const YamlNode& entry, CoefficientUnit unit) {
   entry.only_keys({"value", "low", "high", "determined"});
-  // What the runs leave open is for the reader of the file; prices take the value.
+  // The key `determined` is for people who read the file. Predictions only use the value.
   if (const auto determined = entry.find("determined")) static_cast<void>(determined->boolean());
   const auto number = [&](const YamlNode& node) {
     switch (unit) {
       case CoefficientUnit::seconds_per_byte:
-        return node.seconds(true).value() / 1e9;  // written as the time of a gigabyte
+        return node.seconds(true).value() / 1e9;  // the file gives the time of a gigabyte
       case CoefficientUnit::seconds:
         return node.seconds(true).value();
       case CoefficientUnit::fraction:

@@ -11,9 +11,9 @@
 namespace ddl {
 
 /// Reads the `learned` section of a coefficients file (docs/coefficients.md): the factors fitted to runs of each family of
-/// plans. Strict; what a family does not name is as the machine's sheet says.
+/// plans. The reader is strict. Factors that a family lacks have no effect.
 [[nodiscard]] LearnedFamilies read_learned(const YamlNode& section, const Citations& citations);
-/// The same section's runs by family, of families that say how well the runs fit.
+/// Reads the runs of this section by family, for families that give the error of the fit.
 [[nodiscard]] std::vector<std::pair<Family, LearnedRuns>> read_learned_runs(const YamlNode& section);
 
 }  // namespace ddl

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Numbers that times of kernels follow from.
+/// Whether times of kernels depend on this number.
 bool is_of_kernels(std::string_view key) {
   constexpr std::array<std::string_view, 5> others{"device.memory_bandwidth", "device.attainable_peak",
                                                    "device.attainable_bandwidth", "device.launch_overhead",
@@ -14,7 +14,8 @@ bool is_of_kernels(std::string_view key) {
   return key.starts_with("device.peak.") || std::find(others.begin(), others.end(), key) != others.end();
 }
 
-/// Numbers that times of exchanges follow from; how many units a level has is known of every machine.
+/// Whether times of exchanges depend on this number. The number of units of a level is not included, because it is known for
+/// every machine.
 bool is_of_network(std::string_view key) {
   if (key.starts_with("topology.")) return key.ends_with("bandwidth") || key.ends_with("latency");
   return key.starts_with("levels.") &&

@@ -8,13 +8,13 @@
 
 namespace ddl {
 
-/// The basis of a number, the most reliable first.
+/// The basis of a number, most reliable first.
 enum class NumberBasis {
-  measured,    ///< on this machine: its coefficients hold them
-  published,   ///< others measured machines of this kind, and nothing is assumed
-  mixed,       ///< others measured some of them, others are assumed
-  data_sheet,  ///< makers and operators say so
-  assumed      ///< none is measured, and at least one is assumed
+  measured,    ///< measured on this machine: its coefficients contain the measurements
+  published,   ///< published: measured on other machines of this kind, with no assumptions
+  mixed,       ///< some numbers measured on other machines, some assumed
+  data_sheet,  ///< stated by makers and operators
+  assumed      ///< no number is measured, and at least one is assumed
 };
 [[nodiscard]] std::string_view to_string(NumberBasis basis);
 
@@ -23,8 +23,9 @@ struct MachineBasis {
   NumberBasis network = NumberBasis::data_sheet;
 };
 
-/// The basis of the times of kernels and of exchanges, read from the coefficients that come with the machine and from the
-/// citations of its numbers: one of a measurement starts with "measured:", one of an assumption holds "assumed".
+/// Returns the basis of the times of kernels and of exchanges. It is read from the coefficients of the machine and from the
+/// citations of its numbers: the citation of a measurement starts with "measured:", that of an assumption contains
+/// "assumed".
 [[nodiscard]] MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients);
 
 }  // namespace ddl

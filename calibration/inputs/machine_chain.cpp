@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files that one machine is written in.
+/// Maximum number of files in a chain of `extends:`.
 constexpr std::size_t max_extending_machines = 8;
 
 constexpr std::array<std::string_view, 4> optional_sections{"topology", "host", "storage", "price"};
@@ -29,13 +29,13 @@ bool leaves_out(std::string_view key, const YamlNode& node) {
   return std::find(optional_sections.begin(), optional_sections.end(), key) != optional_sections.end() && says_none(node);
 }
 
-/// What all the names of one file have in common.
+/// Identifies a file, independent of the path by which it is named.
 std::string identity_of(const std::string& path) {
   std::error_code problem;
   const fs::path canonical = fs::weakly_canonical(path, problem);
   return problem ? path : canonical.string();
 }
-/// No path has a line break in front.
+/// A line break in front distinguishes bundled files from paths.
 std::string identity_of_bundled(std::string_view name) { return fmt::format("\n{}", name); }
 
 struct Opened {
@@ -43,7 +43,7 @@ struct Opened {
   std::string identity;
 };
 
-/// What `extends:` names. What is wrong with the name is placed there, what is wrong in the file is placed in the file.
+/// Opens the file that `extends:` names. Errors in the name are placed there; errors in the file are placed in the file.
 Opened open_extended(const YamlNode& extends) {
   const std::string name = extends.name();
   std::string text, origin, identity;
@@ -113,7 +113,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
   std::vector<YamlNode> roots;
   Opened opened{root, bundled.empty() ? identity_of(root.origin()) : identity_of_bundled(bundled)};
   while (true) {
-    // Before anything else is read, so that a file of another format or kind is told so.
+    // The format is checked first, so that a file of another format or kind gets that error.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
                            "storage", "price", "coefficients", "aliases"});
@@ -137,7 +137,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     extends->fail(fmt::format("the machines extend each other in a circle: {}{}", way, roots[first].origin()),
                   "one of them must extend another machine, or none");
   }
-  // Outermost first: a file knows the sources of those that it extends.
+  // Outermost first, because a file may use the sources of those that it extends.
   for (auto root_of = roots.rbegin(); root_of != roots.rend(); ++root_of) {
     const auto sources = files_.empty() ? std::optional(root_of->at("sources")) : root_of->find("sources");
     auto file = std::make_shared<File>(File{*root_of, sources ? Citations(*sources) : Citations()});

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// Text that others wrote, on one line of a comment.
+/// Text of a program or a file, on one line of a comment.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
@@ -49,7 +49,7 @@ class Drafter {
     return {std::move(key), std::move(value), one_line(std::move(source)), std::move(source_key)};
   }
 
-  /// Processors of a machine without GPUs, GPUs of another one.
+  /// The device section. A machine without GPUs has the processors of the other machine, any other has its GPUs.
   std::string device_section() { return like_.machine.device.is_processor ? processor_section() : gpu_section(); }
 
   std::string processor_section() {
@@ -95,7 +95,7 @@ class Drafter {
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
   }
 
-  /// Another device than that of the other machine: all its numbers are still to be found.
+  /// The device section if the device differs from that of the other machine: all its numbers are still to be found.
   std::string other_device(const std::string& name, std::optional<std::int64_t> memory_mib, const std::string& source) {
     std::string text = fmt::format("device:\n  name: {0}\n  profile_names: [{0}]\n", yaml_scalar(one_line(name)));
     if (memory_mib) {
@@ -159,7 +159,7 @@ class Drafter {
                              ports.count, ports.gigabits, ports.from));
   }
 
-  /// How many units each level joins, from the inside out: as many levels as the nodes need.
+  /// The number of units that each level joins, from the inside out, with as many levels as the nodes need.
   std::vector<int> units_of_levels() {
     const std::vector<LinkLevel>& levels = like_.machine.levels;
     std::vector<int> units{devices_per_node_ ? std::stoi(devices_per_node_->value) : levels.front().units};
@@ -179,11 +179,11 @@ class Drafter {
       units.push_back(levels[i].units);
       left /= levels[i].units;
     }
-    // No whole number of the inner units: all nodes stand side by side.
+    // The nodes are no multiple of the inner units, so one level joins all nodes.
     return {units.front(), count_of_nodes_};
   }
 
-  /// What differs in a level from that of the other machine.
+  /// The numbers of a level that differ from those of the other machine.
   std::vector<SourcedNumber> changes(std::size_t level, int units) {
     const LinkLevel& like = like_.machine.levels[level];
     std::vector<SourcedNumber> changed;
@@ -198,7 +198,7 @@ class Drafter {
     if (!ports_) return changed;
     if (const auto& detected = request_.host.ports; detected && level == 1)
       change("rails", std::to_string(detected->count), *ports_);
-    // Outer levels have the links of the first one, or others that nothing is known about.
+    // Outer levels have the links of the first one, or other links about which there is no information.
     const auto bandwidth = [&](const std::string& name) -> const SourcedNumber* {
       return find_number(like_, fmt::format("levels.{}.bandwidth", name));
     };
@@ -228,7 +228,7 @@ class Drafter {
   const MachineSheet& like_;
   SourceKeys sources_;
   std::vector<std::string> findings_;
-  // What is known of this machine; the key of the number is open.
+  // The known numbers of this machine. The key of a number is not fixed yet.
   std::optional<SourcedNumber> devices_per_node_, nodes_, ports_;
   int count_of_nodes_ = 0;
 };

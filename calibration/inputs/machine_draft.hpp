@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// What is known of a machine whose file is to be written.
+/// The known facts about a machine whose file is to be written.
 struct DraftRequest {
   std::string name;
-  std::string extends;  ///< as the file will name it
-  MachineSheet like;    ///< what that is
+  std::string extends;  ///< the machine to extend, as the file will name it
+  MachineSheet like;    ///< the machine to extend, as it was read
   std::optional<int> nodes{};
   HostFacts host{};
 };
@@ -21,11 +21,11 @@ struct DraftRequest {
 /// A machine file to be completed by hand.
 struct MachineDraft {
   std::string text;
-  std::vector<std::string> findings;  ///< each a sentence about what was detected, asked for, or taken over
+  std::vector<std::string> findings;  ///< sentences about detected, requested and inherited values
 };
 
-/// A commented file that extends another machine and says what differs: the nodes that are asked for, and what the host says
-/// of itself. Each such value says where it comes from.
+/// Returns a commented file that extends another machine and contains the differences: the requested nodes, and the facts
+/// that the host reports about itself. Each such value has its source.
 [[nodiscard]] MachineDraft draft_machine(const DraftRequest& request);
 
 }  // namespace ddl

@@ -32,18 +32,18 @@
 namespace ddl {
 namespace {
 
-/// More devices than this are a slip of the keyboard.
+/// More devices are probably a typing error.
 constexpr std::int64_t most_devices = 1'000'000'000;
-/// Networks that are no trees are held link by link.
+/// Networks that are not trees are stored link by link, which limits their nodes.
 constexpr int most_nodes = 20'000;
 constexpr int most_hops = 128;
 constexpr std::int64_t most_links = 4'000'000;
 
-/// Hosts that are faster or slower than this are a slip of the keyboard.
+/// Hosts that are faster or slower than this are probably a typing error.
 constexpr double least_host_speed = 0.01;
 constexpr double largest_host_speed = 100;
 
-/// Rails, over-subscriptions and the reciprocals of fractions beyond this are a slip of the keyboard, as are prices.
+/// Larger rails, over-subscriptions, reciprocals of fractions and prices are probably typing errors.
 constexpr double largest_ratio = 1'000'000;
 constexpr double largest_price = 1'000'000'000;
 
@@ -52,7 +52,7 @@ struct Price {
   std::string currency;
 };
 
-/// `2.5 USD/h`: an amount, the three letters of a currency, and the hour.
+/// Parses `2.5 USD/h`: an amount, the three letters of a currency, and the hour.
 std::optional<Price> parse_price(std::string_view text) {
   double amount = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), amount);
@@ -66,7 +66,7 @@ std::optional<Price> parse_price(std::string_view text) {
   return Price{amount, std::string(currency)};
 }
 
-/// Turns the nodes of one machine file into a sheet; each number that is read leaves a line in it.
+/// Converts the nodes of one machine file into a sheet. Each number that is read is added to the list of numbers.
 class SheetReader {
  public:
   explicit SheetReader(MachineChain files) : files_(std::move(files)) {}
@@ -86,7 +86,7 @@ class SheetReader {
   }
 
  private:
-  /// The value half of `{value, source}`, noted under `key`.
+  /// The value of `{value, source}`, which is added to the list of numbers under `key`.
   YamlNode number(const SourcedPart& entry, std::string key) {
     SourcedNode sourced = entry.citations->read(entry.node);
     sheet_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source), std::move(sourced.key)});
@@ -154,7 +154,8 @@ class SheetReader {
     read_kernels(kernels ? &kernels->node : nullptr);
   }
 
-  /// Of a device file that is named, else of the bundled one of this device, in addition to what other devices reach.
+  /// Reads the kernels of the named device file, or else of this device's bundled file, in addition to those of other
+  /// devices.
   void read_kernels(const YamlNode* named) {
     Device& device = sheet_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();
@@ -175,7 +176,7 @@ class SheetReader {
     });
   }
 
-  /// A number for each of some precisions; `prefix`: of its key.
+  /// Reads a number for each of some precisions. `prefix`: of its key.
   template <typename Take>
   void read_precisions(const SourcedPart& part, std::string_view prefix, const Take& take) {
     const YamlNode& node = part.node;
@@ -184,7 +185,7 @@ class SheetReader {
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      // Other keys are refused above.
+      // Other keys are refused earlier.
       const YamlNode value = number({entry, part.citations}, std::string(prefix) + key.text());
       if (const auto precision = parse_precision(key.text())) take(*precision, value);
     }
@@ -242,7 +243,7 @@ class SheetReader {
     return level;
   }
 
-  /// Written, or what the rails of the whole unit below leave after over-subscription.
+  /// The number of rails in the file, or the share of the rails of the unit below that remains after over-subscription.
   double read_rails(const SourcedPart& part, const LinkLevel& level, const std::string& prefix) {
     const YamlNode& node = part.node;
     const auto rails = node.find("rails");
@@ -256,7 +257,8 @@ class SheetReader {
         value.fail(fmt::format("{} is too small: at least {:g}", quote(value.text()), 1 / largest_ratio));
       return count;
     }
-    // The two innermost levels are links of different kinds: what a device has says nothing about what a node has.
+    // The two innermost levels have links of different kinds, so the rails of a device give no information about those of a
+    // node.
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     if (inner.size() < 2) {
       node.fail("the key 'rails' is missing", "only levels outside the second one can be described by 'oversubscription'");
@@ -272,7 +274,7 @@ class SheetReader {
     return derived;
   }
 
-  /// How nodes are joined, where it is not as a fat tree of the levels.
+  /// Reads how nodes are connected, if it is not a fat tree of the levels.
   void read_topology(const SourcedPart& part) {
     const YamlNode& node = part.node;
     const MachineSection section({part});
@@ -386,7 +388,8 @@ class SheetReader {
     machine.network = make_network(machine);
   }
 
-  /// Links that a message between two nodes takes at most, roughly; side by side ones where it is spread over them.
+  /// The approximate maximum number of links that a message between two nodes crosses; parallel links if it is spread over
+  /// them.
   static double hops_of(const Machine& machine, double nodes) {
     const NetworkShape& shape = machine.shape;
     double hops = 0;
@@ -398,7 +401,7 @@ class SheetReader {
       for (const int extent : shape.extents) halves += extent / 2;
       hops = halves;
     } else if (shape.kind == NetworkShape::Kind::distributed_loop) {
-      // A route repeats a jump until the remaining distance is at most half of that jump.
+      // A route repeats a shortcut until the remaining distance is at most half of its length.
       std::vector<int> jumps = shape.shortcuts;
       std::sort(jumps.begin(), jumps.end());
       double jump = 1;
@@ -411,7 +414,7 @@ class SheetReader {
     return hops;
   }
 
-  /// Links that the network would have, roughly.
+  /// The approximate number of links of the network.
   static double links_of(const Machine& machine, double nodes) {
     const NetworkShape& shape = machine.shape;
     switch (shape.kind) {
@@ -472,7 +475,7 @@ class SheetReader {
 MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}) {
   const MachineChain files(root, bundled);
   MachineSheet sheet;
-  // Each of them is a machine of its own, and what a nearer file replaces is checked as well.
+  // Each of these files is a complete machine, so values that a nearer file replaces are checked as well.
   for (std::size_t nearer = files.size(); nearer-- > 0;) {
     std::string extended = std::move(sheet.machine.name);
     sheet = SheetReader(files.without(nearer)).read();

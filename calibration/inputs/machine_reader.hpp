@@ -7,30 +7,30 @@
 
 namespace ddl {
 
-/// One number of a machine file as it is written there, with the citation it comes from.
+/// One number of a machine file as it is written there, with its citation.
 struct SourcedNumber {
   std::string key;           ///< `device.peak.fp32`, `levels.rack.rails`
   std::string value;         ///< `15.7 TFLOP/s`
-  std::string source;        ///< for a number that follows from others: how
-  std::string source_key{};  ///< by which its file calls the citation; empty for a number that follows from others
+  std::string source;        ///< the citation; for a number that is derived from others: the derivation
+  std::string source_key{};  ///< the key of the citation in the file; empty for a derived number
 };
 
-/// A machine, and where each of its numbers comes from.
+/// A machine, and the source of each of its numbers.
 struct MachineSheet {
   Machine machine;
   std::vector<SourcedNumber> numbers;  ///< in file order
-  std::string extends{};               ///< name of the machine that the file extends, if it does
+  std::string extends{};               ///< name of the machine that the file extends, if any
 };
 
 /// Names of the bundled machines, sorted.
 [[nodiscard]] std::vector<std::string> machine_names();
-/// A bundled machine by name (`DGX A100` is `dgx-a100`), or the user's own file when the name has a '/' or ends in `.yaml`
-/// or `.yml`. An unknown name is an Error with "did you mean".
+/// Loads a bundled machine by name (`DGX A100` is `dgx-a100`), or the user's own file if the name has a '/' or ends in
+/// `.yaml` or `.yml`. Throws Error with "did you mean" for an unknown name.
 [[nodiscard]] Machine load_machine(const std::string& name_or_path);
 [[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
 
-/// Reads a machine file (docs/machines.md); `origin` is printed in errors. Strict: every number has its unit and a source
-/// that the file, or one that it extends, lists. A path in `extends:` is relative to the folder of `origin`.
+/// Reads a machine file (docs/machines.md). `origin` is printed in errors. The reader is strict: every number has its unit,
+/// and a source that the file, or one that it extends, lists. A path in `extends:` is relative to the folder of `origin`.
 [[nodiscard]] Machine parse_machine(std::string text, std::string origin);
 [[nodiscard]] MachineSheet parse_machine_sheet(std::string text, std::string origin);
 

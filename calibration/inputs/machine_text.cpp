@@ -13,13 +13,13 @@ bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Whether a control character of two bytes stands at `at`: readers refuse those of C1.
+/// Whether there is a control character of two bytes at `at`; YAML readers refuse those of C1.
 bool is_wide_control(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]) == 0xC2 && at + 1 < text.size() &&
          static_cast<unsigned char>(text[at + 1]) < 0xA0;
 }
 
-/// Neither a sign of YAML nor the beginning of one, wherever a value or a key may stand.
+/// Whether a text needs no quotes: it is not YAML syntax and does not begin with it, as a value and as a key.
 bool is_plain(std::string_view text) {
   if (text.empty() || text.back() == ' ' || text == "null" || text == "Null" || text == "NULL") return false;
   const bool begins_well =
@@ -33,7 +33,7 @@ bool is_plain(std::string_view text) {
          });
 }
 
-/// `{value: [4, 4, 8], source: sheet}`.
+/// Returns `{value: [4, 4, 8], source: sheet}`.
 std::string list_pair(const std::vector<int>& values, const SourcedNumber& number, SourceKeys& sources) {
   return fmt::format("{{value: [{}], source: {}}}", fmt::join(values, ", "),
                      yaml_scalar(sources.key_of(number.source, number.source_key)));
@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory
 constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
                                                      "attainable", "rails",  "oversubscription"};
 
-/// The lines of numbers whose key starts with `prefix`, without it; nothing if there are none.
+/// The lines of numbers whose key starts with `prefix`, which is removed; empty if there are none.
 std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {
   std::string lines;
   for (const SourcedNumber& number : sheet.numbers) {
@@ -113,7 +113,7 @@ std::string SourceKeys::key_of(const std::string& citation, const std::string& w
   for (const auto& [key, known] : citations_) {
     if (known == citation) return key;
   }
-  // A long key is no key to YAML.
+  // YAML does not accept a longer text as a key.
   constexpr std::size_t longest_key = 100;
   const std::string stem = wanted.size() > longest_key ? "source" : wanted;
   std::string key = stem;
@@ -133,7 +133,7 @@ std::string SourceKeys::pair(const SourcedNumber& number) {
 std::string SourceKeys::lines() const {
   std::string lines;
   for (const auto& [key, citation] : citations_) {
-    // Citations are prose: all of them are quoted.
+    // Citations are prose, so all of them are quoted.
     const std::string text = yaml_scalar(citation);
     lines += fmt::format("  {}: {}\n", yaml_scalar(key), text.front() == '"' ? text : '"' + text + '"');
   }
@@ -154,7 +154,7 @@ std::string level_lines(const MachineSheet& sheet, const std::string& level, Sou
     const auto other =
         std::find_if(replaced.begin(), replaced.end(), [&](const SourcedNumber& each) { return each.key == full; });
     const SourcedNumber* const number = other != replaced.end() ? &*other : find_number(sheet, full);
-    // Rails that follow from the over-subscription have no citation.
+    // Rails that are derived from the over-subscription have no citation.
     if (number == nullptr || number->source_key.empty()) continue;
     lines += fmt::format("    {}: {}\n", key, sources.pair(*number));
   }

@@ -7,25 +7,26 @@
 
 namespace ddl {
 
-/// Coefficients that come with a machine file of the user's.
+/// Coefficients of a user's machine file.
 struct OwnCoefficients {
   std::string path;
-  bool is_named = false;  ///< by `coefficients:` in the machine file; else they are next to it
+  bool is_named = false;  ///< `coefficients:` in the machine file names them; otherwise they are next to it
 };
-/// In words: `named in the machine file`, or `next to the machine file`.
+/// Returns `named in the machine file`, or `next to the machine file`.
 [[nodiscard]] inline const char* place_of(const OwnCoefficients& own) {
   return own.is_named ? "named in the machine file" : "next to the machine file";
 }
 
-/// Those of the machine file at `machine`: named in it, or `cluster.coefficients.yaml` next to `cluster.yaml`. Nothing for a
-/// bundled machine, for what is no regular file, and where the file says `coefficients: none`. An Error placed at
-/// `coefficients:` when that file is missing.
+/// The coefficients of the machine file at `machine`: those that it names, or `cluster.coefficients.yaml` next to
+/// `cluster.yaml`. Empty for a bundled machine, for a path that is not a regular file, and if the file has `coefficients:
+/// none`. Throws Error, placed at `coefficients:`, if the named file is missing.
 [[nodiscard]] std::optional<OwnCoefficients> own_coefficients(const std::string& machine);
 
-/// Whether the machine file at `machine` says `coefficients: none`.
+/// Whether the machine file at `machine` has `coefficients: none`.
 [[nodiscard]] bool wants_no_coefficients(const std::string& machine);
 
-/// Refuses, placed, a `coefficients:` that is neither a path nor `none`, and one of a machine that is read from no file.
+/// Throws Error, placed, for a `coefficients:` that is neither a path nor `none`, and for a path in a machine that is not
+/// read from a file.
 void check_own_coefficients(const YamlNode& machine_root);
 
 }  // namespace ddl

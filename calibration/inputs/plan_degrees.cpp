@@ -44,7 +44,7 @@ Axis axis_named(std::string_view name) {
 std::string too_many_devices(const Mesh& mesh) {
   std::int64_t product = 1;
   for (const int each : mesh.degrees()) {
-    product *= each;  // of two numbers up to 2^20
+    product *= each;  // both numbers are at most 2^20
     if (product > largest_degree) return fmt::format("the product of the degrees exceeds {}", largest_degree);
   }
   return {};

@@ -10,16 +10,16 @@
 
 namespace ddl {
 
-/// Most of one degree, and of the product of all: devices are counted in it.
+/// Maximum of one degree, and of the product of all, which is a number of devices.
 inline constexpr std::int64_t largest_degree = 1 << 20;
 
-/// `data=64,spatial=2x2` into the degrees of `plan`, and with `fsdp=64` its ZeRO stage. An Error says which part is not a
-/// degree; `option` is what the user wrote it behind.
+/// Parses `data=64,spatial=2x2` into the degrees of `plan`; `fsdp=64` also sets its ZeRO stage. Throws Error that names the
+/// part that is not a degree. `option`: the option in front of the text, for the message.
 void parse_degrees(std::string_view text, Plan& plan, std::string_view option = "--degrees");
-/// `filter,data` (innermost first); axes not named follow in their default order.
+/// Parses `filter,data` (innermost first). Axes that are not named follow in their default order.
 [[nodiscard]] Placement parse_placement(std::string_view text);
 
-/// Why the product of the degrees is too much to be counted anywhere as a number of devices; empty where it is not.
+/// Why the product of the degrees is too large to be a number of devices; empty if it is not.
 [[nodiscard]] std::string too_many_devices(const Mesh& mesh);
 
 }  // namespace ddl

@@ -43,7 +43,7 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
   return found;
 }
 
-/// The head of a profile without its rows, which may be many.
+/// The head of a profile without its rows, of which there may be many.
 ProfileHead head_of(const std::string& text, const std::string& path) {
   const std::size_t head = text.find("\n---\n");
   const std::size_t columns = head == std::string::npos ? head : text.find('\n', head + 5);
@@ -96,7 +96,7 @@ FoundProfiles look_up(const Machine& machine) {
   return found;
 }
 
-/// A profile that ends within a line was cut, or is being written.
+/// Warns of profiles that end within a line: they are truncated, or are being written.
 void warn_of_cut_lines(FoundProfiles& found) {
   for (const FoundProfile& each : found.profiles) {
     if (const int line = each.profile.cut_line; line > 0)
@@ -104,12 +104,12 @@ void warn_of_cut_lines(FoundProfiles& found) {
   }
 }
 
-/// `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`; of several, their models.
+/// Returns `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`, or the models if there are several profiles.
 std::string name_of(std::span<const FoundProfile> profiles) {
   std::string models;
   const FoundProfile* first = nullptr;
   for (const FoundProfile& each : profiles) {
-    // Whole steps alone are no kernels.
+    // A profile with whole steps only contains no kernels.
     const std::vector<ProfileRow>& rows = each.profile.rows;
     const auto is_step = [](const ProfileRow& row) { return is_sequence_problem(row.measurement.problem); };
     if (!rows.empty() && std::all_of(rows.begin(), rows.end(), is_step)) continue;
@@ -123,11 +123,11 @@ std::string name_of(std::span<const FoundProfile> profiles) {
 
 struct Median {
   Seconds time{};
-  double spread = 0;  ///< of its interval, in parts of it
+  double spread = 0;  ///< relative width of its interval
 };
 using Medians = std::unordered_map<std::string, Median>;
 
-/// Adds those of a profile; of what was measured twice the better known one, as MeasuredPrices does.
+/// Adds the medians of a profile. If a problem was measured twice, the more precise time is used, as in MeasuredPrices.
 void add_medians(const Profile& profile, Medians& medians) {
   for (const ProfileRow& row : profile.rows) {
     if (!row.measurement.reason.empty()) continue;
@@ -138,7 +138,7 @@ void add_medians(const Profile& profile, Medians& medians) {
   }
 }
 
-/// One part of a step, whole and kernel by kernel; nothing if a kernel of it was not measured.
+/// One part of a step, as a whole and kernel by kernel; empty if one of its kernels was not measured.
 std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model, const Medians& medians,
                                       SecondsPerByte fresh_memory) {
   const ModelFacts facts = facts_of(model);
@@ -167,9 +167,10 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
   return phase;
 }
 
-/// Steps that were timed as a whole. Those of a framework come before those of the profiler's own kernels, which start
-/// without it; steps of the model before those of other bundled models; and of a framework, those whose memory goes back to
-/// the system before those that keep it, and these before graphs that were captured, which need no framework to start.
+/// Steps that were timed as a whole, in order of preference. Steps of a framework come before those of the profiler's own
+/// kernels, which run without a framework. Steps of the same model come before those of other bundled models. Among a
+/// framework's steps, those that return memory to the system come first, then those that keep it, then captured graphs,
+/// which need no framework to launch.
 class Steps {
  public:
   Steps(std::span<const FoundProfile> profiles, const Model& model, Precision precision, SecondsPerByte fresh_memory)
@@ -183,7 +184,7 @@ class Steps {
         const Measurement& measured = row.measurement;
         if (!is_sequence_problem(measured.problem) || !measured.reason.empty()) continue;
         const SequenceProblem step = parse_sequence_problem(measured.problem, each.path);
-        // A framework measures no kernels.
+        // A framework's profile contains no kernels.
         add(step, measured.samples.median, step.by.empty() ? own : all);
       }
     }
@@ -204,7 +205,7 @@ class Steps {
   }
 
  private:
-  /// In the order in which they are preferred, each of the model and of others.
+  /// Kinds of steps in order of preference. Each kind exists for the same model and for other models.
   enum : std::size_t { by_framework, kept_by_framework, graphs_of_framework, by_profiler, kinds };
   struct Kind {
     std::array<std::vector<MeasuredPhase>, 3> phases;
@@ -248,9 +249,9 @@ class Steps {
   std::array<Kind, 2 * kinds> kinds_;
 };
 
-/// What a kernel would ask the framework's allocator for. A trace or a table does not say. PyTorch's products of matrices
-/// find theirs in the workspace that cuBLAS has been given once, and cuBLAS takes algorithms for which that is enough
-/// (library_workspace).
+/// The scratch memory that a kernel requests from the framework's allocator. Traces and tables do not contain it. PyTorch's
+/// matrix products use the workspace that cuBLAS was given once, and cuBLAS only uses algorithms for which that is
+/// sufficient (library_workspace).
 std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& measured) {
   const std::span<const BackendKind> kinds = backend_kinds();
   const auto is_own = [&](const BackendKind& kind) { return kind.name == head.backend; };
@@ -258,7 +259,7 @@ std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& me
   return measured.algorithm.starts_with("cublaslt") ? Bytes{} : measured.workspace;
 }
 
-/// Of the profiles' rows that measured it, the best known one.
+/// The time of first touches in the profiles; if several measured it, the most precise one.
 SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   Medians medians;
   for (const FoundProfile& each : profiles) add_medians(each.profile, medians);
@@ -272,7 +273,7 @@ SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   return found;
 }
 
-/// Of the profiles that say it.
+/// The layout in the profiles that contain it.
 std::string layout_of(std::span<const FoundProfile> profiles) {
   std::string layout;
   for (const FoundProfile& each : profiles) {
@@ -290,7 +291,7 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
-    // Only profiles of a processor have threads, and they cannot be mistaken for those of a GPU.
+    // Only profiles of a processor have threads. They cannot be confused with profiles of a GPU.
     if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0

@@ -12,50 +12,50 @@
 
 namespace ddl {
 
-/// A profile and where it was read.
+/// A profile, and the file that it was read from.
 struct FoundProfile {
   std::string path;
   Profile profile;
 };
 
-/// A profile at hand that is of another device than the machine's.
+/// A profile in the data directory that belongs to another device than the machine's.
 struct OtherProfile {
   std::string path, model, device;
-  int threads = 0;  ///< of a processor, where it says so
+  int threads = 0;  ///< number of threads of a processor, if the profile contains it
 };
 
 struct FoundProfiles {
   std::vector<FoundProfile> profiles;
-  std::vector<OtherProfile> others{};  ///< looked up, and not used
-  bool looked_up = false;              ///< they were not named
-  std::vector<std::string> warnings;   ///< of files at hand that cannot be read, and of those that were cut off
+  std::vector<OtherProfile> others{};  ///< found, and not used
+  bool looked_up = false;              ///< the profiles were found in the data directory, not named by the user
+  std::vector<std::string> warnings;   ///< about files that cannot be read, and about truncated ones
 };
 
-/// Which profiles a study uses.
+/// The profiles that a study uses.
 struct ProfileChoice {
-  std::vector<std::string> files;  ///< paths, or `none` alone; empty: those of the machine's device that are at hand
-  bool any_device = false;         ///< those of other devices, too
+  std::vector<std::string> files;  ///< paths, or only `none`; empty: those of the machine's device in the data directory
+  bool any_device = false;         ///< profiles of other devices are used, too
 };
 
-/// Those that are named. Else those of the machine's device in the folder `profiles` of the user's data directory
-/// (data_directory), files named `*.profile` or `*.csv`. Throws Error on a named one that cannot be read or is of another
-/// device.
+/// Reads the named profiles. If none is named, reads those of the machine's device in the folder `profiles` of the user's
+/// data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error for a named one that cannot be
+/// read or is of another device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
 
-/// Says of each profile at hand that is of another device why it is not used, and how it would be. `model`: of that alone;
-/// empty for all.
+/// For each available profile of another device, a sentence on why it is not used, and how to use it. `model`: only profiles
+/// of this model; empty for all.
 [[nodiscard]] std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const Machine& machine,
                                                             std::string_view model = {});
 
-/// Whether a profile of a device of this name is of the machine's.
+/// Whether a profile of a device with this name belongs to the machine's device.
 [[nodiscard]] bool is_device(const Device& device, std::string_view name);
 
-/// The kernels and updates that the profiles know, of every precision, and nothing of whole steps.
+/// The kernels and updates in the profiles, in every precision, without whole steps.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
-/// What the profiles know at this precision: kernels, updates, what first touches of fresh memory take, and what whole steps
-/// take outside their kernels and that: steps of a framework before those of the profiler, and in each of these steps of the
-/// model before those of other bundled models. A framework's steps count where the kernels of its model are in any of the
-/// profiles.
+/// The data of the profiles in this precision: kernels, updates, the time of first touches of fresh memory, and the time of
+/// whole steps outside their kernels and first touches. Steps of a framework are preferred to those of the profiler, and
+/// among these, steps of the same model to those of other bundled models. A framework's steps count if any of the profiles
+/// has the kernels of its model.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
                                                Precision precision);
 

@@ -38,7 +38,7 @@ double number_in(const SettingRow& row, const std::string& text, const std::stri
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  // Compared so that nan is refused.
+  // This form of the condition also refuses NaN.
   const bool within = value >= row.least && value <= row.most;
   const bool written_whole = text.find_first_not_of("0123456789") == std::string::npos;
   if (problem != std::errc{} || stop != end || !within || (is_whole && !written_whole))
@@ -133,7 +133,7 @@ const SettingRow& setting_named(const std::string& key) {
 Settings parse_settings(const std::string& text, SettingOrigin origin) {
   Settings settings;
   std::istringstream words(text);
-  std::string last;  // a quantity has a blank in it: `launch_overhead=1.5 us`
+  std::string last;  // a quantity may contain a blank: `launch_overhead=1.5 us`
   const auto add = [&] {
     if (last.empty()) return;
     const std::size_t equals = last.find('=');

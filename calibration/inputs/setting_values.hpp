@@ -10,25 +10,25 @@
 
 namespace ddl {
 
-/// The value of a setting that a file says. Throws Error, placed at the node, on one that the row does not allow.
+/// Reads the value of a setting from a file. Throws Error, placed at the node, for a value that the row does not allow.
 [[nodiscard]] double read_setting(const SettingRow& row, const YamlNode& node);
-/// The same of an option or of a cell of a table. Throws Error that calls the setting `name`.
+/// Parses the value of an option or of a cell of a table. Throws Error that calls the setting `name`.
 [[nodiscard]] double parse_setting(const SettingRow& row, const std::string& text, const std::string& name);
-/// Text that both of them read back to the same value.
+/// Text that both functions parse to the same value.
 [[nodiscard]] std::string print_setting(const SettingRow& row, double value);
 
-/// Reads `key=value key=value`, each said by `origin`, as a cell or the option --setting has them. Throws Error on a key
-/// that is none, with "did you mean", and on a value that its row does not allow.
+/// Parses `key=value key=value`, as in a cell or in the option --setting. `origin` is set as the origin of each value.
+/// Throws Error, with "did you mean", for an unknown key, and for a value that its row does not allow.
 [[nodiscard]] Settings parse_settings(const std::string& text, SettingOrigin origin);
-/// Text that parse_settings reads back to the same settings.
+/// Text that parse_settings parses to the same settings.
 [[nodiscard]] std::string print_settings(const Settings& settings);
-/// The row of a key. Throws Error, with "did you mean", on a key that is none.
+/// The row of a key. Throws Error, with "did you mean", for an unknown key.
 [[nodiscard]] const SettingRow& setting_named(const std::string& key);
 
-/// A setting without the value of `allreduce` that it belongs to.
+/// A setting that requires a value of `allreduce` which is not set; nullptr if there is none.
 [[nodiscard]] const SettingRow* lacking_allreduce(const Settings& settings);
 
-/// `p95`: the share of repetitions that take no longer, in percent, from 50 to 99.9. Nothing for any other text.
+/// Parses `p95`: the share of repetitions that take no longer, in percent, from 50 to 99.9. Empty for any other text.
 [[nodiscard]] std::optional<double> parse_percentile(std::string_view text);
 
 }  // namespace ddl

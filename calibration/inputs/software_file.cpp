@@ -22,10 +22,10 @@
 namespace ddl {
 namespace {
 
-/// A chain of files that extend each other is no longer than this.
+/// Maximum length of a chain of files that extend each other.
 constexpr int most_software_files = 8;
 
-/// Reads names of a choice's values, with spaces between them: `0 1`.
+/// Reads names of a choice's values, separated by blanks: `0 1`.
 void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
   const PlanChoiceRow& row = plan_choices()[static_cast<std::size_t>(choice)];
   std::vector<int> values;
@@ -38,18 +38,18 @@ void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& softwa
   if (values.empty()) node.fail(fmt::format("no {} is given", row.noun), "leave the key out if all are possible");
   software.admits[choice] = std::move(values);
 }
-/// The same of a choice that a framework has or has not.
+/// The same for a choice that a framework either supports or not.
 void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
   std::optional<std::vector<int>>& admits = software.admits[choice];
   admits.reset();
   if (!node.boolean()) admits = std::vector<int>{0};
 }
 
-/// Which values of a plan's choice the framework has.
+/// The values of a plan's choice that the framework supports.
 struct AdmittedKey {
   std::string_view key;
   PlanChoice choice;
-  bool is_flag;  ///< whether it has the choice at all; else the names of the values
+  bool is_flag;  ///< the key tells whether the framework supports the choice; otherwise it has the names of values
 };
 constexpr std::array admitted_keys{
     AdmittedKey{"zero_stages", PlanChoice::zero, false},
@@ -68,7 +68,7 @@ constexpr std::array admitted_keys{
 
 SoftwareFile read_file_at(const YamlNode& root, int depth);
 
-/// The file behind `extends:`: a bundled name, or a path from the folder of the file that names it.
+/// The file that `extends:` names: a bundled name, or a path relative to the folder of the file.
 SoftwareFile base_of(const YamlNode& node, int depth) {
   const std::string name = node.name();
   if (depth >= most_software_files) node.fail("files extend each other in a circle", "remove 'extends' from one of them");

@@ -9,13 +9,13 @@
 
 namespace ddl {
 
-/// How a framework trains, as its file says it (docs/software.md).
+/// How a framework trains, according to its file (docs/software.md).
 struct SoftwareFile {
   std::string name, description;
-  Settings settings;         ///< what it says of the settings that software may say
-  AdmittedChoices admits{};  ///< what a search may choose
+  Settings settings;         ///< the settings in the file
+  AdmittedChoices admits{};  ///< choices that a search may use
 
-  /// What the file says, or the file that it extends, in the order of the keys in docs/software.md.
+  /// The values in the file, or in the file that it extends, in the order of the keys in docs/software.md.
   struct Line {
     std::string key, value, source;
   };
@@ -24,16 +24,16 @@ struct SoftwareFile {
 
 /// Names of the bundled software files, sorted.
 [[nodiscard]] std::vector<std::string> software_names();
-/// A bundled file by name, or the user's own where `name_or_path` is a path. Throws Error, with "did you mean", on a name
-/// that is none, and on a file that cannot be understood.
+/// Loads a bundled file by name, or the user's own file if `name_or_path` is a path. Throws Error, with "did you mean", for
+/// an unknown name, and for an invalid file.
 [[nodiscard]] SoftwareFile load_software(const std::string& name_or_path);
 [[nodiscard]] SoftwareFile parse_software(std::string text, std::string origin);
 
-/// The software that a study takes where neither it nor the coefficients name one.
+/// The software that a study uses if neither the user nor the coefficients name one.
 inline constexpr std::string_view usual_software = "pytorch";
-/// What coefficients call the software of runs that do not name it.
+/// The name that coefficients give to the software of runs that do not name it.
 inline constexpr std::string_view unnamed_software = "that of the runs";
-/// The name that stands for a software that loses no time: nothing is started by a host, copied or waited for.
+/// The name of an ideal software that loses no time: it needs no launches by a host, no copies and no waiting.
 inline constexpr std::string_view no_software = "none";
 
 }  // namespace ddl

@@ -19,7 +19,7 @@ constexpr int widest_split = 64;
 
 using LayerMedians = std::unordered_map<std::string, Seconds>;
 
-/// What a rank takes for one layer: its problems' lines, and their time; nothing if one was not measured.
+/// The time of a rank for one layer: its problems as lines, and their total time; unset if one was not measured.
 struct LayerTime {
   std::string lines;
   std::optional<Seconds> time = Seconds{};

@@ -24,7 +24,7 @@ namespace ddl {
 namespace {
 
 Precision default_precision(const Model& model, const Device& device) {
-  // PyTorch's default for convolutions.
+  // PyTorch uses tf32 for convolutions by default.
   if (!model.input.sequence) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (device.peak_at(precision)) return precision;
@@ -32,8 +32,8 @@ Precision default_precision(const Model& model, const Device& device) {
   return Precision::fp32;
 }
 
-/// The default, or what kernels of the device, or the whole model, were measured in where that is something else:
-/// measurements are there to be used.
+/// The default precision. If kernels of the device, or the whole model, were measured in another precision, that one is
+/// used, so that the measurements are used.
 Precision usual_precision(const Model& model, const Device& device, const Coefficients& coefficients,
                           const FoundProfiles& profiles) {
   const Precision usual = default_precision(model, device);
@@ -52,7 +52,7 @@ Precision usual_precision(const Model& model, const Device& device, const Coeffi
   return measured.value_or(usual);
 }
 
-/// A flat vector can be made of anything; a default is what comes nearest, since there has to be one.
+/// Any data set can provide a flat vector. The default for it is the nearest in size.
 void require_fitting(const Dataset& dataset, const Model& model, bool named) {
   const TensorShape& sample = dataset.sample;
   const TensorShape& input = model.input;
@@ -68,8 +68,8 @@ void require_fitting(const Dataset& dataset, const Model& model, bool named) {
                    : "describe one that fits in a file: --dataset mine.yaml");
 }
 
-/// Volumes and text are stored as they are fed, so a network that reads smaller ones reads fewer bytes; images are
-/// compressed, and cropped after reading.
+/// Bytes on disk per sample. Volumes and text are stored as they are read, so a network with smaller inputs reads fewer
+/// bytes. Images are compressed, and cropped after reading.
 Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
   const Bytes stored = dataset.sample_bytes();
   const bool stored_raw = dataset.sample.rank == 3 || dataset.sample.sequence;
@@ -78,12 +78,12 @@ Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
   return stored * ratio;
 }
 
-/// Whether a part of a sample can be read without the rest: compressed samples have less than a byte an item.
+/// Whether a part of a sample can be read without the rest. Compressed samples have less than a byte per item.
 bool is_stored_raw(const Dataset& dataset) {
   return dataset.sample_bytes().value() >= static_cast<double>(dataset.sample.items());
 }
 
-/// A data set of tokens is cut into as many samples as the model's sequence length makes of it.
+/// The number of samples. A data set of tokens is cut into samples of the model's sequence length.
 double samples_of(const Dataset& dataset, const Model& model) {
   const auto samples = static_cast<double>(dataset.samples);
   if (!model.input.sequence || !dataset.sample.sequence) return samples;
@@ -116,7 +116,7 @@ Bytes available_memory(Bytes device_memory, const Margin& margin) {
 
 namespace {
 
-/// Whether exchanges inside a node take as long on both: the same devices, as many of them, joined alike.
+/// Whether exchanges inside a node take the same time on both machines: the same devices, number of devices and links.
 bool have_like_nodes(const Machine& a, const Machine& b) {
   if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
   const LinkLevel &links = a.levels.front(), &others = b.levels.front();
@@ -124,7 +124,7 @@ bool have_like_nodes(const Machine& a, const Machine& b) {
          links.bandwidth == others.bandwidth && links.rails == others.rails;
 }
 
-/// What was measured inside a node of a bundled machine that has such nodes: of the same device where there is one.
+/// Measurements inside a node of a bundled machine with the same nodes, preferably with the same device.
 Coefficients of_like_nodes(const Machine& machine) {
   Coefficients found;
   bool same_device = false;
@@ -154,7 +154,7 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   std::string name = spec.coefficients;
   std::string way_out = "leave --coefficients out, or name that machine with --machine";
   if (name.empty()) {
-    // A file that bears a bundled machine's name need not describe that machine.
+    // A file with the name of a bundled machine may describe another machine.
     if (!is_path(spec.machine)) {
       const std::optional<Coefficients> bundled = bundled_coefficients(machine.name);
       return bundled ? *bundled : of_like_nodes(machine);
@@ -188,7 +188,7 @@ std::string default_dataset(const Model& model) {
     if (load_dataset(name).sample == model.input) return name;
   }
   if (model.input.sequence) return "openwebtext";
-  // The nearest in size of those that have as many channels.
+  // Among data sets with the same number of channels, the nearest in size.
   std::string nearest;
   double distance = 0;
   for (const std::string& name : dataset_names()) {
@@ -209,8 +209,8 @@ std::string default_dataset(const Model& model) {
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
-  // Runs that were measured had a software of their own: where that is a bundled one, what they did not show is as its file
-  // says; else a host of the usual one is all that is assumed.
+  // The measured runs used some software. If it is a bundled one, its file supplies what the runs did not show. Otherwise
+  // only the host of the usual software is assumed.
   const std::string& measured = coefficients.software.name;
   SoftwareFile usual = load_software(std::string(usual_software));
   if (measured.empty() || measured == unnamed_software) return usual;
@@ -259,7 +259,7 @@ StudyInputs load_inputs(const StudySpec& spec) {
 
 namespace {
 
-/// Whether coefficients are of runs of another software than this one.
+/// Whether coefficients belong to runs of another software than this one.
 bool is_of_another(const Software& measured, const SoftwareFile& software) {
   return !software.name.empty() && !measured.name.empty() && measured.name != unnamed_software &&
          !name_key(measured.name).starts_with(name_key(software.name));
@@ -268,18 +268,18 @@ bool is_of_another(const Software& measured, const SoftwareFile& software) {
 }  // namespace
 
 Coefficients Study::completed(Coefficients coefficients) const {
-  // Facts of another software, and factors fitted to its runs, do not apply to this one.
+  // Settings of another software, and factors fitted to its runs, do not apply to this one.
   if (is_of_another(coefficients.software, software_)) {
     coefficients.software = {};
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // Tensor splits of a software for images only were measured with models of sequences, and another software.
+  // If a software trains only images, its tensor splits were measured with sequence models and another software.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }
   if (coefficients.software.name.empty()) coefficients.software.name = software_.name;
-  // What the coefficients say is in their software already, or was changed by a fit.
+  // The settings of the coefficients are already in their software, or were changed by a fit.
   Settings settings;
   software_.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     if (coefficients.settings.find(row.key) == nullptr) settings.set(row, value);
@@ -335,10 +335,10 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                 "run calibrate with several runs of each benchmark, or leave it out");
   }
   if (!coefficients_.exchanges.empty()) {
-    std::vector<std::string> notes;  // which `calibrate` has given
+    std::vector<std::string> notes;  // notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
-  // Other models are looked at only where this one was never measured.
+  // Other models are only considered if this one was never measured.
   std::optional<double> scale;
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
     scale = pooled_scale(machine_, coefficients_, precision_);

@@ -15,55 +15,56 @@
 
 namespace ddl {
 
-/// Which measured kernels a study may use. Anything but all of them says how good prices are where less is known.
+/// The measured kernels that a study may use. Values other than `all` serve to test how accurate predictions are with less
+/// data.
 enum class KnownKernels { all, of_other_devices, none };
 
-/// A question: names and choices, before anything is looked up. Empty names take the default, which
-/// depends on the model.
+/// The input of a study: names and choices, before any file is read. Empty names have a default, which depends on the model.
 struct StudySpec {
   std::string model = "resnet50";
-  std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's own
-  std::optional<std::int64_t> packed_length;  ///< tokens of a document in packed sequences; unset: a sequence is one
-  std::string dataset;                        ///< empty: the data set that fits the model's input
+  std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
+  /// tokens of a document in packed sequences; unset: a sequence is one document
+  std::optional<std::int64_t> packed_length;
+  std::string dataset;  ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
-  /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself, and those that
-  /// come with a machine file (own_coefficients).
+  /// A file, a bundled name, or `none`. If empty: the bundled coefficients of a bundled machine, or those that belong to a
+  /// machine file (own_coefficients).
   std::string coefficients;
-  /// A file, a bundled name, or `none`; empty: that of the coefficients' runs, else usual_software.
+  /// A file, a bundled name, or `none`. If empty: the software of the coefficients' runs, otherwise usual_software.
   std::string software;
   std::optional<Precision>
       precision;  ///< unset: that of a profile of the model, else mixed for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
-  Settings settings;                   ///< of the run, the job or the options, in place of what the software does
-  Assumptions assumptions;             ///< what settings change: ideal_assumptions() for closed forms
+  Settings settings;                   ///< settings of the run, the job or the options, which override the software's
+  Assumptions assumptions;             ///< the assumptions that settings change; ideal_assumptions() for closed forms
   ProfileChoice profiles;
-  std::optional<Bytes> device_memory;  ///< unset: of the machine's sheet
-  Margin margin;                       ///< of that memory, kept free
+  std::optional<Bytes> device_memory;  ///< unset: that of the machine's datasheet
+  Margin margin;                       ///< the part of that memory that must stay free
   KnownKernels known_kernels = KnownKernels::all;
-  /// What find_profiles has made of that choice, if there are many studies.
+  /// The result of find_profiles for that choice, shared by several studies.
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };
 
-/// What a study is about, read from its files.
+/// The inputs of a study, read from its files.
 struct StudyInputs {
   Model model;
   Dataset dataset;
   Machine machine;
   Coefficients coefficients;
-  SoftwareFile software;  ///< empty where none is meant
+  SoftwareFile software;  ///< empty if there is no software
   std::shared_ptr<const FoundProfiles> profiles;
 };
-/// Reads what `spec` names. Throws Error on unknown names and unreadable files.
+/// Reads the files that `spec` names. Throws Error for unknown names and unreadable files.
 [[nodiscard]] StudyInputs load_inputs(const StudySpec& spec);
 
-/// A job with everything it refers to: model, data set, machine and coefficients read, kernels priced. Not movable, since
-/// its parts refer to each other.
+/// A job with everything that it refers to: model, data set, machine and coefficients, and estimated kernels. It is not
+/// movable, because its parts refer to each other.
 class Study {
  public:
-  /// Throws Error on unknown names, unreadable files, a data set that was named and does not fit the model, a precision the
-  /// device does not have, and a margin that leaves nothing of its memory.
+  /// Throws Error for unknown names, unreadable files, a named data set that does not fit the model, a precision that the
+  /// device lacks, and a margin that leaves no memory.
   explicit Study(const StudySpec& spec) : Study(spec, load_inputs(spec)) {}
-  /// Of inputs that were read before. `spec` still says what is chosen, and whether the data set was named.
+  /// Uses inputs that were read before. `spec` still has the choices, and tells whether the data set was named.
   Study(StudySpec spec, StudyInputs inputs);
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
@@ -71,26 +72,26 @@ class Study {
   [[nodiscard]] const Job& job() const { return *job_; }
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
-  /// Its devices have the memory that a plan may use.
+  /// The machine. Its devices have the memory that a plan may use.
   [[nodiscard]] const Machine& machine() const { return machine_; }
-  /// All memory of a device, and what of it is kept free.
+  /// All memory of a device, and the part of it that must stay free.
   [[nodiscard]] Bytes device_memory() const { return device_memory_; }
   [[nodiscard]] Bytes margin() const { return device_memory_ - machine_.device.memory; }
-  /// With what the software does where they do not say it.
+  /// The coefficients, completed by the software's values.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
-  /// Other coefficients of this study's machine, completed in the same way.
+  /// Returns other coefficients for this study's machine, completed in the same way.
   [[nodiscard]] Coefficients completed(Coefficients coefficients) const;
-  /// What is used of a software's file; empty where that is none.
+  /// The software's file, as far as it is used; empty if there is none.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }
   [[nodiscard]] const KernelPrices& kernels() const { return *kernels_; }
-  /// With what the software does where the spec leaves a choice open.
+  /// The assumptions. If the spec leaves a choice open, they have the software's value.
   [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   [[nodiscard]] const StudySpec& spec() const { return spec_; }
-  /// Measured kernels that kernel times are based on; none if kernels().measured() says so.
+  /// The measured kernels that kernel times are based on; none if kernels().measured() is null.
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
-  /// Of what was measured and is not used, each one line.
+  /// Warnings about measurements that are not used, one line each.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -107,38 +108,38 @@ class Study {
   Optimizer optimizer_ = Optimizer::momentum;
   std::shared_ptr<const FoundProfiles> profiles_;
   std::vector<std::string> warnings_;
-  /// Completes coefficients, machine and assumptions with what the software says.
+  /// Completes coefficients, machine and assumptions with the software's values.
   void use_software();
 
-  // Made once the rest is known.
+  // Created last, because it depends on the other members.
   std::unique_ptr<const KernelPrices> kernels_;
   std::unique_ptr<const Job> job_;
 };
 
-/// The coefficients that a study of this machine uses. Throws Error on an unknown name, an unreadable file, and coefficients
-/// of another machine.
+/// The coefficients that a study of this machine uses. Throws Error for an unknown name, an unreadable file, and
+/// coefficients of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The file of the software that a study takes: that of measured runs is not taken for a model of sequences (`sequences`)
-/// where it trains networks of images alone. Without a name where none is named and the coefficients are of runs of a
-/// software without a file: its host alone is as usual. Throws Error on an unknown name and an unreadable file.
+/// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if it
+/// trains only networks of images. If the spec names no software, and the coefficients come from runs of a software without
+/// a file, the result has no name; only its host is the usual one. Throws Error for an unknown name and an unreadable file.
 [[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
 
-/// What the margin leaves of a device's memory. Throws Error where that is nothing.
+/// The part of a device's memory that the margin leaves. Throws Error if none is left.
 [[nodiscard]] Bytes available_memory(Bytes device_memory, const Margin& margin);
-/// Throws Error where the device's data sheet has no peak for the precision.
+/// Throws Error if the device's datasheet has no peak for the precision.
 void require_precision(Precision precision, const Device& device);
-/// That profiles of this name (MeasuredKernels) hold no kernel of the precision.
+/// A warning that profiles with this name (MeasuredKernels) have no kernel of the precision.
 [[nodiscard]] std::string unused_profile_warning(Precision precision, const std::string& profiles);
 
-/// Whether its tensors are images or volumes, which lie in memory with their channels first or last.
+/// Whether its tensors are images or volumes, whose channels may be first or last in memory.
 [[nodiscard]] bool has_layout(const Model& model);
-/// The data set that goes with a model's input: the one of such samples; else of those with as many channels the one nearest
-/// in size; else, as for any flat vector, a common one of about its size.
+/// The default data set for a model's input: the one with the same samples, else the nearest in size among those with the
+/// same number of channels, else, as for any flat vector, a common one of about its size.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
-/// Measured over roofline time, the geometric mean over all models the coefficients measured at this precision: how far this
-/// device and software are from their roofline. Nothing when none was.
+/// Measured time divided by roofline time, the geometric mean over all models that the coefficients measured in this
+/// precision: the distance of this device and software from the roofline. Empty if none was measured.
 [[nodiscard]] std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients,
                                                  Precision precision);
 

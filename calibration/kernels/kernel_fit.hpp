@@ -15,18 +15,18 @@ struct KernelFitSettings {
   bool includes_launch = false;
   std::size_t most_residuals = 1500;  ///< maximum residuals stored per family
   std::string source;                 ///< key of the citation
-  /// Known families: if kernels of several passes were timed together, the predicted times of known ones are subtracted.
+  /// Known families. If kernels of several passes were timed together, the predicted times of known ones are subtracted.
   std::vector<KernelFamily> known{};
 };
 
-/// The accuracy of a family on held-out rows: medians and 90th percentiles of |predicted / measured − 1|.
+/// The accuracy of a family on rows that were left out: medians and 90th percentiles of |predicted / measured − 1|.
 struct KernelFitReport {
   KernelKind kind = KernelKind::elementwise;
   std::string passes;
   Precision precision = Precision::fp32;
   std::size_t rows = 0;
-  double formula_median = 0, formula_p90 = 0;    ///< of all rows, with the formula alone
-  double left_out_median = 0, left_out_p90 = 0;  ///< of the 30 % that were held out, with the residuals of the others
+  double formula_median = 0, formula_p90 = 0;    ///< errors of all rows, with only the formula
+  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the 30 % that were left out, with the residuals of the others
 };
 
 struct KernelFit {

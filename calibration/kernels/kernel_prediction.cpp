@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// By the device's kernel model. The other functions here are independent of how it handles a problem.
+/// The time by the device's kernel model. The other functions here do not depend on how the model handles a problem.
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
@@ -27,7 +27,7 @@ KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
   return {.time = model.traffic_time(bytes), .source = model.source(KernelKind::elementwise, Pass::forward)};
 }
 
-/// Times in one precision.
+/// Kernel times in one precision.
 class Prices {
  public:
   Prices(const Machine& machine, const Coefficients& coefficients, const MeasuredKernels& measured, Precision precision)

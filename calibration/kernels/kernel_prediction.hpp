@@ -24,13 +24,13 @@ using KernelProblem = std::variant<Problem, UpdateProblem>;
 [[nodiscard]] Precision precision_of(const KernelProblem& problem);
 
 /// The total time of kernels that run one after the other on `samples` samples each, by the kernel model of a device. The
-/// bounds of the intervals are added, too.
+/// bounds of the intervals are added up, too.
 [[nodiscard]] KernelTime time_together(const KernelModel& model, std::span<const std::pair<Work, Pass>> kernels,
                                        double samples);
 
 /// The device time of one kernel, without its launch.
 struct PredictedKernel {
-  std::string line;  ///< of the problem
+  std::string line;  ///< the problem as a line
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval of a measured median, or of a formula; unset if unknown
   Provenance source = Provenance::roofline;
@@ -38,12 +38,13 @@ struct PredictedKernel {
 
 struct PredictedKernels {
   std::vector<PredictedKernel> kernels;  ///< in the order of the problems
-  std::vector<std::string> warnings;     ///< about measurements that are not used, one line each
+  std::vector<std::string> warnings;     ///< about measurements that are not used; one line each
 };
 
-/// Predicts the times of single kernels, as KernelPrices does for a model that was not timed as a whole: from measured
-/// kernels of their precision; without any from the device's kernel model, scaled by the coefficients' measured models.
-/// Launches and step overheads are not included. Throws Error for a precision that the datasheet does not have.
+/// Predicts the times of single kernels, as KernelPrices does for a model that was not timed as a whole. Times come from
+/// measured kernels of their precision. If there are none, they come from the device's kernel model, scaled by the
+/// coefficients' measured models. Launches and step overheads are not included. Throws Error for a precision that the
+/// datasheet does not have.
 [[nodiscard]] PredictedKernels predict_kernels(std::span<const KernelProblem> problems, const Machine& machine,
                                                const Coefficients& coefficients, std::span<const FoundProfile> profiles);
 

@@ -22,10 +22,10 @@ namespace ddl {
 namespace {
 
 constexpr double microsecond = 1e-6;
-/// Larger sizes are typos, and products of four of them are finite.
+/// Larger sizes are probably typing errors. Products of four smaller ones are finite.
 constexpr double size_bound = 1e12;
 
-/// `fp16-tc-fp32acc` is fp16 with sums in fp32. Empty: a format that is not supported here.
+/// Parses a precision. `fp16-tc-fp32acc` is fp16 with sums in fp32. Empty for a format that is not supported here.
 std::optional<Precision> precision_of(std::string_view dtype) {
   if (dtype == "fp16-tc-fp32acc") return Precision::fp16;
   return parse_precision(dtype);
@@ -138,8 +138,8 @@ Kernels read_convolution(const Rows& row) {
   return {{work, Pass::backward_weight}};
 }
 
-/// Sources whose causal attention includes copying keys and values into the pages of a cache, for inference: NVIDIA's
-/// aiconfigurator. The writes are counted; the reads hit the second-level cache (inferred: with both, or with neither, A100,
+/// Sources whose causal attention also copies keys and values into the pages of a cache, for inference: NVIDIA's
+/// aiconfigurator. The writes are counted. The reads hit the second-level cache (inferred: with both, or with neither, A100,
 /// H100, H200 and B200 together are predicted worse; with both, A100 alone is predicted better).
 constexpr std::string_view fills_cache = "aic-";
 
@@ -175,13 +175,13 @@ Kernels read_attention(const Rows& row) {
   return {{forward, Pass::forward}, {backward, Pass::backward_data}};
 }
 
-/// Memory-bound operations: how often they read or write an item of their shape, and the FLOPs per item.
+/// A memory-bound operation: how often it reads or writes an item of its shape, and its FLOPs per item.
 struct TrafficRow {
   std::string_view name;
   KernelKind kind;
   Pass pass;
   double items, flops;
-  double more_items = 0;  ///< of a second kernel, in backward-weight
+  double more_items = 0;  ///< for a second kernel, in backward-weight
 };
 constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"add", KernelKind::elementwise, Pass::forward, 3, 1},
@@ -208,7 +208,7 @@ constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"embedding_bwd(in model)", KernelKind::lookup, Pass::backward_weight, 3, 1},
 }};
 
-/// `4096x2560`: the product, and the last of them.
+/// The sizes in `4096x2560`: their product, and the last one.
 struct ShapeItems {
   double all = 1, row = 1;
 };
@@ -252,7 +252,7 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   sample.precision = problem.precision;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
     if (work.is_separate) continue;
-    // All samples at once: the following code has no sample count.
+    // The shape has all samples at once, because the following code has no sample count.
     const KernelShape shape = shape_of(work, static_cast<double>(problem.samples), 1);
     work.flops = shape.flops;
     work.activation_items *= static_cast<double>(problem.samples);
@@ -264,7 +264,7 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
 
 /// A table format, recognized by its columns.
 struct TableFormat {
-  std::string_view column;  ///< that only this format has
+  std::string_view column;  ///< a column that only this format has
   Kernels (*read)(const Rows& row);
 };
 constexpr std::array<TableFormat, 4> formats{{
@@ -327,7 +327,7 @@ KernelTable read_profile(const std::string& path) {
       sample.time = row.measurement.samples.median;
       read.samples.push_back(std::move(sample));
     } catch (const Error&) {
-      // A whole step, or an update: not a kernel of an operation.
+      // This row is a whole step, or an update, not a kernel of an operation.
       ++read.ignored;
     }
   }

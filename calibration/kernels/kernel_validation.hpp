@@ -13,15 +13,15 @@
 
 namespace ddl {
 
-/// The accuracy of a device's kernel model for the measured kernels of one kind, one precision and the passes that were
+/// The accuracy of a device's kernel model for measured kernels of one kind and one precision, and of the passes that were
 /// timed together.
 struct KernelAccuracy {
   std::string kernels, passes, precision;
   Provenance source = Provenance::roofline;  ///< the least certain provenance of the predictions
   std::size_t rows = 0;
-  double median_error = 0, p90_error = 0;  ///< of |predicted / measured − 1|
-  double median_ratio = 0;                 ///< of predicted / measured
-  std::optional<double> inside{};          ///< share within the 95 % interval; unset if there is no interval
+  double median_error = 0, p90_error = 0;  ///< errors are |predicted / measured − 1|
+  double median_ratio = 0;                 ///< median of predicted / measured
+  std::optional<double> inside{};          ///< share of kernels within the 95 % interval; unset without an interval
 };
 
 struct KernelValidation {
@@ -30,7 +30,7 @@ struct KernelValidation {
 };
 
 /// Predicts measured kernels with the existing kernel model of the device, without fitting. `overhead` is added to each
-/// prediction: time that measurements include in addition to the kernels, for example launch overhead.
+/// prediction. It is the time that measurements include in addition to the kernels, for example launch overhead.
 [[nodiscard]] KernelValidation validate_kernels(std::span<const KernelSample> samples, const Device& device,
                                                 Seconds overhead);
 

@@ -26,7 +26,7 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
       std::unique_ptr<RunPredictor>& predictor = predictors[machine];
       if (!predictor) predictor = std::make_unique<RunPredictor>(machine, table.coefficients, ProfileChoice{}, "", known);
       std::optional<TimeSensitivity> sensitivity;
-      // Runs that were used for fitting are not a test.
+      // Runs that coefficients were fitted to are no test of these coefficients.
       Coefficients untaught = predictor->coefficients();
       untaught.learned.clear();
       untaught.learned_runs.clear();
@@ -40,7 +40,7 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
            fmt::format("{} {} {} {}", run.strategy, run.degrees, run.global_batch.value_or(0), run.micro_batch.value_or(0)),
            std::log(run.value / time->value()), known, *sensitivity});
     } catch (const Error&) {
-      continue;  // a machine or a software that cannot be loaded
+      continue;  // the machine or software cannot be loaded
     }
   }
   return rows;

@@ -10,10 +10,10 @@
 
 namespace ddl {
 
-/// The prediction error of one measured run, and what it depends on.
+/// The prediction error of one measured run, and the data that it depends on.
 struct ErrorRow {
-  std::string set;       ///< the publication: errors of its runs are correlated
-  std::string question;  ///< model, machine, software, precision, number of GPUs: what compared plans have in common
+  std::string set;       ///< the publication; errors of its runs are correlated
+  std::string question;  ///< model, machine, software, precision, number of GPUs: the same for compared plans
   std::string plan;      ///< strategy, degrees and batches
   double log_ratio = 0;  ///< ln(measured / predicted)
   KnownKernels known = KnownKernels::all;
@@ -25,11 +25,11 @@ struct ErrorTable {
   std::string name;  ///< default name of the set of runs
   std::vector<MeasuredRun> runs;
   std::string machine;
-  std::string coefficients;  ///< as in StudySpec
+  std::string coefficients;  ///< the same form as in StudySpec
 };
 
-/// Predicts the time of each run's step, with or without its update. Omits runs of other quantities, runs with input, and
-/// runs without a prediction.
+/// Predicts the time of each run's step, with or without its update. Omits runs of other quantities, runs that include
+/// reading samples, and runs without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
 
 }  // namespace ddl

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* source_name = "learned-runs";
 
-/// `key: {value: ..., source: learned-runs}`
+/// Returns `key: {value: ..., source: learned-runs}`.
 std::string sourced(const std::string& key, const std::string& value) {
   YAML::Emitter out;
   out << YAML::BeginMap << key << YAML::Flow << YAML::BeginMap << "value" << value << "source" << source_name << YAML::EndMap
@@ -42,7 +42,7 @@ std::string with_learned(const std::string& text, const RunFit& fit, std::string
     extended = replace_section(extended, {"software", "name"}, sourced("name", std::string(unnamed_software)));
   }
   extended = replace_section(extended, {"learned"}, learned_section(fit, source_name));
-  // The written file is validated by parsing it: the next command must accept it.
+  // The written file is validated by parsing it, because the next command must accept it.
   static_cast<void>(parse_coefficients(extended, "the coefficients to be written"));
   return extended;
 }

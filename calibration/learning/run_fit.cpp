@@ -18,8 +18,8 @@
 namespace ddl {
 namespace {
 
-/// Residual noise of ln(predicted / measured): differences between two runs of one configuration, and effects that a formula
-/// omits.
+/// Residual noise of ln(predicted / measured). It includes differences between two runs of one configuration, and effects
+/// that a formula omits.
 constexpr double noise = 0.1;
 /// Residuals beyond this many widths count linearly [Huber, Robust Estimation of a Location Parameter, 1964].
 constexpr double outlier = 1.0;
@@ -36,7 +36,7 @@ const Prior& prior_of(Coefficient what) {
   return *prior;
 }
 
-/// The value of a coefficient at a position in units of the prior's width, 0 being the prior's mode, and its derivative.
+/// The value of a coefficient, and its derivative, at a position in units of the prior's width; 0 is the prior's mode.
 double value_at(Coefficient what, double place) {
   const double width = prior_of(what).width;
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
@@ -47,7 +47,8 @@ double derivative_at(Coefficient what, double place) {
   return row_of(what).is_factor() ? width * value_at(what, place) : width;
 }
 
-/// Objective, and one Gauss-Newton step's matrix and gradient, as functions of the positions of the relevant coefficients.
+/// Objective, and the matrix and gradient of a Gauss-Newton step, as functions of the positions of the relevant
+/// coefficients.
 class Posterior {
  public:
   Posterior(std::span<const FittedRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
@@ -83,7 +84,7 @@ class Posterior {
   [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// Maximum distance from the prior: keeps steps finite.
+  /// Maximum distance from the prior, which keeps steps finite.
   static constexpr double widest = 12;
 
   template <int Count>
@@ -116,7 +117,7 @@ class Posterior {
   double launch_overhead_ = 0;
 };
 
-/// Levenberg-Marquardt with bounds: coefficients at a bound that would leave it stay.
+/// Levenberg-Marquardt with bounds. A coefficient at a bound stays there if the step would cross the bound.
 Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<double>& begin) {
   const Eigen::Index size = posterior.size();
   Eigen::VectorXd places = Eigen::VectorXd::Zero(size);
@@ -150,7 +151,7 @@ Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<doub
       Eigen::MatrixXd damped = matrix;
       damped.diagonal() *= 1.0 + damping;
       const Eigen::VectorXd step = damped.ldlt().solve(right);
-      // Converged: no further gain is expected.
+      // The fit has converged if no further gain is expected.
       const double expected = right.dot(step) - step.dot(matrix * step) / 2;
       if (expected < 1e-11 * (1 + objective)) break;
       Eigen::VectorXd next = places;
@@ -220,10 +221,10 @@ struct Choice {
   std::string_view off, on;
   bool (*is_on)(const Software&);
   void (*turn)(Software&);
-  /// The evidence needed to override the file, in logarithms of the posterior: strong evidence, from 3 on, for a route,
-  /// which is usually written by an expert of the software; positive evidence, from 1 on, for settings that files usually
-  /// omit [Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. Less
-  /// would let a value change without runs that determine it (LearnedChoice::determined).
+  /// The evidence needed to override the file, in logarithms of the posterior. A route is usually written by an expert of
+  /// the software and needs strong evidence, from 3 on. Settings that files usually omit need positive evidence, from 1 on
+  /// [Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. With less, a
+  /// value could change without runs that determine it (LearnedChoice::determined).
   double against;
 };
 
@@ -240,14 +241,14 @@ const std::array<Choice, 3>& choices() {
   return all;
 }
 
-/// The launch overhead of one of our kernels, which may be several kernels of a framework: tens of microseconds if the
-/// framework interprets its program operation by operation. The prior is half of a normal distribution of this width, with
-/// its mode at zero.
+/// Width of the prior of the launch overhead of one of our kernels, which may be several kernels of a framework: tens of
+/// microseconds if the framework interprets its program operation by operation. The prior is half of a normal distribution
+/// with its mode at zero.
 constexpr double start_width = 5e-5;
 /// Relative uncertainty of a launch overhead given in the file: one standard deviation.
 constexpr double start_doubt = 0.25;
 
-/// In steps of a tenth of a microsecond, so that the written value is the one used in predictions.
+/// Rounds to a tenth of a microsecond, so that the written value is the one used in predictions.
 double rounded_start(double seconds) { return std::round(seconds * 1e7) / 1e7; }
 std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds * 1e6); }
 
@@ -274,8 +275,8 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
                                     row.run.degrees, row.run.chosen[PlanChoice::zero].value_or(0));
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     const std::optional<Family> family = parse_family(row.run.strategy);
-    // Nothing is fitted to runs on one device (learned_of): its kernels have no factor, and the launch overhead would have
-    // to explain all differences.
+    // Runs on one device are not used for fitting (learned_of): their kernels have no factor, so the launch overhead would
+    // have to explain all differences.
     const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
     if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = family;
@@ -292,7 +293,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
   coefficients.learned_runs.clear();
-  coefficients.software.launch_overhead = Seconds{};  // not the datasheet's either
+  coefficients.software.launch_overhead = Seconds{};  // also overrides the datasheet's
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -302,7 +303,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
 const FittedRun& RunFitter::fitted_run(Row& row, Choices bits) {
   std::optional<FittedRun>& known = row.fitted_runs[bits];
   if (!known) {
-    // Algorithms and cuts are those chosen without fitted factors.
+    // Algorithms and cuts are chosen without fitted factors.
     Coefficients coefficients = chosen(bits);
     coefficients.software.launch_overhead = Seconds(start_before_);
     StepTemplate step = predictor_.step_template(row.run, coefficients);
@@ -395,7 +396,8 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
     return away * away / 2;
   };
   const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
-  // In steps of a factor of two, since below some value the device never waits; then between the neighbours of the best.
+  // Tries steps of a factor of two, because below some value the device never waits, and then values between the best one's
+  // neighbours.
   double best = said, lowest = objective(said);
   const auto consider = [&](double start) {
     const double found = objective(start);
@@ -411,7 +413,7 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
   for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
     if (!consider(best * ratio)) consider(best / ratio);
   }
-  // As for choices, the runs' probability has to increase by a factor of e, independent of the prior.
+  // As for choices, the probability of the runs has to increase by a factor of e, independent of the prior.
   const double margin = unchanged - (lowest - prior(best));
   return margin > 1 ? rounded_start(best) : said;
 }
@@ -434,7 +436,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   const auto chosen_bits = *std::min_element(
       all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
-  // Values that runs do not determine keep those of the file, or of the machine's datasheet.
+  // Values that runs do not determine keep the value of the file, or of the machine's datasheet.
   best.coefficients.software.launch_overhead = start == start_before_ && one_start_
                                                    ? predictor_.coefficients().software.launch_overhead
                                                    : std::optional(Seconds(start));

@@ -21,8 +21,8 @@ struct LearnedCoefficient {
   Coefficient what = Coefficient::kernels;
   double value = 1;
   double low = 0, high = 0;  ///< one standard deviation of the posterior to either side
-  double narrowing = 1;      ///< width of the posterior over that of the prior
-  /// Whether the runs determine it: the posterior is less than half as wide as the prior.
+  double narrowing = 1;      ///< width of the posterior relative to that of the prior
+  /// Whether the runs determine it: its posterior is less than half as wide as its prior.
   [[nodiscard]] bool determined() const { return narrowing < 0.5; }
 };
 
@@ -36,11 +36,11 @@ struct FamilyFit {
 };
 
 /// A property of the software, common to all families: the value in the file, the value that best explains the runs, and how
-/// much worse the alternative is. The alternative is the other of two values, or the file's value of a number.
+/// much worse the alternative is. The alternative is the other of two values, or the file's value if it is a number.
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
-  double margin = 0;  ///< from the runs alone, in logarithms of the posterior; below 0 if they favour the other
+  double margin = 0;  ///< from the runs alone, in logarithms of the posterior; below 0 if they favour the other value
   /// Whether the runs decide it.
   [[nodiscard]] bool determined() const { return margin > 1; }
 };
@@ -50,7 +50,8 @@ struct RunFit {
   Coefficients coefficients;
   std::vector<FamilyFit> families;
   std::vector<LearnedChoice> choices;
-  int runs = 0, left_out = 0;  ///< not used: on one device, or of a quantity that the estimator does not predict
+  /// runs that are not used: on one device, or of a quantity that the estimator does not predict
+  int runs = 0, left_out = 0;
 };
 
 /// A measured run, and the predicted step as a function of the coefficients.
@@ -59,7 +60,7 @@ struct FittedRun {
   Step step;
   Updates updates;
 
-  /// In seconds, with these coefficients, including the launch overhead of a kernel.
+  /// The time in seconds with these coefficients, including the launch overhead of a kernel.
   template <class T>
   [[nodiscard]] T predicted(const CoefficientValues<T>& x) const {
     Timing<T> timing = run(step, x);
@@ -69,28 +70,28 @@ struct FittedRun {
   [[nodiscard]] bool depends_on(Coefficient what) const { return step.depends_on(what) || updates.depends_on(what); }
 };
 
-/// The maximum a posteriori coefficients (ln(predicted / measured) has a width of a tenth, and outliers count linearly), and
-/// their widths (Laplace approximation). Without runs it is the prior.
+/// The maximum a posteriori coefficients, and their widths (Laplace approximation). ln(predicted / measured) has a width of
+/// a tenth, and outliers count linearly. Without runs, the result is the prior.
 [[nodiscard]] FamilyFit fit_family(Family family, std::span<const FittedRun* const> runs, double launch_overhead = 0);
 
-/// Maximum number of runs in a fit: each is predicted once for each choice of the software, and evaluated in each fit.
+/// Maximum number of runs in a fit. Each run is predicted once for each choice of the software, and evaluated in each fit.
 inline constexpr std::size_t most_fitted_runs = 2'000;
 
-/// Fits runs on one machine, and predicts held-out runs.
+/// Fits runs on one machine, and predicts runs that are left out of the fit.
 class RunFitter {
  public:
-  /// Throws Error for the machine, the coefficients or a profile, and for more than most_fitted_runs.
+  /// Throws Error if the machine, the coefficients or a profile are invalid, and for more than most_fitted_runs.
   RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
             const ProfileChoice& profiles = {}, std::string software = {});
 
-  /// Available data that is not used, and why.
+  /// Warnings about available data that is not used, with reasons.
   [[nodiscard]] std::vector<std::string> warnings() const { return predictor_.profile_warnings(); }
   /// Fits all runs.
   [[nodiscard]] RunFit fit();
   /// Predicts each configuration (model, strategy, number of GPUs and degrees, with all its repetitions) from a fit to all
   /// others.
   [[nodiscard]] Validation leave_one_out(const BeforeRun& before_run = {});
-  /// Predicts runs on more devices from a fit to those on at most this many. Throws Error if either set is empty.
+  /// Predicts runs on more devices from a fit to those on at most this number. Throws Error if either set is empty.
   [[nodiscard]] Validation fit_up_to(int gpus);
 
  private:
@@ -118,14 +119,14 @@ class RunFitter {
   [[nodiscard]] double objective(const std::vector<FamilyRows>& families, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyFit family_fit(const FamilyRows& family, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyRows all_rows_of(Family family);
-  /// The first choices with which the steps of all runs of a family take the same time as with these.
+  /// The first choices with which the steps of all runs of a family take the same time as with `choices`.
   [[nodiscard]] Choices alike_choices(Family family, Choices choices);
   /// The result of a fit: the negative log probability of runs and coefficients.
   struct Fitted {
     double objective = 0;
     std::vector<double> places;  ///< values of the coefficients, in units of their priors' widths
   };
-  /// Holding out a configuration changes one family alone: the fits of the others are cached.
+  /// Leaving out a configuration changes the fit of one family only, so the fits of the others are cached.
   [[nodiscard]] const Fitted& fit_rows(const FamilyRows& family, Choices choices, double launch_overhead);
   /// The launch overhead of a kernel, in seconds, that explains these runs best.
   [[nodiscard]] double best_start(const std::vector<FamilyRows>& families, Choices choices);
@@ -135,14 +136,14 @@ class RunFitter {
   std::map<std::tuple<int, Choices, double>, Fitted> fitted_;
   std::map<Family, std::vector<Choices>> alike_;  ///< by choices
   RunPredictor predictor_;
-  /// The launch overhead of a kernel, in seconds, in predictions before any fit. Zero if some runs use the datasheet and
-  /// others measurements.
+  /// The launch overhead of a kernel, in seconds, in predictions before any fit. Zero if some runs use the datasheet's and
+  /// others a measured one.
   double start_before_ = 0;
-  bool one_start_ = true;  ///< equal for all of them
+  bool one_start_ = true;  ///< whether it is equal for all runs
 };
 
-/// The `learned` section of a coefficients file, and the changes of `software`, as YAML (docs/coefficients.md). `source` is
-/// one of the file's keys of sources.
+/// The `learned` section of a coefficients file, and the changes of `software`, as YAML (docs/coefficients.md). `source`
+/// must be a key of the file's sources.
 [[nodiscard]] std::string learned_section(const RunFit& fit, std::string_view source);
 
 }  // namespace ddl

@@ -22,13 +22,13 @@ enum Extra : std::size_t { interpolated, transferred, kernel_sheet, exchange_mea
 constexpr std::size_t parameter_count = source_count + extra_count + class_count;
 using Parameters = std::array<double, parameter_count>;
 
-/// Prior knowledge: kernels are known to some tens of percent, exchanges to a factor of two.
+/// Prior values: kernel times are known within some tens of percent, exchange times within a factor of two.
 constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.5, 0.5, 0.7,  0.3,  0.5,
                                                     0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
-constexpr double prior_width = 0.7;    ///< of a logarithm
-constexpr double prior_weight = 0.02;  ///< relative to a mean score of the order of one, so that a single set has little
-                                       ///< influence
-/// A measured kernel was repeated on this device; a kernel interpolated between those was not. Assumed.
+constexpr double prior_width = 0.7;    ///< width of the prior of a logarithm
+constexpr double prior_weight = 0.02;  ///< relative to a mean score of about one, so one set has little influence
+/// Width of measured kernels relative to interpolated ones. A measured kernel was repeated on this device; an interpolated
+/// one was not measured. Assumed.
 constexpr double measured_over_interpolated = 0.5;
 
 Parameters usual_parameters() {
@@ -80,7 +80,7 @@ class SideFit {
  public:
   SideFit(const std::vector<Weighted>& rows, Side side) : rows_(rows), side_(side) {}
 
-  /// Changes one parameter after the other with decreasing steps.
+  /// Fits one parameter after the other, with decreasing steps.
   [[nodiscard]] Parameters fit(Parameters parameters, double step) const {
     double best = score(parameters);
     for (; step > 0.02; step /= 2) {
@@ -137,7 +137,7 @@ void widen(TimeErrors& errors, double by) {
   }
 }
 
-/// The smallest value on a grid of factors at which `held` reaches the level; the last one if none does.
+/// The smallest factor on a grid at which `held` reaches the level; the largest one if none does.
 template <class Held>
 double least_that_holds(double least, double most, const Held& held) {
   constexpr double rung = 1.02;
@@ -146,10 +146,10 @@ double least_that_holds(double least, double most, const Held& held) {
   return std::min(value, most);
 }
 
-/// A run and another one for the same question with a different plan.
+/// A run, and another run of the same question with a different plan.
 using Pair = std::pair<const ErrorRow*, const ErrorRow*>;
 
-/// By question, some pairs of runs of one set.
+/// Some pairs of runs of one set, grouped by question.
 std::vector<std::vector<Pair>> pairs_of(std::span<const ErrorRow> rows) {
   std::map<std::pair<std::string, std::string>, std::vector<const ErrorRow*>> questions;
   for (const ErrorRow& row : rows) {
@@ -195,7 +195,7 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
 }
 
 double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> learned) {
-  std::map<std::string, std::pair<int, int>> sets;  // covered, all
+  std::map<std::string, std::pair<int, int>> sets;  // covered runs, all runs
   for (const ErrorRow& row : learned) {
     auto& [held, all] = sets[row.set];
     held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
@@ -250,7 +250,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);
 
-  // Pairs of runs determine how much of the unexplained error belongs to a single plan.
+  // Pairs of runs determine which share of the unexplained error belongs to a single plan.
   const std::vector<std::vector<Pair>> pairs = pairs_of(rows);
   if (!pairs.empty()) {
     result.errors.own_of_plan = least_that_holds(0.001, 1, [&](double own) {

@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-/// Cuts `parts` tiles as close to squares or cubes as they come.
+/// Divides into `parts` tiles that are as close to squares or cubes as possible.
 std::array<int, 3> spatial_split(int parts, int rank) {
   std::array<int, 3> split{1, 1, 1};
   for (int factor = 2, left = parts; left > 1; ++factor) {
@@ -34,11 +34,11 @@ std::array<int, 3> spatial_split(int parts, int rank) {
   return split;
 }
 
-/// Sets the degrees of a run that states its strategy and devices alone; why that is not enough, or nothing.
+/// Sets the degrees of a run that gives only its strategy and devices. Returns why that is not sufficient; empty if it is.
 std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Family family) {
   const int gpus = *run.gpus;
   const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
-  // Of two degrees the second lives inside the node, as in the measured implementations; the first takes the nodes.
+  // In a hybrid, the second degree is inside the node, as in the measured implementations; the first is across nodes.
   const bool hybrid = (family & (family - 1)) != 0;
   if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
   if (hybrid && gpus % node != 0) return fmt::format("{} GPUs are not a multiple of the {} per node", gpus, node);
@@ -58,7 +58,7 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
   return {};
 }
 
-/// What the run does not state is what its software runs, where that is one thing alone.
+/// If the software supports only one value of a choice that the run does not give, that value is used.
 void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const std::optional<std::vector<int>>& admitted = study.software().admits[row.choice];
@@ -85,7 +85,8 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   if (run.global_batch) {
     batch = *run.global_batch;
   } else if (run.batch_per_gpu_or_node) {
-    // Per GPU for data alone, per group of the second degree for hybrids, for all GPUs together otherwise.
+    // The batch is per GPU for data parallelism, per group of the second degree for hybrids, and for all GPUs together
+    // otherwise.
     batch = *run.batch_per_gpu_or_node * static_cast<double>(plan.mesh.batch_parts());
   } else {
     return Unpredictable{"the batch is not stated"};
@@ -96,7 +97,8 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   if (run.micro_batch) {
     plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
   } else if (plan.mesh[Axis::pipeline] > 1) {
-    // Not stated: four to a stage, where the bubble is a fifth [Huang et al., GPipe], as far as a replica's samples go.
+    // If it is not given: four micro-batches per stage, with which the bubble is a fifth [Huang et al., GPipe], but at most
+    // the samples of a replica.
     plan.micro_batches = std::min(most, std::int64_t{4} * plan.mesh[Axis::pipeline]);
   }
   return plan;
@@ -104,7 +106,7 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
 
 std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, const Estimate& estimate) {
   const Breakdown& time = estimate.time;
-  // A device that waits for its host computes, as far as one who measures it can see.
+  // In a measurement, a device that waits for its host seems to compute.
   const Seconds waiting = time[Part::waiting] - estimate.host_waiting;
   const Seconds exchanged =
       time[Part::gradient_exchange] + time[Part::layer_collectives] + time[Part::halo] + time[Part::pipeline] + waiting;
@@ -128,7 +130,7 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
-/// Whether a quantity is the time of whole steps, the update left out or not: of no other parts are the errors known.
+/// Whether a quantity is the time of whole steps, with or without the update. Only for these are the errors known.
 bool is_of_steps(const std::string& quantity) {
   return quantity == "iter_total_s" || quantity == "iter_without_update_s" || quantity == "iter_forward_backward_s" ||
          quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
@@ -157,7 +159,7 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   coefficients_ = coefficients_of(shared, sheet_);
   shared.software = software_;
   const SoftwareFile measured = software_of(shared, coefficients_);
-  // Runs that the coefficients are of had their software, sequences or not.
+  // Runs that the coefficients come from used the coefficients' software, for sequence models and others.
   if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet_));
 }
@@ -198,7 +200,7 @@ const std::optional<std::string>& RunPredictor::problem_of_software(const std::s
 const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
   const Precision precision = run.precision.value_or(Precision::fp32);
   const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
-  // The closed forms know of no software.
+  // The closed forms do not depend on software.
   const std::string software = ideal ? std::string(no_software) : run.software.empty() ? software_ : run.software;
   std::unique_ptr<Study>& entry = studies_[{run.model, precision, ideal, input, software, run.settings}];
   if (!entry) {
@@ -207,7 +209,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.software = software;
-    // Of what describes a framework, the closed forms know memory alone.
+    // Among the settings of a framework, the closed forms use only those about memory.
     run.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
       if (!ideal || row.has_column) spec.settings.set(row, value);
     });
@@ -251,17 +253,17 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Study* asked = nullptr;
   try {
     asked = &study(run, ideal);
-  } catch (const Error& error) {  // a precision that the machine has not, say
+  } catch (const Error& error) {  // for example, a precision that the machine lacks
     return Unpredictable{error.what()};
   }
   const Study& own = *asked;
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
-  // The same job with other coefficients: kernels are priced already.
+  // The same job with other coefficients. Kernel times are already known.
   const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimator estimator(job);
   const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
-  // A run that was measured did fit; a memory estimate above the device's does not take its time away.
+  // A measured run did fit, so a memory estimate above the device's memory does not exclude its time.
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     const Model& model = own.model();

@@ -15,43 +15,42 @@
 
 namespace ddl {
 
-/// A limit that the plan of a run breaks, and what its model and layer are called.
+/// A limit that the plan of a run violates, with the names of its model and layer.
 struct BrokenLimit {
   Limit limit;
-  std::string model, layer;  ///< no layer where none sets the limit
+  std::string model, layer;  ///< the layer is empty if none sets the limit
 };
 
-/// A refusal to predict: what a run does not state or cannot be read, in words, or a limit.
+/// A reason why a run cannot be predicted: a missing fact or a read error, in words, or a limit.
 struct Unpredictable {
   std::variant<std::string, BrokenLimit> reason;
 };
 
-/// What the estimator makes of measured runs on one machine. Runs that do not say otherwise are taken to be in fp32, with
-/// adam for models of sequences and SGD with momentum for all others; input counts where the run includes it. What runs of
-/// one model share is worked out once.
+/// Predicts measured runs on one machine. By default runs are in fp32, with adam for sequence models and SGD with momentum
+/// for all others. Reading samples counts if the run includes it. Values that runs of one model share are computed once.
 class RunPredictor {
  public:
-  /// Throws Error of the machine, the coefficients, the software or a profile.
-  /// `software`: of runs that do not say theirs, as in StudySpec.
+  /// Throws Error if the machine, the coefficients, the software or a profile are invalid. `software`: of runs that do not
+  /// name theirs, as in StudySpec.
   RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles, std::string software = {},
                KnownKernels known_kernels = KnownKernels::all);
 
   using Prediction = std::variant<Seconds, Unpredictable>;
-  /// The run's quantity, with everything known or (`ideal`) by the closed forms. `coefficients` may differ from
-  /// coefficients() in the software and in what is learned, not in its measured times. `sensitivity`: is set to what the
-  /// time depends on where it is that of whole steps, and to nothing elsewhere.
+  /// The run's quantity, predicted with all available data, or (`ideal`) by the closed forms. `coefficients` may differ from
+  /// coefficients() in the software and in the fitted factors, but not in its measured times. `sensitivity`: set to the
+  /// sources of the time if the quantity is the time of whole steps; unset otherwise.
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false,
                                    std::optional<TimeSensitivity>* sensitivity = nullptr);
 
-  /// The step of a run that can be predicted, with what its times depend on.
+  /// The step of a run that can be predicted, with the derivatives of its times.
   [[nodiscard]] StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);
-  /// What a prediction of this run takes the host to need to start a kernel.
+  /// The host's launch overhead of a kernel in a prediction of this run.
   [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 
-  /// Those of the machine, or the named ones.
+  /// The machine's coefficients, or the named ones.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
-  /// Of profiles at hand: what could not be read, and what is of another device.
+  /// Warnings about available profiles: those that could not be read, and those of another device.
   [[nodiscard]] std::vector<std::string> profile_warnings() const;
 
  private:
@@ -63,18 +62,18 @@ class RunPredictor {
 
   std::string machine_, coefficients_name_, software_;
   KnownKernels known_kernels_ = KnownKernels::all;
-  // What all studies share is read once: the files of a machine take longer to read than a run to predict.
+  // Files that all studies use are read once, because reading the files of a machine takes longer than predicting a run.
   Machine sheet_;
   Coefficients coefficients_;
   std::map<std::string, Model> models_;
   std::shared_ptr<const FoundProfiles> profiles_;
-  /// What runs of one study agree in.
+  /// The properties that runs of one study share.
   using StudyKey = std::tuple<std::string, Precision, bool, bool, std::string, Settings>;
   std::map<StudyKey, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_, software_problems_;
 };
 
-/// A throughput as the time of the iteration that it was measured in, so that every case compares times.
+/// Converts a throughput to the time of its step, so that all cases compare times.
 [[nodiscard]] MeasuredRun in_seconds(MeasuredRun run);
 
 }  // namespace ddl

@@ -29,7 +29,7 @@ namespace {
 
 constexpr bool has_column(const SettingRow& row) { return row.has_column; }
 
-/// What a table of runs may have.
+/// The columns that a table of runs may have.
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
     std::vector<std::string_view> all{"model",
@@ -59,7 +59,7 @@ const std::vector<std::string_view>& known_columns() {
   }();
   return columns;
 }
-/// What a run may have measured; some of it is never predicted.
+/// The quantities that a run may have measured. Some of them are never predicted.
 constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
                                                             "iter_forward_s",
                                                             "iter_backward_s",
@@ -85,7 +85,7 @@ constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
                                                             "samples_per_s_per_gpu"};
 constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
 
-/// Figures of a run beyond these are slips of writing, and would make of ratios what is no number.
+/// Larger figures are probably typing errors, and their ratios would not be finite.
 constexpr double largest_figure = 1'000'000'000'000'000;
 constexpr double smallest_figure = 1 / largest_figure;
 
@@ -96,7 +96,7 @@ std::optional<double> to_number(std::string_view text) {
   return value;
 }
 
-/// Cells of one row by the name of their column; a column that the file does not have is empty throughout.
+/// Cells of one row by the name of their column. All cells of a missing column are empty.
 class RowReader {
  public:
   RowReader(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
@@ -127,13 +127,13 @@ class RowReader {
     if (value) check_size(*value, *column);
     return value;
   }
-  /// Refuses a model that is neither bundled nor a path, and an unknown quantity: both are typing errors.
+  /// Throws Error for a model that is neither bundled nor a path, and for an unknown quantity.
   void check_names(const MeasuredRun& run) const {
     const std::string name = run.model.substr(0, run.model.find('@'));
     static const std::vector<std::string> known = model_names();
     if (!is_path(name) && std::find(known.begin(), known.end(), name) == known.end()) {
       try {
-        static_cast<void>(load_model(run.model));  // a family with all of its values
+        static_cast<void>(load_model(run.model));  // a model family with all of its parameters
       } catch (const Error& error) {
         fail("model", error.what(), error.hint());
       }
@@ -152,7 +152,7 @@ class RowReader {
     return *value;
   }
 
-  /// Nothing if the cell is empty; an Error where it is none of the names.
+  /// Parses a name. Empty if the cell is empty; throws Error if it is none of the names.
   template <class Parse>
   [[nodiscard]] auto choice(std::string_view name, std::string_view noun, const Parse& parse, const std::string& known) const
       -> decltype(parse(name)) {
@@ -162,7 +162,7 @@ class RowReader {
     if (!value) fail(name, fmt::format("{} is not a valid {}", quote(cell), noun), known);
     return value;
   }
-  /// Those of columns of their own, and those of the column `settings`.
+  /// The settings in columns of their own, and in the column `settings`.
   [[nodiscard]] Settings settings() const {
     Settings read;
     const auto placed = [&](std::string_view column, const auto& action) {
@@ -188,7 +188,7 @@ class RowReader {
     }
     return read;
   }
-  /// Degrees of the run's strategy and of so many devices, which they say where the row does not.
+  /// Reads the degrees. They must match the run's strategy and number of devices, and supply them if the row lacks them.
   void read_degrees(MeasuredRun& run) const {
     run.degrees = text("degrees");
     if (run.degrees.empty()) return;
@@ -255,7 +255,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
   }
   choose_what_follows(run.chosen);
-  // The word is kept by its axis, with its other properties.
+  // The word is stored as its axis, so its ZeRO stage is stored separately.
   const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;
@@ -280,7 +280,7 @@ std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& ori
   return runs;
 }
 
-/// The number in a numeric column: set in `number`, which is otherwise unset. Text columns: in `text`.
+/// The value of a cell. For numeric columns, it is in `number`, which is otherwise unset; for text columns, it is in `text`.
 struct CellView {
   std::optional<double> number;
   std::string text;

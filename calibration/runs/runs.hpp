@@ -15,22 +15,22 @@ namespace ddl {
 
 /// One measured figure of one training run: a row of a table of runs (docs/runs.md).
 struct MeasuredRun {
-  std::string model;        ///< canonical name, where the model is a bundled one
-  std::string dataset;      ///< as written; empty when not stated
+  std::string model;        ///< canonical name if it is a bundled model
+  std::string dataset;      ///< as written; empty if not given
   std::string strategy;     ///< `data`, `data+filter`, `data+tensor`, …
-  std::optional<int> gpus;  ///< not stated in some publications: such a run cannot be predicted
+  std::optional<int> gpus;  ///< some publications do not give it; such a run cannot be predicted
   std::optional<int> gpus_per_node;
   std::optional<double> batch_per_gpu_or_node;
   std::optional<double> global_batch;
-  std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty where not stated
+  std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty if not given
   std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
   std::optional<Precision> precision;
-  std::string machine;   ///< as `--machine` takes it; empty where not stated
-  std::string software;  ///< as `--software` takes it; empty where not stated
-  Settings settings;     ///< of columns of their own, and of the column `settings`
+  std::string machine;   ///< the same form as for `--machine`; empty if not given
+  std::string software;  ///< the same form as for `--software`; empty if not given
+  Settings settings;     ///< from columns of their own, and from the column `settings`
   std::string set;       ///< the publication or benchmark that it belongs to
   ChosenOfPlan chosen;
-  std::string quantity;  ///< with its unit: `iter_total_s`
+  std::string quantity;  ///< name with its unit: `iter_total_s`
   double value = 0;
   std::optional<double> samples_averaged;
   std::string source_file, notes, includes_io, quality;
@@ -40,17 +40,17 @@ struct MeasuredRun {
 
 /// Names of the bundled tables of runs, sorted.
 [[nodiscard]] std::vector<std::string> observation_names();
-/// A bundled table by name, or the user's own file when the text has a '/' or ends in `.csv`.
+/// Loads a bundled table by name, or the user's own file if the text has a '/' or ends in `.csv`.
 [[nodiscard]] std::vector<MeasuredRun> load_runs(const std::string& name_or_path);
-/// Reads a table of runs. Refuses an unknown or missing column, a row without its model, strategy, quantity or value, and
-/// degrees of another strategy or of another number of devices;
-/// empty cells of other columns mean "not stated".
+/// Reads a table of runs. Throws Error for an unknown or missing column, for a row without its model, strategy, quantity or
+/// value, and for degrees that do not match the strategy or the number of devices. Empty cells of other columns mean "not
+/// given".
 [[nodiscard]] std::vector<MeasuredRun> parse_runs(std::string text, std::string origin);
 
-/// `data+tensor` for the published `data+hmodel`; other strategies unchanged.
+/// Returns `data+tensor` for the published `data+hmodel`; other strategies are unchanged.
 [[nodiscard]] std::string canonical_strategy_name(std::string_view name);
 
-/// Throws Error, with "did you mean", on a name that no column of a table of runs may have.
+/// Throws Error, with "did you mean", for a name that is no column of a table of runs.
 void check_column(const std::string& column);
 /// The cell of that column, as text.
 [[nodiscard]] std::string cell_text(const MeasuredRun& run, const std::string& column);
@@ -60,9 +60,11 @@ struct RunFilter {
   std::string column;
   std::vector<std::string> values;
 };
-/// `quality=A,B`; an Error when it is not of that form, names an unknown column ("did you mean"), or a number is none.
+/// Parses `quality=A,B`. Throws Error for another form, for an unknown column (with "did you mean"), and for an invalid
+/// number.
 [[nodiscard]] RunFilter parse_where(const std::string& text);
-/// Models and strategies match under any of their names, numbers by value; an empty value matches what is not stated.
+/// Whether a run matches. Models and strategies match under any of their names, and numbers by value. An empty value matches
+/// an empty cell.
 [[nodiscard]] bool matches(const MeasuredRun& run, const RunFilter& filter);
 /// The runs that match every filter, in order.
 [[nodiscard]] std::vector<MeasuredRun> select_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters);

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Everything that the table says of a run but for its number of devices and its time.
+/// All properties of a run in the table except its number of devices and its time.
 std::string run_without_devices(const MeasuredRun& run) {
   static constexpr std::array<std::string_view, 14> columns{
       "set",         "model",         "strategy",        "quantity", "precision",   "machine",    "software",
@@ -23,7 +23,8 @@ std::string run_without_devices(const MeasuredRun& run) {
   return key + fmt::format("{:.6g}", *run.global_batch / *run.gpus);
 }
 
-/// Whether its time on more devices says how well data parallelism scales: one of an iteration whose batch is stated.
+/// Whether its time on more devices shows how well data parallelism scales: it must be the time of a step whose batch is
+/// given.
 bool tells_scaling(const ValidationCase& one) {
   return one.predicted && one.run.gpus && one.run.global_batch && one.run.strategy == "data" &&
          one.run.quantity.starts_with("iter") && one.run.value > 0;

@@ -8,16 +8,16 @@
 
 namespace ddl {
 
-/// How far predictions are from measured weak scaling: the efficiency of data parallelism on more devices, relative to the
-/// runs of the fewest devices that are alike but for their number, with the same samples on each device. An error is the
-/// predicted efficiency over the measured one, − 1; errors of the network's own time cancel out of it.
+/// The errors of predictions of measured weak scaling: the efficiency of data parallelism on more devices, relative to runs
+/// on the fewest devices that differ only in their number and have the same samples on each device. An error is the
+/// predicted efficiency divided by the measured one, − 1. Errors that are equal on all numbers of devices cancel out.
 struct ScalingErrors {
-  int runs = 0;              ///< that have such a reference run
-  double mean_absolute = 0;  ///< of the errors
+  int runs = 0;              ///< runs that have such a reference run
+  double mean_absolute = 0;  ///< mean of the absolute errors
   double median_absolute = 0;
 };
 
-/// Of all cases, and by the values of that column of runs. Values without such a pair are left out.
+/// The errors of all cases, and by the values of that column of runs. Values without such a pair are left out.
 struct ScalingSummary {
   ScalingErrors overall;
   std::map<std::string, ScalingErrors> groups;

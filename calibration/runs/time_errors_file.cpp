@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-constexpr double most_width = 10;  ///< ln of a factor
+constexpr double most_width = 10;  ///< maximum width, as ln of a factor
 
 ErrorWidth read_width(const YamlNode& node) {
   node.only_keys({"faster", "slower"});

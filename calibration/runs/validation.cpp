@@ -23,7 +23,7 @@ std::optional<double> relative_error(const std::optional<Seconds>& predicted, do
 
 double accuracy(std::optional<double> error) { return error ? 1.0 - std::abs(*error) : 0.0; }
 
-/// A run without what no prediction depends on: repeats of a run are alike.
+/// A run without the properties that predictions do not depend on, so that repetitions of a run are equal.
 MeasuredRun to_predict(MeasuredRun run) {
   run.value = 0;
   run.samples_averaged.reset();
@@ -82,7 +82,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     add(summary.overall, one);
     add(summary.groups[cell_text(one.run, by)], one);
     if (!one.predicted || !one.ideal || !one.run.gpus) continue;
-    // Strategies run with different batches: what ranks them is the time of a sample.
+    // Strategies run with different batches, so they are ranked by the time per sample.
     const bool per_iteration = one.run.quantity.starts_with("iter");
     const double batch = per_iteration ? one.run.global_batch.value_or(0.0) : 1.0;
     if (batch <= 0) continue;
@@ -122,10 +122,10 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
     if (!predictor) predictor = std::make_unique<RunPredictor>(name, named_coefficients, profiles, software);
     return *predictor;
   };
-  // Coefficients that are named belong to the machine that is named.
+  // If the user names coefficients, they belong to the machine that the user names.
   const std::string others = coefficients == "none" ? coefficients : "";
   validation.warnings = predictor_on(machine, coefficients).profile_warnings();
-  std::map<MeasuredRun, std::size_t> known;  // cases of runs that are alike
+  std::map<MeasuredRun, std::size_t> known;  // cases of equal runs
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (before_run) before_run(i, runs.size());
     const MeasuredRun& run = runs[i];

@@ -56,9 +56,8 @@ std::string_view recompute_name(int value) { return to_string(static_cast<Recomp
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
   static const std::array<PlanChoiceRow, plan_choice_count> rows{{
-      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages to come [Nar21, section 2.2],
-      // the
-      // others of as many as there are stages, or one more.
+      // Stages keep activations: with GPipe of all micro-batches, with 1F1B of one per stage still to come [Nar21, section
+      // 2.2], with the other schedules of one per stage or one more.
       {.choice = PlanChoice::schedule,
        .key = "schedule",
        .option = "schedule",
@@ -118,8 +117,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
-      // Frameworks have it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. On request it works with
-      // others.
+      // Frameworks support it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. If the user sets it,
+      // other stages support it too.
       {.choice = PlanChoice::shard_group,
        .key = "shard_group",
        .option = "shard-group",
@@ -163,7 +162,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = [](const ModelFacts&, const Plan& plan, int value) { return value == 0 || plan.zero_stage == 3; },
        .get = [](const Plan& plan) { return plan.reshard ? 0 : 1; },
        .set = [](Plan& plan, int value) { plan.reshard = value == 0; }},
-      // DeepSpeed has no second copy where it is sharded among one rank, its default.
+      // By default DeepSpeed shards among one rank, and then keeps no second copy.
       {.choice = PlanChoice::secondary_shards,
        .key = "secondary_shards",
        .option = "secondary-shards",
@@ -284,7 +283,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .matters = [](const Mesh&) { return true; },
        .possible =
            [](const ModelFacts&, const Plan& plan, int value) {
-             // A second copy of the weights lies on the device.
+             // A second copy of the weights stays on the device.
              return value != static_cast<int>(Offload::weights) || plan.secondary_shards <= 1;
            },
        .get = [](const Plan& plan) { return static_cast<int>(plan.offload); },
@@ -377,7 +376,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
 
 std::optional<int> PlanChoiceRow::parse(std::string_view text) const {
   if (!parts.empty()) {
-    // In any order.
+    // The modules may be in any order.
     const std::optional<RecomputeModules> modules = parse_recompute_modules(text);
     return modules ? std::optional(modules->number()) : std::nullopt;
   }

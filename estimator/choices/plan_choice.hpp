@@ -35,8 +35,8 @@ inline constexpr std::size_t plan_choice_count = enum_count<PlanChoice>();
 /// The largest number of virtual stages per pipeline stage.
 inline constexpr int most_virtual_stages = 32;
 
-/// The largest number of ranks of data that ZeRO shards among, where it does not shard among all, or shards a second copy
-/// among.
+/// The largest number of data ranks in a group that ZeRO shards among, if that is not all ranks, or that shards a second
+/// copy.
 inline constexpr int most_shard_group = 1024;
 
 /// The largest number of recomputed blocks per virtual stage, if not all are recomputed.
@@ -44,7 +44,7 @@ inline constexpr int most_recompute_blocks = 1024;
 
 struct ModelFacts;
 
-/// The effect of a value other than the first one of a choice, as far as it is known before a plan is priced.
+/// The effect of a value other than the first one of a choice, as far as it is known before the plan is estimated.
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
@@ -58,14 +58,14 @@ using AdmittedChoices = EnumArray<PlanChoice, std::optional<std::vector<int>>>;
 /// row.
 struct PlanChoiceRow {
   PlanChoice choice;
-  std::string_view key;      ///< in reports and tables: `zero_stage`
-  std::string_view option;   ///< on the command line, without dashes, and in job files: `zero`
+  std::string_view key;      ///< its name in reports and tables: `zero_stage`
+  std::string_view option;   ///< its name on the command line, without dashes, and in job files: `zero`
   std::string_view meaning;  ///< behind "fix" in the help: `the ZeRO stage`
   std::string_view noun;     ///< the noun that values are names or numbers of: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
   /// Values are written as numbers from this one on; none: by their names.
   std::optional<int> first_number;
-  bool needs_host = false;  ///< values above 0 use the memory of the host: a search tries them where nothing fits without
+  bool needs_host = false;  ///< values above 0 use host memory; a search tries them if no plan fits without them
   bool is_searched = true;  ///< a search tries its values; else a value must be requested
   /// Values are sets of these names, `core_attn+mlp`; empty: they are not.
   std::span<const std::string_view> parts{};
@@ -74,7 +74,7 @@ struct PlanChoiceRow {
   std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
   std::string_view
       beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
-  std::string_view separator;  ///< between this choice and those before it, where people read a plan
+  std::string_view separator;  ///< text between this choice and those before it, in plans for people
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);
@@ -83,15 +83,16 @@ struct PlanChoiceRow {
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
   /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
-  /// that is impossible with the first values of all other choices is never possible, but for a shard group. None: always.
+  /// that is impossible while all other choices have their first value is never possible; only shard groups are an
+  /// exception. Null: always possible.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
-  /// Returns whether the choice makes a difference, given the other choices of a plan. None: always.
+  /// Returns whether the choice makes a difference, given the other choices of a plan. Null: it always does.
   bool (*counts)(const Plan& plan) = nullptr;
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
 
   [[nodiscard]] std::optional<int> parse(std::string_view text) const;
-  /// Returns the names of all values, or of what they are sets of.
+  /// Returns the names of all values, or the names of the parts if values are sets.
   [[nodiscard]] std::vector<std::string_view> names() const;
   /// Returns the values as text: `none or full`, `0 to 3`.
   [[nodiscard]] std::string values_text() const;

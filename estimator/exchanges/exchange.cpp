@@ -152,7 +152,7 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   if (!time) return std::nullopt;
   Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
   if (operation == Collective::allreduce && measured.rests_on_two_nodes(operation, at.group.ranks, nodes)) {
-    // Links have at most the datasheet's bandwidth, whatever measurements of two nodes show. Factors are applied below.
+    // Links have at most the datasheet's bandwidth, even if measurements of two nodes reach more. Factors are applied below.
     const double factors = learned_[path_coefficients(purpose).beta] * congestion_factor(at.group, 0, at.group.outermost);
     const Seconds carried =
         (2 * (at.group.ranks - 1) / at.group.ranks) * (message * at.flat.link.beta) / std::max(factors, least_factor);
@@ -162,7 +162,7 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   const PathCoefficients path = path_coefficients(purpose);
   double factor = congestion_factor(at.group, 0, at.group.outermost);
   if (assumptions_.congestion_quantile) {
-    // Repetitions of measurements contain the same slowdowns as a plan's exchanges: the two factors are not multiplied.
+    // Repetitions of measurements already contain the slowdowns by other jobs, so the two factors are not multiplied.
     factor =
         std::max(factor, std::pow(measured.spread(operation, at.group.ranks, nodes), *assumptions_.congestion_quantile));
   }
@@ -196,7 +196,8 @@ ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, c
 
 Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
-  const bool whole = algorithm == AllreduceAlgorithm::butterfly;  // no gather afterwards
+  // Without a gather afterwards, the whole vector is exchanged.
+  const bool whole = algorithm == AllreduceAlgorithm::butterfly;
   Seconds time{};
   for (const HalvingRound& round : rounds.rounds) {
     const Link link = round_link(at, rounds.pattern, round.step, staged).link;
@@ -253,7 +254,7 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
   if (!assumptions_.contention || !crosses) return link;
-  // Every rank communicates with its own neighbour at once, which is a single message on one link.
+  // All ranks communicate with their neighbours at the same time. Each pair has one message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
   if (machine_.network && purpose == Purpose::halo) {
@@ -306,7 +307,7 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
     case AllreduceAlgorithm::rabenseifner:
     case AllreduceAlgorithm::shifted_halving_doubling:
     case AllreduceAlgorithm::parameter_server:
-      // In recursive algorithms, every rank of a node communicates with another node at once, as with slices.
+      // In recursive algorithms, all ranks of a node communicate with another node at the same time, as with slices.
       return slices;
   }
   return flat;
@@ -426,7 +427,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }
-  // As fast as pairwise exchange for a power of two of ranks, and possible for other numbers.
+  // This is as fast as pairwise exchange if the number of ranks is a power of two, and also possible for other numbers.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
   for (const AllreduceAlgorithm algorithm :
@@ -442,7 +443,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) 
   const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
   if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
-  // Each operation with its own factor.
+  // Each operation has its own factor.
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
   const double learned = learned_[path_coefficients(purpose).beta];
   std::optional<Seconds> least;
@@ -460,7 +461,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) 
 }
 
 Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
-  // Any other prescribed algorithm has its own bound, or, if sparse, none at all.
+  // Any other prescribed algorithm has its own bound; the sparse one has none.
   const std::optional<AllreduceAlgorithm> fixed = prescribed(purpose);
   if (fixed && fixed != AllreduceAlgorithm::ring) return {};
   const bool staged = is_staged(at, purpose);

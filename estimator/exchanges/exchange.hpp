@@ -27,28 +27,30 @@ struct PathCoefficients {
 /// The tensor of a layer that an exchange communicates, itself or its gradient.
 enum class Subject { input, output, other };
 
-/// One communication that a strategy requires for a layer: who, what, how much, when. It has no time yet.
+/// One communication that a strategy requires for a layer: its ranks, tensor, size and time in the step. Its duration is not
+/// known yet.
 struct Exchange {
   Collective operation = Collective::allreduce;
-  double items = 0;  ///< of the full vector, per sample of the rank's micro-batch
+  double items = 0;  ///< items of the full vector, per sample of the rank's micro-batch
   Family axes = 0;   ///< axes whose ranks take part
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
   int messages = 1;  ///< number of messages, one after the other
   Subject subject = Subject::other;
-  /// Overlaps with compute: the layer's forward, or the gradient of its input.
+  /// Whether it overlaps with compute: the layer's forward, or the gradient of its input.
   bool beside_kernels = false;
-  double copies = 1;  ///< copies of each token among its items, one for each of its experts
-  double frozen = 0;  ///< of gradients: parameters on the same ranks that have no gradient
-  int kernels = 0;    ///< kernels launched in addition, to cut out what is sent and to concatenate what arrives
+  double copies = 1;  ///< copies of each token in `items`, one for each of its experts
+  double frozen = 0;  ///< for gradients: parameters on the same ranks that have no gradient
+  int kernels = 0;    ///< additional kernels, which cut out what is sent and concatenate what arrives
 };
 
 /// Name of the algorithm of an exchange whose time was measured.
 inline constexpr std::string_view measured_exchange = "measured";
 
-/// Predicted times of exchanges for one plan's layout on one machine. Measured times are used if the operation was measured
-/// among such ranks; else α/β per level, the route, the flows that share a link (φ) and the fastest of the allowed
-/// algorithms. Between nodes whose network type is known, α and β are those of the communication library (`LibraryHabits`).
+/// Predicts times of exchanges for one plan's layout on one machine. It uses measured times if the operation was measured
+/// among such ranks. Otherwise it uses α/β per level, the route, the flows that share a link (φ) and the fastest of the
+/// allowed algorithms. Between nodes whose network type is known, α and β are those of the communication library
+/// (`LibraryHabits`).
 class ExchangePrices {
  public:
   ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
@@ -76,12 +78,12 @@ class ExchangePrices {
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
   /// The start-up part of price(), by the same algorithm: everything that grows with α, and nothing that grows with bytes.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// Lower bound: no Allgather or Reduce-Scatter of a message is faster, and no Allreduce is faster than twice this. It
-  /// grows with the message, which measured times need not do.
+  /// Lower bound: no Allgather or Reduce-Scatter of a message is faster, and no Allreduce is faster than twice this. The
+  /// bound grows with the message; measured times may not.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
   /// Whether any operation along these axes uses measured times.
   [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;
-  /// To be called after the plan's placement has changed.
+  /// Must be called after the plan's placement has changed.
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
@@ -98,12 +100,12 @@ class ExchangePrices {
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct
     SharedLink host_flat, host_slices, host_leaders;  // staged through the host
-    double leader_count = 1;                          // leaders of a node that has several
+    double leader_count = 1;                          // number of leaders, if nodes have several
     SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
-  /// The number of ranks of one group that send to another node at once, when every rank sends to its neighbour in one
+  /// The number of ranks of one group that send to another node at once, if every rank sends to its neighbour in one
   /// direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   /// The links that the flows of an Allreduce share.
@@ -112,7 +114,7 @@ class ExchangePrices {
                                        bool staged) const;
   /// The links of one group that its flows share, slowed down by other flows and by the fitted factors of the purpose.
   [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const;
-  /// Sums the rounds of a recursive algorithm one by one, where the network distinguishes near and far ranks.
+  /// Sums the rounds of a recursive algorithm one by one, if the network distinguishes near and far ranks.
   [[nodiscard]] SharedLink round_link(const GroupLinks& way, Pattern pattern, double step, bool staged) const;
   struct Rounds {
     std::vector<HalvingRound> rounds;

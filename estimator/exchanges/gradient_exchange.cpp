@@ -64,9 +64,9 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
           exchanges.startup(Collective::allreduce, message / messages, group.axes, Purpose::gradient) * messages;
     return exchange;
   }
-  // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Sharded gradients
-  // are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward of every
-  // micro-batch [Rajbhandari et al., SC'20]; once if they stay after forward.
+  // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights: the volume of an Allreduce. Sharded gradients are
+  // scattered after every micro-batch. ZeRO-3 gathers the weights before the forward and again before the backward of every
+  // micro-batch [Rajbhandari et al., SC'20], or once if they stay in memory after forward.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
   const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? priced.time : Seconds{};
@@ -78,7 +78,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
-  // Groups with the same shards sum them once per step [Zha22, section 3.4].
+  // Groups that hold the same shards sum them once per step [Zha22, section 3.4].
   const Bytes shard = message / shards;
   if (copies > 1 && group.parameters > 0) {
     const ExchangePrices::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
@@ -86,8 +86,8 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
   }
-  // With secondary shards, the first forward gathers among all ranks, and all later gathers until the update in groups
-  // [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
+  // With secondary shards, the first forward gathers among all ranks. All later gathers until the update are among the ranks
+  // of a group [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
   const bool has_copy = (group.axes & family_bit(Axis::data)) != 0 && plan.second_shards() > 0;
   const bool is_in_groups = has_copy && plan.secondary_shards < plan.mesh[Axis::data];
   const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;

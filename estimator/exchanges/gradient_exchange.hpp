@@ -31,28 +31,28 @@ struct GradientExchange {
   double rounds = 1;       ///< number of gradient exchanges
   double gathers = 0;      ///< number of weight gathers
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
-  bool measured = false;    ///< uses measured times; of several exchanges, the longest one's
+  bool measured = false;    ///< uses measured times; for several exchanges: whether the longest one does
   Bottleneck bottleneck{};  ///< the link that limits its flows
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
   /// The start-up part of each time, if it was requested.
   Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
-  /// Adds an exchange that follows this one; the algorithm of the longer one is reported for both.
+  /// Adds an exchange that follows this one. The algorithm of the longer one is reported for both.
   void add(const GradientExchange& other);
 };
 
-/// Bytes exchanged per parameter: for its gradient, in the precision in which it is stored or in which the software sums it,
-/// and for the weight that ZeRO gathers.
+/// Bytes exchanged per parameter: of its gradient, in the precision in which it is stored or in which the software sums it,
+/// and of the weight that ZeRO gathers.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
 
-/// Whether each layer's gradients are a separate message: in hybrids, if the measured software does that.
+/// Whether each layer's gradients are a separate message. This is so in hybrids if the measured software does it.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
-/// The exchange of one group, and of all groups of a stage, one after the other. `with_startups` also computes the start-up
+/// The exchanges of one group, or of all groups of a stage one after the other. `with_startups` also computes the start-up
 /// parts.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
                                                  const ExchangedBytes& each, const GradientGroup& group,
@@ -74,10 +74,10 @@ struct ExchangeTimes {
 inline constexpr Bytes gradient_bucket = 25_MiB;
 
 /// By how much the exchanges of one step lengthen it, in seconds: the time that compute does not hide, plus the slowdown of
-/// compute by the overlap. The first weights, without which compute cannot start, and the last gradients, which are complete
-/// only at its end, are never overlapped. `computing`: the compute that can overlap with the exchanges; `slowdown`: how much
-/// longer each takes while they overlap; `idle`: the time that the device waits for its host, during which neither slows the
-/// other down. Weights gathered after the update are not included.
+/// compute by the overlap. Two exchanges are never overlapped: the first weights, because compute needs them to start, and
+/// the last gradients, because they are complete only at the end of compute. `computing`: the compute that can overlap with
+/// the exchanges. `slowdown`: how much longer each takes while they overlap. `idle`: the time that the device waits for its
+/// host, during which neither slows down the other. Weights gathered after the update are not included.
 template <class T>
 [[nodiscard]] T exposed(const ExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
                         const OverlapSlowdown& slowdown = {}) {
@@ -86,10 +86,10 @@ template <class T>
                  exchange.of_weights * (1.0 / (buckets * std::max(1.0, exchange.gathers)));
   const double all = buckets * (exchange.rounds + exchange.gathers);
   const double between = (all - 1) / all;
-  // While the device waits for its host, the exchange runs at full speed, and slows nothing down.
+  // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
   const T hidden = left < T(0) ? T(0) : left;
-  // Both run until one of them ends, kernels at 1/s_c of their speed and the exchange at 1/s_x; the rest of the other then
+  // Both run until one of them ends, kernels at 1/s_c of their speed and the exchange at 1/s_x. Then the rest of the other
   // runs alone.
   const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
   const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;

@@ -17,11 +17,12 @@ struct Group {
   double ranks = 1;
   /// members[l]: ranks of one group inside one unit of level l (a node, a rack, …).
   std::array<double, max_levels> members{};
-  /// flows[l]: groups with a part in one unit of level l, all of which may cross its boundary at once.
+  /// flows[l]: groups with ranks in one unit of level l. All of them may cross its boundary at once.
   std::array<double, max_levels> flows{};
   /// Index of the level at which all ranks of the group meet.
   std::size_t outermost = 0;
-  /// The position of its ranks among all: for each axis, the innermost first, the number of ranks and their stride.
+  /// The position of the group's ranks among all ranks: for each axis, innermost first, the number of ranks and their
+  /// stride.
   struct Digit {
     double size = 1, stride = 1;
     friend bool operator==(const Digit&, const Digit&) = default;

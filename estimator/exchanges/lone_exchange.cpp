@@ -17,7 +17,7 @@ LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, in
   for (std::size_t level = 1; level < machine_.levels.size(); ++level) held *= machine_.levels[level].units;
   if (machine_.levels[0].units == ranks_per_node && held >= nodes) return;
   if (nodes > 1 && machine_.levels.size() > 1) {
-    // Each rank has the rails next to its device; those of non-participating devices are idle.
+    // Each rank uses the rails next to its device. The rails of devices that take no part are idle.
     double& rails = machine_.levels[1].rails;
     rails = std::min(rails, std::max(1.0, rails / machine_.levels[0].units) * ranks_per_node);
   }

@@ -18,7 +18,7 @@ class LoneExchange {
 
   /// `message`: bytes of the full vector.
   [[nodiscard]] ExchangePrices::Priced price(Collective operation, Bytes message) const;
-  /// For evaluating other links than the machine's.
+  /// Allows a caller to evaluate other links than the machine's.
   [[nodiscard]] Machine& machine() { return machine_; }
 
  private:

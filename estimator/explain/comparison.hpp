@@ -64,14 +64,13 @@ template <class Q>
 struct Comparison {
   std::string_view basis = "iteration";                   ///< or `epoch`: the unit that times refer to
   double explained_iterations = 1, other_iterations = 1;  ///< steps of each plan in one such unit
-  Seconds explained_time{}, other_time{};                 ///< predicted time of each plan, for that unit; zero if it has
-                                                          ///< none
+  Seconds explained_time{}, other_time{};                 ///< predicted time of each plan, for that unit; zero if unknown
   Standing explained_standing = Standing::fits, other_standing = Standing::fits;
   bool itself = false;                    ///< both are the same plan with the same name
   std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty if one of the two has no predicted time
-  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; empty in the same case
-  /// The term with the largest difference in the direction of the total: of the time if both plans fit, else of the memory
-  /// if both have any. Unset if the plans do not differ, or if a limit of shape decides.
+  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; empty if one of the two has no predicted memory
+  /// The term with the largest difference in the same direction as the total's: of the time if both plans fit, else of the
+  /// memory if both have any. Unset if the plans do not differ, or if a limit of shape decides.
   std::optional<PairedTerm<Seconds>> deciding_time;
   std::optional<PairedTerm<Bytes>> deciding_memory;
 
@@ -91,7 +90,7 @@ enum class Basis { iteration, epoch };
 
 /// The exchanges of one kind in both plans.
 struct ExchangePair {
-  ExchangeTotal explained, other;  ///< of the same operation, axes, phase and purpose; all zero where a plan has none
+  ExchangeTotal explained, other;  ///< totals of the same operation, axes, phase and purpose; zero if a plan has none
 };
 /// Returns the exchanges of both plans in pairs, per step or per epoch, as in `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,

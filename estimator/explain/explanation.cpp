@@ -79,7 +79,7 @@ class Explainer {
     std::vector<Task> tasks;
     const bool again = plan_.recompute == Recompute::full && layer.runs_again;
     add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, nullptr, tasks);
-    // Time of a stage that belongs to none of its layers is assigned to the first of them.
+    // The time of a stage that belongs to none of its layers is assigned to its first layer.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
                    [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
@@ -100,7 +100,7 @@ class Explainer {
       share[Part::input] = whole[Part::input];
       share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
-    // By the number of launches, S times for the stage that determines the time and once for the others.
+    // Shared by the number of launches, which counts S times for the stage that determines the time and once for the others.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (starts / starts_);
     share[Part::waiting] += host_waiting;
     return share;
@@ -125,7 +125,7 @@ class Explainer {
     return sum;
   }
 
-  /// Whether the rank of a stage holds the parameters of another one.
+  /// Whether the rank of a stage also holds the parameters of another stage.
   [[nodiscard]] bool is_held_by(int rank, int stage) const {
     const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
     return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
@@ -195,7 +195,8 @@ class Explainer {
     }
   }
 
-  /// The layers' share of a stage's gradient exchange time, by parameters: by those that are exchanged if there are any.
+  /// The layers' share of a stage's gradient exchange time, by exchanged parameters, or by all parameters if none is
+  /// exchanged.
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
     const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
@@ -243,7 +244,7 @@ class Explainer {
       if (estimate().time[Part::gradient_exchange].value() > 0) return WeightsLeftWhole{};
       return {};
     }
-    // The largest group represents all.
+    // The largest group represents all groups.
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
     return GradientsOf{critical_.gradient_exchange,
@@ -278,7 +279,7 @@ class Explainer {
     return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
   }
 
-  /// The algorithms of collectives, the one with most time first.
+  /// The algorithms of collectives. The one with most time is first.
   [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
@@ -325,7 +326,8 @@ class Explainer {
             plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
-  /// Exchanges have measured times, or formulas with links fitted to other measurements, or with the datasheet's.
+  /// Exchanges have measured times, or formulas. The links of formulas are fitted to other measurements, or are the
+  /// datasheet's.
   [[nodiscard]] Provenance exchange_source(bool measured) const {
     if (measured) return Provenance::measured;
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
@@ -394,8 +396,8 @@ class Explainer {
   const CriticalStages& critical_;
   std::vector<bool> again_;  ///< for each layer, whether backward recomputes its forward
   double micro_batches_;
-  double hidden_share_ = 0;  ///< of the All-to-alls of experts, in the current stage
-  double starts_ = 0;        ///< launches by the host, of all layers, weighted by their repetitions
+  double hidden_share_ = 0;  ///< hidden share of the experts' All-to-alls, in the current stage
+  double starts_ = 0;        ///< launches by the host for all layers, weighted by their repetitions
   bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;

@@ -24,7 +24,7 @@ struct TimePart {
   std::string_view column;  ///< as the heading of a column: `gradients`
   Spent spent = Spent::computing;
 };
-/// All of them, in the order in which Breakdown::iteration adds them up.
+/// All parts, in the order in which Breakdown::iteration adds them up.
 inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
     {{Part::forward, "forward", "forward"},
      {Part::backward, "backward", "backward"},
@@ -42,9 +42,8 @@ struct KernelsOf {
   int stage = 0, layers = 0;
   Recompute forward_again{};          ///< the part of forward that backward recomputes
   int blocks_again = 0;               ///< with full recomputation, recomputed blocks of the stage; 0: all
-  SelectiveRecompute selected{};      ///< with selective recomputation
-  Seconds beside{}, first_touches{};  ///< the part of the time outside kernels: step overhead, and first touches of fresh
-                                      ///< memory
+  SelectiveRecompute selected{};      ///< what selective recomputation recomputes
+  Seconds beside{}, first_touches{};  ///< time outside kernels: step overhead; first touches of fresh memory
 };
 /// The exchange of all gradients of a stage.
 struct GradientsOf {
@@ -61,7 +60,7 @@ struct ExchangesOf {
   int stage = 0;
   double count = 0;
   Bytes bytes{};                             ///< sum over all of them
-  std::vector<std::string_view> algorithms;  ///< algorithms of collectives, the one with most time first
+  std::vector<std::string_view> algorithms;  ///< algorithms of collectives; the one with most time is first
   Route route = Route::direct;
 };
 struct TransfersOf {
@@ -69,15 +68,16 @@ struct TransfersOf {
   Bytes each{};
 };
 struct BubbleOf {
-  bool in_slots = false;  ///< each takes a slot as long as the longest stage's
+  bool in_slots = false;  ///< each micro-batch takes a slot as long as the longest stage's
   int waiting_stage = 0;  ///< the stage that determines the time and waits for the others
 };
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and the launch overhead of one kernel
   bool learned = false;               ///< the rest is fitted to measured runs
   Seconds pages{};                    ///< waiting for pages of managed memory
-  double straggler = 1;               ///< kernel time of the slowest device over that of the others, which wait for it
-  bool moves_activations = false;     ///< or waiting for activations that are offloaded to host memory and fetched back
+  double straggler = 1;               ///< kernel time of the slowest device, relative to the others, which wait for it
+  /// also includes waiting for activations that are offloaded to host memory and fetched back
+  bool moves_activations = false;
 };
 struct UpdateOf {
   int stage = 0;
@@ -89,8 +89,8 @@ struct InputOf {
 
 struct PhaseShare {
   TimePart what;
-  Seconds time{};    ///< as in the breakdown
-  Seconds hidden{};  ///< further time of it that is overlapped with something else
+  Seconds time{};    ///< the same as in the breakdown
+  Seconds hidden{};  ///< additional time of this part that is overlapped
   Provenance source = Provenance::roofline;
   /// The contents of the time; empty if the plan has nothing of this kind.
   using MadeOf = std::variant<std::monostate, KernelsOf, GradientsOf, WeightsLeftWhole, ExchangesOf, TransfersOf, BubbleOf,
@@ -103,15 +103,15 @@ struct PhaseShare {
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
   bool runs_again = false;  ///< backward recomputes its forward
-  LayerPrices prices;       ///< of one micro-batch
-  LayerCosts costs;         ///< of one micro-batch, without recomputation
-  /// Its part of the estimate's breakdown: the parts of all layers add up to the whole. In a pipeline, the time is that of
+  LayerPrices prices;       ///< details of one micro-batch
+  LayerCosts costs;         ///< costs of one micro-batch, without recomputation
+  /// Its part of the estimate's breakdown. The parts of all layers add up to the whole. In a pipeline, the time is that of
   /// the stages that determine it; the other stages' layers contribute to the bubble. The fused gradient exchange is
-  /// distributed by parameters. Transfers across a cut are counted for the layer behind it, waiting for samples for the
-  /// first layer that reads them, and waiting for the host by the number of launches of each layer.
+  /// distributed by parameters. Transfers across a cut count for the layer behind the cut. Waiting for samples counts for
+  /// the first layer that reads them, and waiting for the host by the number of launches of each layer.
   Breakdown time;
-  Seconds host_waiting{};  ///< the part of its waiting that it causes itself; the rest belongs to the whole step and is
-                           ///< listed with a first layer
+  /// part of its waiting that this layer causes; waiting of the whole step counts for a first layer
+  Seconds host_waiting{};
 };
 
 /// All exchanges of one kind in one step, in the stage that determines the time.
@@ -121,8 +121,8 @@ struct ExchangeTotal {
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
   double count = 0;
-  Bytes bytes{};   ///< of the full vectors
-  Seconds time{};  ///< overlapped or exposed
+  Bytes bytes{};   ///< bytes of the full vectors
+  Seconds time{};  ///< overlapped and exposed time
 };
 [[nodiscard]] std::string_view to_string(Phase phase);
 [[nodiscard]] std::string_view to_string(Purpose purpose);
@@ -142,12 +142,11 @@ struct Explanation {
   [[nodiscard]] bool priced() const { return !phases.empty(); }
 };
 
-/// Returns the estimate of a plan taken apart, layer by layer and phase by phase, even if it has more devices than the
-/// machine has.
+/// Returns the estimate of a plan, broken down by layer and by phase, even if it has more devices than the machine has.
 [[nodiscard]] Explanation explain(const Estimator& estimator, const Plan& plan);
 
-/// Returns the exchange of a layer with this purpose whose flows have the largest φ, the longest one of several; null if
-/// there is none.
+/// Returns the exchange of a layer with this purpose whose flows have the largest φ; of several, the longest one. Null if
+/// the layer has none.
 [[nodiscard]] const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
 /// Returns how often one kernel of the layer runs in a step.

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A cause that limits a plan, after the taxonomy of [ParaDL, Table V], and its share of the time or memory.
+/// A cause that limits a plan, in the taxonomy of [ParaDL, Table V], and its share of the time or memory.
 struct Finding {
   enum class Kind {
     compute,
@@ -30,7 +30,7 @@ struct Finding {
   struct Gradients {
     std::int64_t ranks;
     int zero_stage;
-    std::string_view algorithm;  ///< of the Allreduce
+    std::string_view algorithm;  ///< algorithm of the Allreduce
   };
   struct Pipeline {
     int stages;
@@ -58,7 +58,7 @@ struct Finding {
   };
   Kind kind = Kind::compute;
   double share = 0;
-  /// More facts about the cause. None for waiting for the slowest rank, and for replicas of a single sample.
+  /// Details of the cause. There are none for waiting for the slowest rank, and for replicas of a single sample.
   std::variant<std::monostate, Gradients, Pipeline, Host, TilesEnd, Copies, Samples, DataSet> facts{};
   bool bounds = false;  ///< it has the largest share of the time
 };

@@ -21,7 +21,8 @@ struct SampleFlops {
   [[nodiscard]] double model() const { return forward + backward; }
   /// Returns the forward FLOPs that selective recomputation of these modules recomputes.
   [[nodiscard]] double of(RecomputeModules modules) const;
-  /// Returns the FLOPs that devices execute, including recomputation. `recomputed_share`: of the blocks.
+  /// Returns the FLOPs that devices execute, including recomputation. `recomputed_share`: the recomputed share of the
+  /// blocks.
   [[nodiscard]] double hardware(const Plan& plan, double recomputed_share = 1) const;
 };
 [[nodiscard]] SampleFlops sample_flops(const ModelFacts& facts);
@@ -31,11 +32,10 @@ struct Throughput {
   double samples = 0;                      ///< per second, of all devices together
   std::optional<double> tokens{};          ///< tokens per second of all devices; unset for models without sequences
   FlopRate model{}, hardware{};            ///< per device
-  std::optional<double> model_share{};     ///< MFU: share of the peak in the plan's precision; unset if the peak is not
-                                           ///< known
+  std::optional<double> model_share{};     ///< MFU: share of the peak in the plan's precision; unset without a peak
   std::optional<double> hardware_share{};  ///< HFU
 };
-/// Returns empty for a plan without a predicted time. `flops`: of the job's model.
+/// Returns empty for a plan without a predicted time. `flops` must be the job's model's.
 [[nodiscard]] std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops, const Estimate& estimate);
 
 /// Returns the training time of a plan for this number of tokens, at least one step; empty for a plan without a predicted

@@ -11,7 +11,7 @@ namespace ddl {
 /// A problem that a decision depends on, but that was not measured.
 struct UnmeasuredProblem {
   std::string line;
-  Seconds time{};  ///< predicted time in one step of each of the plans, summed
+  Seconds time{};  ///< predicted time in one step of each of the plans, summed over the plans
 };
 
 /// The unmeasured problems of these plans, in order of decreasing time.

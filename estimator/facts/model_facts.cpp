@@ -30,8 +30,8 @@ std::int64_t filter_units(const Layer& layer) {
 }
 
 /// Walks back from a matrix layer through operations that work on a slice of the channels until it meets the matrix layers
-/// that produce them: those become columns, the layers between stay sharded, and the start becomes the row of the pair.
-/// Nothing is paired if any tensor between is read from outside, or if a source already has a role.
+/// that produce them. These become columns, the layers between stay sharded, and the layer at the start becomes the row of
+/// the pair. There is no pair if any tensor between is read from outside, or if a source already has a role.
 class Pairing {
  public:
   Pairing(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers)
@@ -64,8 +64,8 @@ class Pairing {
     return !facts_.pooled_branch[index] && divisible.channelwise && !divisible.matrix;
   }
 
-  /// Collects all layers between the row and the columns before it, and the columns; false if there is no pair. If a layer
-  /// that cannot be in a pair reads a layer, none of those before it is examined: a model of n blocks takes n steps, not n².
+  /// Collects the columns before the row and all layers between them. Returns false if there is no pair. If a layer that
+  /// cannot be in a pair reads a layer, the layers before it are not examined: a model of n blocks takes n steps, not n².
   bool collect(int row) {
     columns_.clear();
     inside_.clear();
@@ -114,12 +114,12 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
     const auto index = static_cast<std::size_t>(layer);
     const bool lookup = model.layers[index].operation->type() == "embedding";
     facts.tensor_role[index] = lookup ? TensorSplitRole::lookup : TensorSplitRole::lone;
-    // A table is split by rows.
+    // An embedding table is split by rows.
     const Layer& at = model.layers[index];
     facts.tensor_units[index] =
         lookup ? at.operation->shared_table(at.input_shapes, at.output_shape).rows : filter_units(at);
   }
-  // A head whose only reader is the loss stays sharded up to it.
+  // If the loss is the only reader of the head, the head's output stays sharded up to the loss.
   if (facts.last_matrix >= 0) {
     const auto head = static_cast<std::size_t>(facts.last_matrix);
     const auto feeds_loss = [&] {
@@ -134,7 +134,7 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
   }
 }
 
-/// A token-wise layer has a part of the tokens if all sequences that it reads are sharded by tokens.
+/// A token-wise layer is sharded by tokens if all sequences that it reads are sharded by tokens.
 void find_token_splits(const Model& model, ModelFacts& facts) {
   facts.token_split.assign(model.layers.size(), false);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -158,7 +158,7 @@ void find_token_splits(const Model& model, ModelFacts& facts) {
 }
 
 void find_experts(const Model& model, ModelFacts& facts) {
-  // Layers that read dispatched tokens, up to the combine.
+  // The layers that read dispatched tokens, up to the combine.
   for (const Layer& layer : model.layers) {
     const bool is_behind = std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](int input) {
       if (input < 0) return false;
@@ -256,8 +256,8 @@ std::vector<bool> again_with_products(const Model& model) {
   return again;
 }
 
-/// What backward needs from a layer's forward. The gradient of the input of a frozen matrix only needs the matrix, and
-/// layers before everything that is trained have no backward. `is_part_frozen`: whether any layer is.
+/// The tensors of a layer's forward that backward needs. The gradient of the input of a frozen matrix needs only the matrix,
+/// and layers before the first trained layer have no backward. `is_part_frozen`: whether any layer is frozen.
 Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   const Layer& layer = facts.model->layers[index];
   Kept kept = layer.operation->kept(layer.input_shapes, layer.output_shape);
@@ -266,7 +266,7 @@ Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   return has_none && is_part_frozen ? Kept{} : kept;
 }
 
-/// Elementwise, without reductions.
+/// Whether the layer is elementwise, without reductions.
 bool is_elementwise(std::string_view type) {
   constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
   return std::find(types.begin(), types.end(), type) != types.end();
@@ -375,7 +375,7 @@ ModelFacts facts_of(const Model& model) {
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
   }
   facts.factored_share = facts.parameters > 0 ? std::min(1.0, facts.factored_share / facts.parameters) : 0.0;
-  // Tensors in the same storage are kept once.
+  // Tensors in the same storage are kept only once.
   for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast}) {
     std::vector<bool> counted(count, false);
     for (std::size_t i = 0; i < count; ++i) {
@@ -439,7 +439,8 @@ ModelFacts facts_of(const Model& model) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    // First the difference of each cut to the one before it: one step per tensor, independent of its lifetime.
+    // First computes the difference of each cut to the cut before it. This takes one step per tensor, independent of its
+    // lifetime.
     if (last_reader <= producer) return;
     const auto first = static_cast<std::size_t>(producer + 1);
     const auto behind = static_cast<std::size_t>(last_reader) + 1;

@@ -24,18 +24,18 @@ enum class TensorSplitRole {
 /// A layer that reads the weights of another.
 struct TiedLayer {
   int reader = -1, owner = -1;
-  int previous = -1;  ///< the last layer before it that reads them; the owner itself if there is none between
+  int previous = -1;  ///< the last layer before it that reads them; if there is none, the owner
 };
 
 /// A layer that reads or produces a tensor.
 struct TensorReader {
   int layer = -1;
   bool keeps = false;       ///< its backward needs the tensor
-  bool keeps_cast = false;  ///< the same under autocast: a reader in half precision keeps its own copy
+  bool keeps_cast = false;  ///< the same under autocast, where a reader in half precision keeps its own copy
 };
 
-/// Kernel fusion with a producer by a graph compiler: that input is not read back, and not written at all if no other layer
-/// reads it.
+/// Kernel fusion with a producer by a graph compiler. The fused input is not read back, and it is not written at all if no
+/// other layer reads it.
 struct Fusion {
   int input = -1;          ///< index of the layer's input; -1: not fused with a producer
   bool unwritten = false;  ///< no other layer reads it
@@ -51,25 +51,24 @@ struct ModelFacts {
   std::vector<bool> output_kept;  ///< the layer's output is needed by its own backward or by a consumer's
   AutocastTypes autocast;
   std::vector<bool> output_kept_cast;  ///< output_kept under autocast: a reader in half precision keeps a copy
-  /// The layer whose memory holds the output: its own, or that of the first input if the output is a view or written in
-  /// place; −1 is the batch.
+  /// The layer whose memory holds the output: itself, or the storage of the first input if the output is a view or written
+  /// in place; −1 is the batch.
   std::vector<int> storage;
   /// For each layer whose output has memory of its own: the producers and readers of the tensors in it, in order.
   std::vector<std::vector<TensorReader>> readers;
   std::vector<bool> of_sample;             ///< a tensor of the sample, such as the model's input: read, not computed
   std::vector<bool> needs_input_gradient;  ///< false if there is no trained layer between the sample and the inputs
-  /// Backward writes a gradient of the layer's input: the layer has one, and does not only pass on the gradient of its
+  /// Backward writes a gradient of the layer's input. False if the layer needs none, or only passes on the gradient of its
   /// output, as add and reshape do.
   std::vector<bool> makes_input_gradient;
-  std::vector<int> gradient_additions;  ///< additions that combine the gradients from all readers into one gradient of the
-                                        ///< layer's output
-  /// On a branch that starts with a global average pooling and later joins larger tensors again, as in squeeze and
-  /// excitation. Its tensors have one position, which every rank needs, and so little work that every rank computes all of
-  /// it.
+  std::vector<int> gradient_additions;  ///< additions that combine the readers' gradients of the layer's output
+  /// The layer is on a branch that starts with a global average pooling and later joins larger tensors, as in squeeze and
+  /// excitation. Every rank needs all of its tensors, which have one position. They take so little work that every rank
+  /// computes all of it.
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
-  /// The output is sharded by tokens over the ranks of a tensor split with sequence parallelism: outputs that a pair of
-  /// split layers sums, and those of the token-wise layers behind them.
+  /// The output is sharded by tokens over the ranks of a tensor split with sequence parallelism. These are the outputs that
+  /// a pair of split layers sums, and those of the token-wise layers behind it.
   std::vector<bool> token_split;
   /// The tensor degree has to divide this, so that all of those tensors have equal shards; 0 if there are none.
   std::int64_t token_units = 0;
@@ -78,37 +77,37 @@ struct ModelFacts {
   /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
   /// tensors of the sample cross no cut: their readers load them from the data set.
   std::vector<double> live_items;
-  std::vector<double> live_split_items;  ///< of those, items of tensors that are sharded with sequence parallelism
-  /// The number of blocks if all have equal layers; else 0.
+  std::vector<double> live_split_items;  ///< items among live_items that are sharded with sequence parallelism
+  /// The number of blocks if all have equal layers, else 0.
   int like_blocks = 0;
-  /// The number of blocks if at least three in four have equal layers; else 0.
+  /// The number of blocks if at least three in four have equal layers, else 0.
   int similar_blocks = 0;
   bool has_attention = false;
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules it belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
-  /// Layers that are recomputed with selective recomputation of products: those of a block except attention and the first of
-  /// every two matrix products.
+  /// Layers that selective recomputation of products recomputes: those of a block, except attention and the first of every
+  /// two matrix products.
   std::vector<bool> again_with_products;
-  /// The expert degree has to divide this: the number of experts of the layer with fewest; 0 if there are none. Below it,
-  /// their parameters.
+  /// The expert degree has to divide this: the smallest number of experts of any layer; 0 if there are none. The member
+  /// after it counts their parameters.
   std::int64_t experts = 0;
   double expert_parameters = 0;
   std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;
-  /// Whether a layer is the last one of experts, whose outputs are combined into tokens, and has biases. The router's
-  /// weights then multiply the biases, too.
+  /// Whether a layer is the last one of experts, whose outputs are combined into tokens, and has biases. In that case the
+  /// router's weights also multiply the biases.
   std::vector<bool> weighs_bias;
-  /// The context degree has to divide this, so that all sequences have equal parts and only attention needs the other parts;
-  /// 0 if another layer needs them, or if there are no sequences.
+  /// The context degree has to divide this, so that all sequences have equal parts and only attention needs the other parts.
+  /// It is 0 if another layer needs them, or if there are no sequences.
   std::int64_t context_units = 0;
   /// The greatest common divisor of the numbers of key and value heads of all attention layers; 0 without attention.
   std::int64_t attention_heads = 0;
-  /// A matrix product with weights other than the one before the loss: the layers that FP8 recipes convert [NVIDIA,
-  /// Transformer Engine documentation, "Using FP8"].
+  /// The layer is a matrix product with weights, other than the one before the loss: FP8 recipes convert these layers
+  /// [NVIDIA, Transformer Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
-  std::vector<Fusion> fusion;   ///< of each layer
+  std::vector<Fusion> fusion;   ///< fusion of each layer with a producer
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
-  int batch_keeper = -1;        ///< the layer with which the batch is kept for backward
+  int batch_keeper = -1;        ///< the layer that keeps the batch for backward
   std::vector<int> weighted;    ///< layers with weights, in order
   std::vector<int> matrix;      ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
@@ -118,9 +117,10 @@ struct ModelFacts {
   int smallest_channels_layer = -1;
   std::vector<bool> frozen;  ///< layers whose weights are not trained, including weights that they share
   double parameters = 0;
-  double trained_parameters = 0;  ///< of those parameters, the ones that have gradients
-  double factored_share = 0;      ///< the sum of the rows and columns of all matrices, and biases, over the parameters
-  double sample_items = 0;        ///< of all tensors of the sample
+  double trained_parameters = 0;  ///< number of parameters that have gradients
+  /// the sum of the rows and columns of all matrices and of all biases, divided by the parameters
+  double factored_share = 0;
+  double sample_items = 0;  ///< items of all tensors of a sample
   /// In a pair, the column layer that sends the gradient of an input shared with other column layers of its block (gate and
   /// up projections).
   std::vector<bool> sends_input_gradient;
@@ -131,8 +131,8 @@ struct ModelFacts {
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);
 
-/// Returns the precision of a layer's kernels in a plan of this precision. With fp8 and nvfp4, only those of linear layers
-/// have it.
+/// Returns the precision of a layer's kernels in a plan of this precision. With fp8 and nvfp4, only kernels of linear layers
+/// have that precision.
 [[nodiscard]] Precision kernel_precision(const ModelFacts& facts, std::size_t layer, Precision precision);
 
 }  // namespace ddl

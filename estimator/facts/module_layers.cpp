@@ -38,8 +38,8 @@ class BlockModules {
   }
   void add(int layer, RecomputeModule module) { modules_[static_cast<std::size_t>(layer)].add(module); }
 
-  /// For each term of a sum, the layers of the block that only this term depends on, in order. Without the residual, on
-  /// which the other terms depend, too. Empty if there are more than in a part of a transformer block.
+  /// For each term of a sum, the layers of the block that only this term depends on, in order. The residual is left out,
+  /// because the other terms depend on it, too. Empty if there are more layers than in a part of a transformer block.
   [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
     constexpr std::size_t most_layers = 300;
     constexpr int several = -1;
@@ -57,7 +57,8 @@ class BlockModules {
     };
     for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
     std::vector<std::vector<int>> branches(terms.size());
-    // Readers are visited before their inputs. Inputs of shared layers are shared, too: stop when only such layers are left.
+    // Readers are visited before their inputs. Inputs of shared layers are shared, too. The walk stops if only such layers
+    // are left.
     for (std::size_t seen = 0; alone > 0; ++seen) {
       if (seen == most_layers) return {};
       const auto [layer, term] = *term_of.begin();
@@ -97,7 +98,7 @@ class BlockModules {
   [[nodiscard]] bool has(const std::vector<int>& branch, std::string_view wanted) const {
     return std::any_of(branch.begin(), branch.end(), [&](int layer) { return type(layer) == wanted; });
   }
-  /// Token-wise matrix products, without experts.
+  /// Whether the branch consists of token-wise matrix products, without experts.
   [[nodiscard]] bool is_perceptron(const std::vector<int>& branch) const {
     const auto is_of_tokens = [&](int layer) {
       return facts_.divisible[static_cast<std::size_t>(layer)].tokens || type(layer) == "fully_connected";
@@ -107,7 +108,7 @@ class BlockModules {
            std::all_of(branch.begin(), branch.end(), is_of_tokens);
   }
 
-  /// A branch without the norms before it, and without dropout, norm and scale after it.
+  /// Adds the layers of a branch without the norms before it, and without dropout, norm and scale after it.
   void add_module(const std::vector<int>& branch, RecomputeModule module) {
     const auto is_outside = [&](int input) { return !std::binary_search(branch.begin(), branch.end(), input); };
     const auto is_before = [&](int layer) {
@@ -127,7 +128,8 @@ class BlockModules {
     for (auto norm = from; norm != to; ++norm) add(norm->second, RecomputeModule::layernorm);
   }
 
-  /// Keys and values, and the queries of the same attention, back to the product that computes them.
+  /// Finds the projections of keys and values, and of the queries of the same attention, back to the product that computes
+  /// them.
   void find_up_projections(int keys) {
     add(keys, RecomputeModule::mla_up_proj);
     for (int layer = keys + 1; layer < last_; ++layer) {
@@ -145,7 +147,7 @@ class BlockModules {
   const Model& model_;
   const ModelFacts& facts_;
   int first_, last_;
-  std::multimap<int, int> norms_;  ///< by the tensor that they read
+  std::multimap<int, int> norms_;  ///< norms, by the tensor that they read
   std::vector<RecomputeModules>& modules_;
 };
 
@@ -165,7 +167,7 @@ std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts
     if (block >= 0) BlockModules(model, facts, first, last, modules).find();
     first = last;
   }
-  // Attention outside of blocks is recomputed like any other.
+  // Attention outside of blocks is recomputed like attention inside.
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     if (model.layers[layer].operation->is_attention()) modules[layer].add(RecomputeModule::core_attn);
   }

@@ -27,7 +27,7 @@ inline constexpr EnumNames<RecomputeModule> recompute_module_names{"core_attn", 
                                                                    "mlp",       "shared_experts", "moe"};
 
 /// Returns whether the output of a module is also discarded after its forward, and recomputed for the readers in backward.
-/// Otherwise the output is kept as long as a reader needs it, and the module is recomputed for its own backward ["moe_act,
+/// Otherwise the output is kept until no reader needs it, and the module is recomputed for its own backward ["moe_act,
 /// layernorm and mla_up_proj use output-discarding checkpointing": the same place].
 [[nodiscard]] constexpr bool drops_output(RecomputeModule module) {
   return module == RecomputeModule::moe_act || module == RecomputeModule::layernorm ||
@@ -65,7 +65,7 @@ class RecomputeModules {
     set.bits_ = bits_ & ~others.bits_;
     return set;
   }
-  /// Returns the module that may contain the others; empty for an empty set.
+  /// Returns the module of the set that may contain the others; empty for an empty set.
   [[nodiscard]] constexpr std::optional<RecomputeModule> outermost() const {
     for (std::size_t i = recompute_module_count; i-- > 0;) {
       if (contains(static_cast<RecomputeModule>(i))) return static_cast<RecomputeModule>(i);

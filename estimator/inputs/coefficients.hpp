@@ -15,17 +15,17 @@
 
 namespace ddl {
 
-/// One measured total of a model on one device: forward, backward and update of one sample at one batch.
+/// The measured total time of a model on one device: forward, backward and update of one sample at one batch size.
 struct MeasuredModel {
   std::string model;  ///< canonical name
   Precision precision = Precision::fp32;
-  double batch = 1;      ///< samples per iteration when measured
+  double batch = 1;      ///< samples per step of the measurement
   Seconds per_sample{};  ///< forward + backward + update, divided by the batch
   std::string source;
 };
 
-/// φ as measured: how much longer a byte takes on links of a level while so many flows leave a unit at once, than one link
-/// alone needs for it. Below one where a flow has several links to itself.
+/// Measured φ: the time per byte on links of a level while this many flows leave a unit at once, divided by the time per
+/// byte on one link alone. It is below one if a flow has several links to itself.
 struct MeasuredContention {
   std::string level;
   double groups = 1;
@@ -33,7 +33,7 @@ struct MeasuredContention {
   std::string source;
 };
 
-/// What others on a shared network do to exchanges that cross a level: a factor on their time with a log-normal
+/// The effect of other jobs on a shared network on exchanges that cross a level: a factor on their time with a log-normal
 /// distribution.
 struct Congestion {
   std::string level;
@@ -42,41 +42,42 @@ struct Congestion {
   std::string source;
 };
 
-/// How much longer kernels and an exchange take while both run than each alone: they share the memory, and either the
-/// processors or the copy engines. Where nothing is measured, the software's file may say what is usual; else it is 1, as of
-/// a network that moves bytes without the device.
+/// How much longer kernels and an exchange take while both run than each takes alone. They share the memory, and also the
+/// processors or the copy engines. If it is not measured, the software's file may give a usual value. Otherwise it is 1,
+/// which holds for a network that moves bytes without the device.
 struct OverlapSlowdown {
   double kernels = 1, exchange = 1;  ///< at least 1
   std::string source{};
 };
 
-/// Of the measured times of layers whose filters or channels are split: T(p) = T(1)·(s + (1−s)/p).
+/// The undivided fraction s of the measured times of layers whose filters or channels are split: T(p) = T(1)·(s + (1−s)/p).
 struct UndividedFraction {
   double fraction = 0;                   ///< s, from 0 to 1
-  std::string operation{};               ///< type of the operation that was measured; empty: all that have filters
-  std::optional<Precision> precision{};  ///< that was measured; nothing: any
+  std::string operation{};               ///< type of the measured operation; empty: all operations that have filters
+  std::optional<Precision> precision{};  ///< precision of the measurement; unset: any
 
   [[nodiscard]] bool is_about(std::string_view type, Precision kernel) const {
     return (operation.empty() || operation == type) && (!precision || *precision == kernel);
   }
 };
 
-/// What measurements add to a machine's data sheet. Empty coefficients mean: data sheet and roofline only.
+/// Measured values in addition to a machine's datasheet. If empty, only datasheet and roofline are used.
 struct Coefficients {
   std::string name;
   std::string machine;
   std::vector<MeasuredModel> models;
-  /// What stays of a layer's time when its filters are split, as measured; nothing: priced by formulas.
+  /// The measured fraction of a layer's time that a filter split does not reduce; unset: formulas predict it.
   std::optional<UndividedFraction> filter_undivided;
   std::optional<UndividedFraction> channel_undivided;
-  std::vector<MeasuredContention> contention{};  ///< overrides φ of the model at their levels
-  std::vector<Congestion> congestion{};          ///< at most one a level
+  std::vector<MeasuredContention> contention{};  ///< replaces the model's φ at its levels
+  std::vector<Congestion> congestion{};          ///< at most one per level
   OverlapSlowdown overlap{};
-  Settings settings;  ///< what the file says of the software of its runs
-  Software software;  ///< what settings make of it
+  Settings settings;  ///< what the file says about the software of its runs
+  Software software;  ///< the result of the settings
   MeasuredExchanges exchanges{};
   LearnedFamilies learned;
-  std::vector<std::pair<Family, LearnedRuns>> learned_runs{};  ///< that it was learned from, where the file says how well
+  /// the runs that it was fitted to, if the file gives their error
+  std::vector<std::pair<Family, LearnedRuns>> learned_runs{};
 };
 
 }  // namespace ddl

@@ -12,7 +12,7 @@ namespace ddl {
 struct Link {
   Seconds alpha{};
   SecondsPerByte beta{};
-  /// Time to add one byte into a partial sum; a coefficient that defaults to zero.
+  /// Time to add one byte into a partial sum; zero by default.
   SecondsPerByte add{};
 };
 

@@ -6,20 +6,20 @@
 
 namespace ddl {
 
-/// How a communication library does exchanges among GPUs of several nodes on one kind of network, as benchmarks of several
-/// clusters show. α of a step is that of the machine's level, and bytes go at the rate of its links; these say what
-/// the library makes of them. docs/formulas.md, "What a library makes of links", has the formulas.
+/// How a communication library runs exchanges among GPUs of several nodes on one kind of network, according to benchmarks of
+/// several clusters. α of a step is that of the machine's level, and β follows from the rate of its links. These members
+/// describe how the library uses the links. docs/formulas.md, "What a library makes of links", has the formulas.
 struct LibraryHabits {
   std::string fabric{};    ///< kind of network: `infiniband`, `ethernet`
-  int clusters = 0;        ///< that were measured
-  Seconds call{};          ///< what every collective takes in addition to its steps
-  double tree_level = 1;   ///< α of a level of a tree over that of a step of a ring, between nodes
+  int clusters = 0;        ///< number of measured clusters
+  Seconds call{};          ///< time that every collective takes in addition to its steps
+  double tree_level = 1;   ///< between nodes, α of a level of a tree divided by α of a step of a ring
   double tree_inside = 1;  ///< the same inside a node
-  double message = 1;      ///< α of a message of an all-to-all over that of a step of a ring
-  double ring_fill = 0;    ///< of a pipeline: share of √(start-ups · bytes) that is waited for until it is full
-  double tree_fill = 0;    ///< the same of a tree
+  double message = 1;      ///< α of a message of an all-to-all, divided by α of a step of a ring
+  double ring_fill = 0;    ///< ring pipeline: the time to fill it, as a share of √(start-ups · bytes)
+  double tree_fill = 0;    ///< the same for a tree
   double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
-  double doubt = 1;        ///< factor within which 95 % of the times of clusters lie that were left out
+  double doubt = 1;        ///< 95 % of the times of clusters left out of the fit lie within this factor
   friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;
 };
 

@@ -12,56 +12,56 @@
 
 namespace ddl {
 
-/// What the time of a step depends on in addition to the plan, and what is fitted to measured training runs, since neither a
-/// profile of kernels nor a sweep of the network does.
+/// Effects on the time of a step that neither a profile of kernels nor a sweep of the network shows. They are fitted to
+/// measured training runs.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
-  /// Fraction of the work that a split would take off a layer and that every rank does all the same:
-  /// T = T(split) + r·(T(whole) − T(split)).
+  /// Fraction of the work that a split should take off a layer, but that every rank still does: T = T(split) + r·(T(whole) −
+  /// T(split)).
   repeated,
-  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead over that of the link.
-  /// Transfers between stages take the path of layers.
+  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead relative to the link.
+  /// Transfers between stages use the factors of layer exchanges.
   gradient_alpha,
   gradient_beta,
   layer_alpha,
   layer_beta,
   halo_alpha,
   halo_beta,
-  /// Seconds a byte of an Allreduce, among the ranks of a filter, channel or spatial split, of the weights of layers that
-  /// have no positions, which software leaves whole: of 2(q−1)/q of them.
+  /// Seconds per byte of an Allreduce among the ranks of a filter, channel or spatial split. It covers 2(q−1)/q of the
+  /// weights of layers that have no positions, which software does not split.
   unsharded_weight_sync,
-  /// θ: mean delay of a node, over the time that its kernels, layer-wise exchanges and halos take. Delays by the operating
-  /// system and by others are rare and long, so taken as exponential; of n nodes, for the slowest of which all wait, the
-  /// expected longest is θ·(1 + 1/2 + … + 1/n), θ·ln n above a single node's [David, Nagaraja, Order Statistics, 2003].
+  /// θ: mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the operating
+  /// system and by other jobs are rare and long, so they are modelled as exponential. All nodes wait for the slowest of n
+  /// nodes, whose expected delay is θ·(1 + 1/2 + … + 1/n): θ·ln n above a single node's [David, Nagaraja, Order Statistics,
+  /// 2003].
   straggler_factor,
-  per_iteration,    ///< seconds of several devices, whatever they do
-  per_micro_batch,  ///< seconds of each stage for each micro-batch, whatever it does: of software, as its schedule's own
-                    ///< work
-  launch_overhead   ///< seconds that the host takes to start a kernel or an exchange: of the software, not of a family of
-                    ///< plans
+  per_iteration,    ///< constant seconds per step if there are several devices
+  per_micro_batch,  ///< constant seconds per stage and micro-batch, such as the software's schedule
+  /// seconds of the host per launch of a kernel or exchange; a property of the software, not of a family of plans
+  launch_overhead
 };
 
-/// What a coefficient's value is in; in files and reports `unsharded_weight_sync` is the time of a gigabyte.
+/// The unit of a coefficient. Files and reports give `unsharded_weight_sync` as the time of a gigabyte.
 enum class CoefficientUnit { factor, fraction, number, seconds, seconds_per_byte };
 
-/// What is thought of a coefficient before any run is seen. A factor f is 1 at best, and ln f is normal with this width;
-/// anything else is zero at best, and half of a normal of this width.
+/// The prior of a coefficient, before any run is considered. A factor f is 1 at best, and ln f is normal with this width.
+/// Any other coefficient is zero at best, and has a half-normal prior of this width.
 struct Prior {
   double width = 1;
-  double most = 0;  ///< above which it makes no sense; 0: no bound
+  double most = 0;  ///< larger values are implausible; 0: no bound
 };
 
-/// What all that is not a formula needs to know about a coefficient.
+/// Everything about a coefficient except its formula.
 struct CoefficientRow {
   Coefficient coefficient;
   std::string_view name;  ///< as a key in a file of coefficients
   CoefficientUnit unit;
-  bool by_family;              ///< each family of plans has its own
-  std::optional<Prior> prior;  ///< of one that measured runs are asked about
-  std::string_view former{};   ///< the key in files of older versions, where it was another
+  bool by_family;              ///< each family of plans has its own value
+  std::optional<Prior> prior;  ///< prior, if the coefficient is fitted to measured runs
+  std::string_view former{};   ///< the key in files of older versions, if it was a different one
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
-  /// With this nothing is learned, and every time is the sheet's.
+  /// The value without effect: times then follow from the datasheet.
   [[nodiscard]] constexpr double neutral() const { return is_factor() ? 1 : 0; }
 };
 inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
@@ -87,8 +87,8 @@ static_assert(coefficient_table.size() == enum_count<Coefficient>());
 [[nodiscard]] constexpr std::size_t index_of(Coefficient coefficient) { return static_cast<std::size_t>(coefficient); }
 [[nodiscard]] constexpr std::string_view to_string(Coefficient coefficient) { return row_of(coefficient).name; }
 
-/// A value of each coefficient, in seconds where it has a unit; neutral as constructed. `T` is a number that may carry
-/// derivatives.
+/// A value of each coefficient, in seconds if it has a unit. Values are neutral at construction. `T` is a number type that
+/// may carry derivatives.
 template <class T>
 class CoefficientValues {
  public:
@@ -103,20 +103,21 @@ class CoefficientValues {
   std::array<T, coefficient_table.size()> values_;
 };
 
-/// Of one family of plans.
+/// The coefficients of one family of plans.
 using Learned = CoefficientValues<double>;
-/// By family of plans; a family that no run was about has none.
+/// Coefficients by family of plans. A family without measured runs has no entry.
 using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 
-/// Whether runs of this family, with replicas or without, have fitted factors.
+/// Whether this family has fitted factors, with replicas or without.
 [[nodiscard]] inline bool is_known(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   return std::any_of(families.begin(), families.end(), [&](const auto& of) { return (of.first | data) == (family | data); });
 }
 
-/// Of this family; else of the same one with replicas, or without: a split does not change where there is one replica or
-/// several. Of a hybrid with replicas that no run was about, what is known of replicas alone: the path of gradients, and
-/// how long nodes wait for each other. As constructed where nothing is known of any, and of one device.
+/// Returns the coefficients of this family. If it has none, those of the same family with or without replicas: a split does
+/// not change with the number of replicas. For a hybrid with replicas and without measured runs, the result contains what is
+/// known of replicas alone: the factors of gradient exchanges, and how long nodes wait for each other. Otherwise, and for
+/// one device, values are neutral.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   if (family == 0) return {};

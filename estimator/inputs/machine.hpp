@@ -16,36 +16,36 @@ namespace ddl {
 
 struct DeviceKernels;
 
-/// What one device can do according to its data sheet.
+/// The capabilities of one device according to its datasheet.
 struct Device {
   std::string name;
-  std::vector<std::string> profile_names{};  ///< as drivers call it, and so profiles of it
-  /// A host's own processor: it has no driver's context, no caching allocator and no NCCL.
+  std::vector<std::string> profile_names{};  ///< its names in drivers, and so in profiles
+  /// The device is a host processor: it has no driver context, no caching allocator and no NCCL.
   bool is_processor = false;
-  /// Of CUDA, as in 8.0; nothing if the sheet does not say.
+  /// CUDA compute capability, such as 8.0; unset if the datasheet does not give it.
   std::optional<double> compute_capability{};
-  /// Peak per precision, matrix units where the precision has them; nothing if the device lacks it.
+  /// Peak per precision, of matrix units if the precision has them; unset if the device lacks the precision.
   EnumArray<Precision, std::optional<FlopRate>> peak;
   Bytes memory{};
   Bandwidth memory_bandwidth{};
-  /// Side of the output tile one matrix kernel works on: dimensions of a product are rounded up to it, so that slices
-  /// thinner than a tile save nothing.
+  /// Side of the output tile of one matrix kernel. Dimensions of a product are rounded up to it, so slices thinner than a
+  /// tile save no time.
   double tile = 1;
-  /// Fractions of the data sheet's peak and bandwidth that kernels of ample size reach.
+  /// Fractions of the datasheet's peak and bandwidth that sufficiently large kernels reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
-  /// Fraction of their rate alone that products on matrix units keep up in training, where power limits the clock; in a
-  /// precision of its own where the sheet says so.
+  /// In training, power limits the clock. Products on matrix units then keep this fraction of the rate that they reach
+  /// alone. A precision has its own fraction if the datasheet gives one.
   double sustained_peak = 1;
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
-  /// Streaming multiprocessors; nothing if the sheet does not say.
+  /// Streaming multiprocessors; unset if the datasheet does not give them.
   std::optional<int> multiprocessors{};
-  /// What is known of kernels of devices like this one, and of other devices, which stand in for what is not known of this
-  /// one. Without either, kernels have their rooflines.
+  /// Fitted constants of kernels of this type of device, and of other devices, which replace constants that this type lacks.
+  /// Without either, kernels have their rooflines.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
-  std::string kernels_file{};  ///< that the sheet names, or `none`; empty where it does not say
+  std::string kernels_file{};  ///< the file that the datasheet names, or `none`; empty if it names none
   /// Launch overhead of one kernel, including the framework's work; empty if it is not given.
   std::optional<Seconds> launch_overhead{};
-  /// How many times as fast its host starts kernels as the host on which the launch overheads of software files were
+  /// Speed of its host at launching kernels, relative to the host on which the launch overheads of software files were
   /// measured.
   double host_speed = 1;
 
@@ -57,64 +57,66 @@ struct Device {
 struct LinkLevel {
   std::string name;
   int units = 1;          ///< how many units of the level below one unit of this level joins
-  Seconds latency{};      ///< α: start-up of a message whose widest hop is this level
-  Bandwidth bandwidth{};  ///< of one rail, one direction
-  /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May
-  /// be a fraction where an over-subscribed level has fewer links than its units could fill.
+  Seconds latency{};      ///< α: start-up of a message whose outermost level is this one
+  Bandwidth bandwidth{};  ///< bandwidth of one rail in one direction
+  /// Parallel links from one unit of the level below to this level: NICs of a node, NVLink pairs of a device. It may be a
+  /// fraction if an over-subscribed level has fewer links than its units could fill.
   double rails = 1;
-  /// How a library exchanges over links of this kind; nothing if the sheet does not say of which kind they are.
+  /// How a library exchanges over links of this kind; unset if the datasheet does not name the kind.
   std::optional<LibraryHabits> library{};
 };
 
 class Network;
 
-/// How nodes are joined. Of a fat tree the levels say all; anything else lies outside the node, one level that is what leads
-/// from a node into the network.
+/// How nodes are connected. The levels describe a fat tree completely. Any other shape lies outside the node; its single
+/// level is the connection of a node to the network.
 struct NetworkShape {
   enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop };
   Kind kind = Kind::fat_tree;
-  std::vector<int> extents{};    ///< torus: nodes along each side, the last one counting fastest
-  std::vector<int> shortcuts{};  ///< distributed loop: how many places on each node's links lead, in both directions
+  std::vector<int> extents{};  ///< torus: nodes along each side; the last one varies fastest
+  /// distributed loop: distances of each node's additional links, in places, in both directions
+  std::vector<int> shortcuts{};
   int nodes_per_router = 1;      ///< dragonfly
-  int routers_per_group = 1;     ///< dragonfly; a link joins each two of them
-  int global_links = 1;          ///< dragonfly: of a router, to other groups
-  Bandwidth link_bandwidth{};    ///< of one link between nodes or routers of a group, one direction
-  Bandwidth global_bandwidth{};  ///< dragonfly: of one link between groups
-  Seconds hop_latency{};         ///< that each link after the first adds to α
+  int routers_per_group = 1;     ///< dragonfly: routers of a group, which are connected pairwise
+  int global_links = 1;          ///< dragonfly: links of a router to other groups
+  Bandwidth link_bandwidth{};    ///< bandwidth of one link between nodes or between routers of a group, in one direction
+  Bandwidth global_bandwidth{};  ///< dragonfly: bandwidth of one link between groups
+  Seconds hop_latency{};         ///< each link after the first adds this to α
 };
 
-/// The way between devices and network through the host's memory, taken where a transfer cannot go directly.
+/// The path between devices and network through the host's memory, used if a transfer cannot go directly.
 struct HostPath {
-  Bandwidth bandwidth{};                        ///< of one device-side link (PCIe), one direction
-  int devices_per_link = 1;                     ///< devices that share it
-  Seconds latency{};                            ///< start-up of a message between neighbors that is staged through the host
-  std::optional<Bandwidth> memory_bandwidth{};  ///< of the memory of one node's host; nothing if the sheet does not say
+  Bandwidth bandwidth{};     ///< bandwidth of one device-side link (PCIe) in one direction
+  int devices_per_link = 1;  ///< devices that share it
+  Seconds latency{};         ///< start-up of a message between neighbors that is staged through the host
+  /// memory bandwidth of one node's host; unset if the datasheet does not give it
+  std::optional<Bandwidth> memory_bandwidth{};
 };
 
-/// Where samples come from.
+/// The storage that samples are read from.
 struct Storage {
-  std::optional<Bandwidth> shared_per_node;  ///< parallel file system, one node reading
-  std::optional<Bandwidth> shared_total;     ///< parallel file system, everybody reading
-  std::optional<Bandwidth> local_bandwidth;  ///< of a node's own disk
+  std::optional<Bandwidth> shared_per_node;  ///< parallel file system, while one node reads
+  std::optional<Bandwidth> shared_total;     ///< parallel file system, while all nodes read
+  std::optional<Bandwidth> local_bandwidth;  ///< bandwidth of a node's own disk
   std::optional<Bytes> local_capacity;
-  std::optional<Bytes> host_memory;  ///< of a node; files that were read stay there while there is room
+  std::optional<Bytes> host_memory;  ///< memory of a node's host, which caches files that were read as far as they fit
 };
 
-/// A cluster of equal devices, as its data sheet describes it.
+/// A cluster of equal devices, as its datasheet describes it.
 struct Machine {
   std::string name;
   std::string description;
   Device device;
   std::vector<LinkLevel> levels;
   NetworkShape shape{};
-  std::shared_ptr<const Network> network{};  ///< of that shape (make_network); none for a fat tree
+  std::shared_ptr<const Network> network{};  ///< the network of that shape (make_network); null for a fat tree
   std::optional<HostPath> host;
   Storage storage;
   std::optional<double> price_per_gpu_hour;
   std::string currency = "USD";
 
   [[nodiscard]] int devices_per_node() const { return levels.empty() ? 1 : levels.front().units; }
-  /// All devices of the machine.
+  /// The number of devices of the machine.
   [[nodiscard]] std::int64_t devices() const;
 };
 

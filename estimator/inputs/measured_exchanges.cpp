@@ -11,16 +11,17 @@
 namespace ddl {
 namespace {
 
-/// How far a prediction for another count may be off in addition to the doubt between ring and tree, as a logarithm: 95 % of
+/// Possible error of a prediction for another count in addition to the doubt between ring and tree, as a logarithm. 95 % of
 /// the left-out counts of published nccl-tests sweeps lie inside (docs/calibration.md, "How good it is").
 constexpr double count_doubt = 0.1;
-/// And so much more for each doubling beyond the measured counts.
+/// Additional possible error for each doubling beyond the measured counts.
 constexpr double doubling_doubt = 0.15;
-/// The share of the time of the largest message that bytes take at least, where they are said to decide it.
+/// Bytes are said to decide the time of the largest message if they take at least this share of it.
 constexpr double deciding_share = 0.9;
 /// Noise of one measurement that was not repeated, as a geometric standard deviation.
 constexpr double single_spread = 1.03;
-/// Bytes decide the time of the largest messages, so that it goes on as measured up to this multiple of the largest.
+/// If bytes decide the time of the largest messages, measured times are extrapolated up to this multiple of the largest
+/// size.
 constexpr double size_reach = 4;
 /// Standard deviations on each side of a 95 % interval.
 constexpr double reach_95 = 1.96;
@@ -29,24 +30,24 @@ constexpr double reach_95 = 1.96;
 struct Count {
   double ranks = 2;
   double nodes = 1;
-  /// What a tree has a level for each doubling of, and neighbors are ordered by.
+  /// The number whose logarithm is the depth of a tree, and by which neighbors are ordered.
   [[nodiscard]] double places() const { return nodes > 1 ? nodes : ranks; }
 };
 
 Count count_of(const MeasuredCurve& curve) { return {static_cast<double>(curve.ranks), static_cast<double>(curve.nodes)}; }
 
-/// Whether as many ranks share a node. Inside one node every count is alike.
+/// Whether the same number of ranks share a node. Inside one node, all counts have the same shape.
 bool same_shape(Count a, Count b) {
   if (a.nodes <= 1 || b.nodes <= 1) return a.nodes <= 1 && b.nodes <= 1;
   return std::abs(a.ranks * b.nodes - b.ranks * a.nodes) < 1e-6 * a.ranks * b.nodes;
 }
 
-/// Operations that libraries also run as trees, or from one rank to all: the whole vector passes each rank.
+/// Operations that libraries also run as trees, or from one rank to all. The whole vector passes each rank.
 bool has_tree(Collective operation) {
   return operation == Collective::allreduce || operation == Collective::broadcast || operation == Collective::reduce;
 }
 
-/// Steps of a ring, or messages of an exchange in pairs.
+/// Number of steps of a ring, or of messages of a pairwise exchange.
 double steps_of(Collective operation, Count count) {
   switch (operation) {
     case Collective::allreduce:
@@ -63,7 +64,7 @@ double steps_of(Collective operation, Count count) {
   return 1;
 }
 
-/// The share of the vector that one step moves. An all-to-all's steps between nodes move less than those of one node.
+/// The share of the vector that one step moves. For an all-to-all, steps between nodes move less than steps inside one node.
 double step_share(Collective operation, Count count) {
   switch (operation) {
     case Collective::allreduce:
@@ -80,12 +81,12 @@ double step_share(Collective operation, Count count) {
   return 1;
 }
 
-/// Between two measured sizes a message takes a start-up time and a time per byte.
+/// The time of a message between two measured sizes: a start-up time plus a time per byte.
 Seconds on_line(const MeasuredCurve::Point& fewer, const MeasuredCurve::Point& more, Bytes message) {
   return fewer.time + (more.time - fewer.time) * ((message - fewer.message) / (more.message - fewer.message));
 }
 
-/// What a curve says of another count as a ring.
+/// The time that a curve predicts for another count, if the algorithm is a ring.
 Seconds as_ring(const MeasuredCurve& curve, Bytes message, Count asked) {
   const Count measured = count_of(curve);
   const Bytes like = message * (step_share(curve.operation, asked) / step_share(curve.operation, measured));
@@ -97,15 +98,15 @@ std::optional<Collective> like(Collective operation) {
   return std::nullopt;
 }
 
-/// Least time of a byte of a curve. Between two sizes it lies between theirs, below the smallest it grows, above the largest
-/// it comes near the slope.
+/// The least time per byte of a curve. Between two sizes, the time per byte lies between their values. Below the smallest
+/// size it grows; above the largest it approaches the slope.
 double least_per_byte_of(const MeasuredCurve& curve) {
   double least = curve.last_slope().value();
   for (const MeasuredCurve::Point& point : curve.points) least = std::min(least, (point.time / point.message).value());
   return least;
 }
 
-/// No way of predicting another count takes less a byte: neither the steps of a ring nor a tree that grows.
+/// A lower bound per byte for all predictions of another count: the steps of a ring, and a tree that grows.
 SecondsPerByte bound_for(const MeasuredCurve& curve, double least, Count asked) {
   const Count measured = count_of(curve);
   const double ring = steps_of(curve.operation, asked) * step_share(curve.operation, asked) /
@@ -121,7 +122,7 @@ SecondsPerByte MeasuredCurve::last_slope() const {
   if (points.size() < 2) return mean;
   const Point& before = points[points.size() - 2];
   const SecondsPerByte slope = (last.time - before.time) / (last.message - before.message);
-  // Noise, and a change of the protocol, may make the last time shorter than the one before it.
+  // Noise or a change of protocol may make the last time shorter than the one before it.
   return slope > mean * 0.1 && slope < mean ? slope : mean;
 }
 
@@ -169,8 +170,8 @@ MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
     : curves_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
   for (const MeasuredCurve& curve : curves_) {
     least_of_curves_.push_back(least_per_byte_of(curve));
-    if (curve.operation == Collective::point_to_point) continue;  // prices links, not exchanges
-    // Of two ranks to as many as there may be, a step's share of the vector grows to twice at most.
+    if (curve.operation == Collective::point_to_point) continue;  // it gives β of links, not times of exchanges
+    // With more than two ranks, a step's share of the vector is at most twice that of two ranks.
     const double halves = curve.operation == Collective::allreduce ? 0.5 : 1.0;
     least_ = min(least_, SecondsPerByte(0.5 * halves * least_of_curves_.back()));
   }
@@ -281,8 +282,8 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
   prediction.measured = near.fewer->operation;
   prediction.curves.push_back(near.fewer);
   if (near.more != near.fewer) prediction.curves.push_back(near.more);
-  double shorter = 0, longer = 0;  // for the noise, the size and the count
-  double beyond = 0;               // for the doublings beyond the counts
+  double shorter = 0, longer = 0;  // logarithms of the errors by noise, size and count
+  double beyond = 0;               // error for the doublings beyond the measured counts
   for (const MeasuredCurve* curve : prediction.curves) {
     const double places = count_of(*curve).places();
     const double noise = reach_95 * std::log(std::max(curve->spread, single_spread));

@@ -10,21 +10,21 @@
 
 namespace ddl {
 
-/// What the error of a predicted time comes from. All prices of one source err together: whatever makes convolutions slower
-/// than predicted makes those of all layers slower.
+/// The causes of the error of a predicted time. All times from one source err together: if convolutions are slower than
+/// predicted, those of all layers are.
 enum class ErrorSource {
   matrix_products,
   convolutions,
   grouped_convolutions,
   attention,
-  memory_kernels,     ///< that move data and compute little; updates of weights
-  gradient_exchange,  ///< of gradients, and of the weights that ZeRO gathers
-  layer_exchange,     ///< of layers and between stages
+  memory_kernels,     ///< kernels that move data and compute little; updates of weights
+  gradient_exchange,  ///< exchanges of gradients, and of the weights that ZeRO gathers
+  layer_exchange,     ///< exchanges in layers and between stages
   halo,
-  launches,  ///< the host's time to start a kernel
-  waiting,   ///< for other ranks, and what software takes outside its kernels
+  launches,  ///< the host's time to launch a kernel
+  waiting,   ///< waiting for other ranks, and time of software outside its kernels
   input,     ///< reading samples
-  /// Filter, channel and spatial splits: no framework has them, and each software that does has its own way.
+  /// Filter, channel and spatial splits: common frameworks lack them, and programs that have them differ.
   rare_splits
 };
 inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "convolutions",   "grouped_convolutions",
@@ -33,25 +33,25 @@ inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "c
                                                            "waiting",         "input",          "rare_splits"};
 inline constexpr std::size_t kernel_sources = 5;  ///< the first ones
 
-/// The basis of a predicted time, the nearest to a measurement first.
+/// The basis of a predicted time. The most reliable one is first.
 enum class PriceBasis {
   measured,      ///< the problem itself was measured
-  interpolated,  ///< between measured ones, or a measured total shared out
+  interpolated,  ///< interpolated between measured problems, or a share of a measured total
   fitted,        ///< a formula fitted to other measurements of this device or network
-  transferred,   ///< the same of other devices
-  sheet          ///< the data sheet alone
+  transferred,   ///< a formula fitted to other devices or networks
+  sheet          ///< the datasheet alone
 };
 inline constexpr EnumNames<PriceBasis> price_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
-/// How much of a time depends on one source: ln(T(f)/T) / ln f for a factor f on all times of the source, for a slower and
-/// for a faster source. Of two overlapped parts, the hidden one counts less.
+/// The share of a time that depends on one source: ln(T(f)/T) / ln f for a factor f on all times of the source, for f above
+/// and below 1. Of two overlapped parts, the hidden one counts less.
 struct Sensitivity {
   ErrorSource source{};
   PriceBasis basis = PriceBasis::sheet;
   double slower = 0, faster = 0;
 };
 
-/// Models whose steps have the same kind of kernels and software.
+/// Models whose steps have the same kinds of kernels and software.
 enum class ModelClass { convolutional, transformer, mixture_of_experts };
 inline constexpr EnumNames<ModelClass> model_class_names{"convolutional", "transformer", "mixture_of_experts"};
 
@@ -62,10 +62,10 @@ struct LearnedRuns {
   friend bool operator==(const LearnedRuns&, const LearnedRuns&) = default;
 };
 
-/// What the time of a step depends on, and how much.
+/// The sources that the time of a step depends on, and how much.
 struct TimeSensitivity {
   ModelClass model_class = ModelClass::convolutional;
-  std::vector<Sensitivity> sources;  ///< each source and basis once, in their order; those without effect left out
+  std::vector<Sensitivity> sources;  ///< each pair of source and basis once, in order; pairs without effect are left out
   std::optional<LearnedRuns> learned;
 };
 

@@ -38,13 +38,13 @@ std::span<const std::string_view> implementation_names() {
   return names;
 }
 
-/// Whether the value is of the training that is asked for, and not of a framework in general.
+/// Whether the value was set for this training, and is not just the framework's default.
 bool is_asked_for(const Settings& settings, std::string_view key) {
   const Value* const found = settings.find(key);
   return found != nullptr && found->origin > SettingOrigin::coefficients;
 }
 
-// What a row does with its value: sets one member.
+// Functions that apply the value of a row. Each sets one member.
 
 template <auto member>
 void set_assumption(const Value& setting, Effects& effects) {
@@ -66,7 +66,7 @@ void set_memory_format_of_fp32(const Value& setting, Effects& effects) {
 }
 
 void set_copies_volumes(const Value& setting, Effects& effects) {
-  // Volumes that are asked to lie in channels-first order are not copied.
+  // 3D tensors are not copied if the user asks for channels-first.
   const bool is_first = effects.settings.choice<MemoryFormat>("memory_format") == MemoryFormat::channels_first;
   if (is_asked_for(effects.settings, "memory_format") && is_first) return;
   effects.assumptions.copies_volumes = setting.value != 0;
@@ -77,7 +77,7 @@ void set_mixed_precision(const Value& setting, Effects& effects) {
 }
 
 void set_launch_overhead(const Value& setting, Effects& effects) {
-  // That of a framework is of a host of speed 1, which the study divides by the speed of the machine's.
+  // A framework's launch overhead refers to a host of speed 1. The study divides it by the speed of the machine's host.
   if (setting.origin == SettingOrigin::software || setting.origin == SettingOrigin::run) return;
   effects.software.launch_overhead = Seconds(setting.value);
 }
@@ -103,7 +103,7 @@ std::span<const SettingRow> setting_rows() {
   using S = Software;
   using Kind = SettingKind;
   static const std::vector<SettingRow> rows{
-      // What the framework runs.
+      // Kernels and precisions of the framework.
       {.key = "launch_overhead",
        .help = "host time for one kernel launch, on a host of speed 1",
        .kind = Kind::duration,
@@ -245,7 +245,7 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .with_ideal = false,
        .apply = set_assumption<&A::idle_communicators>},
-      // What overlaps, and how ranks communicate.
+      // Overlap and communication.
       {.key = "overlaps_gradients",
        .help = "gradient communication is overlapped with backward",
        .by_software = true,
@@ -372,7 +372,7 @@ std::span<const SettingRow> setting_rows() {
        .most = 100,
        .by_coefficients = true,
        .apply = set_fact<&S::tile_copies, double>},
-      // θ above 1 is a slip of the keyboard: a thousand ranks would take eight times as long.
+      // θ above 1 is probably a typing error: a thousand ranks would take eight times as long.
       {.key = "rank_waiting",
        .help = "waiting time of n synchronized ranks, relative to ln n",
        .kind = Kind::number,
@@ -388,7 +388,7 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .by_coefficients = true,
        .apply = set_fact<&S::overlap_slowdown, double>},
-      // What one training asks for.
+      // Settings of a single training.
       {.key = "allreduce",
        .help = "fix the gradient allreduce: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                "hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse or double-tree; default: as "

@@ -15,23 +15,23 @@
 
 namespace ddl {
 
-/// Who set a value. A later one replaces an earlier one.
+/// The origin of a value. A later one overrides an earlier one.
 enum class SettingOrigin { software, coefficients, run, job, option };
 
-/// How a value is written: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`.
+/// The syntax of a value: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`.
 enum class SettingKind { flag, name, number, whole_number, duration, bytes, percentile };
 
-/// A value of a setting. `value` is 0 or 1 of a flag, the place of a name, else a number in base units.
+/// A value of a setting. `value` is 0 or 1 for a flag, the index of a name, or a number in base units.
 struct SettingValue {
   double value = 0;
   SettingOrigin origin{};
-  std::string source{};  ///< the citation of the file that says it; empty if it has none
+  std::string source{};  ///< the citation in the file that sets it; empty if there is none
   friend auto operator<=>(const SettingValue&, const SettingValue&) = default;
 };
 
 class Settings;
 
-/// What settings decide; the row of each writes its part.
+/// The variables that settings change. The row of each setting writes its part.
 struct SettingEffects {
   Assumptions& assumptions;
   Software& software;
@@ -39,22 +39,22 @@ struct SettingEffects {
   Precision precision = Precision::fp32;
 };
 
-/// One fact of how a training runs. Options, jobs, tables of runs, and files of software and coefficients read this table.
-/// Every setting can be said by a run, a job and an option; who else may say it, a row says.
+/// One property of how a training runs. Options, jobs, tables of runs, and files of software and coefficients read this
+/// table. Runs, jobs and options can set every setting; its row tells which files can.
 struct SettingRow {
-  /// In files; the option is the same with dashes.
+  /// The key in files. The option is the same with dashes.
   std::string_view key;
   std::string_view help;
   SettingKind kind = SettingKind::flag;
   std::span<const std::string_view> names{};
-  double least = 0, most = 0;    ///< of numbers
-  bool by_software = false;      ///< a software file may say it
-  bool by_coefficients = false;  ///< coefficients of measured runs may say it
-  bool has_option = false;       ///< an option of its own, and a key of its own in jobs
-  bool has_column = false;       ///< a column of its own in tables of runs
-  bool with_ideal = true;        ///< means something for `--ideal`
+  double least = 0, most = 0;    ///< range of numbers
+  bool by_software = false;      ///< a software file may set it
+  bool by_coefficients = false;  ///< a file of coefficients may set it
+  bool has_option = false;       ///< it has its own option, and its own key in jobs
+  bool has_column = false;       ///< it has its own column in tables of runs
+  bool with_ideal = true;        ///< it has an effect with `--ideal`
   std::string_view usual{};      ///< shown as the default of the option
-  std::string_view only_with{};  ///< the `allreduce` without which it means nothing
+  std::string_view only_with{};  ///< the value of `allreduce` that it requires
   std::string_view former{};     ///< the key in files of older versions
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
 };
@@ -69,7 +69,7 @@ struct SettingRow {
 /// Values of some settings, in the order of the table.
 class Settings {
  public:
-  /// `key` is one of the table.
+  /// `key` must be in the table.
   void set(std::string_view key, SettingValue value);
   void set(const SettingRow& row, SettingValue value);
   [[nodiscard]] const SettingValue* find(std::string_view key) const;
@@ -81,9 +81,9 @@ class Settings {
     if (found == nullptr) return std::nullopt;
     return static_cast<Enum>(found->value);
   }
-  /// Takes over what `other` says, in place of what is said here.
+  /// Replaces values by those that `other` sets.
   void override_by(const Settings& other);
-  /// The same values as another one says them.
+  /// Returns the values that were set by this origin.
   [[nodiscard]] Settings said_by(SettingOrigin origin) const;
   [[nodiscard]] bool empty() const { return values_.empty(); }
   void clear() { values_.clear(); }
@@ -95,13 +95,13 @@ class Settings {
   friend auto operator<=>(const Settings&, const Settings&) = default;
 
  private:
-  std::map<std::size_t, SettingValue> values_;  ///< by the place of the row
+  std::map<std::size_t, SettingValue> values_;  ///< by the index of the row
 };
 
-/// Writes what the settings decide into `assumptions` and `software`.
+/// Applies the settings to `assumptions` and `software`.
 void apply_settings(const Settings& settings, Precision precision, Assumptions& assumptions, Software& software);
 
-/// Places of the names of `input`.
+/// Indices of the names of `input`.
 inline constexpr std::size_t input_every_rank = 0, input_leader = 1, input_none = 2;
 
 }  // namespace ddl

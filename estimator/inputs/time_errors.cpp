@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// No interval is wider than by this factor: what is further off than that is not known at all.
+/// The largest factor of an interval. A time with a larger error is unknown.
 constexpr double widest = 4.6;                    // ln 100
 constexpr double two_sided = 1.6448536269514722;  // the standard normal distribution's 95 %
 
@@ -27,13 +27,13 @@ ErrorWidth width_of(const TimeErrors& errors, const Sensitivity& of) {
   return width;
 }
 
-/// The variance of errors that are correlated, each pair by as much: `sum` and `squares` are of their widths.
+/// The variance of a sum of errors of which each pair has this correlation. `sum` and `squares` are those of their widths.
 double together(double sum, double squares, double correlation) {
   return (1 - correlation) * squares + correlation * square(sum);
 }
 
-/// Of a run that coefficients were not fitted to: what it differs by from a fit to others. Few runs fit better than they
-/// predict, so that some with the scatter that a fit assumes count in addition to them.
+/// The variance of a run that coefficients were not fitted to, relative to a fit to other runs. A few runs fit better than
+/// they predict, so some runs with the usual scatter of a fit count in addition to them.
 double own_variance(const LearnedRuns& learned, double scatter) {
   constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the scatter, 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
@@ -41,8 +41,8 @@ double own_variance(const LearnedRuns& learned, double scatter) {
   return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
 }
 
-/// The variance that is left once runs of the same family were fitted: what they do not tell of what all have in common,
-/// and the scatter of each.
+/// The variance that remains after a fit to runs of the same family: the uncertainty of their common error, and the scatter
+/// of each run.
 double learned_variance(double variance, const LearnedRuns& learned, double scatter) {
   const double own = own_variance(learned, scatter);
   const double shared = variance > 0 ? variance * own / (learned.runs * variance + own) : 0;
@@ -97,7 +97,7 @@ TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) 
 }
 
 TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b) {
-  // Of every source, how much more b depends on it than a.
+  // For every source, how much more b depends on it than a.
   struct Both {
     Sensitivity a, b;
   };
@@ -116,12 +116,12 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   };
   add(a, &Both::a);
   add(b, &Both::b);
-  // A ratio grows where a source that b has more of is slower, or one that a has more of is faster.
+  // The ratio grows if a source that b has more of is slower, or one that a has more of is faster.
   double up = 0, down = 0, up_sum = 0, down_sum = 0, up_squares = 0, down_squares = 0;
   for (const Both& each : sources) {
     const ErrorWidth width = width_of(errors, each.a);
     if (each.a.source == ErrorSource::rare_splits) {
-      // Each way of splitting has an error of its own, and one that it shares with the others.
+      // Each way of splitting has its own error, and one that it shares with the others.
       const double own = errors.own_of_plan, shared = (1 - own) * square(each.b.slower - each.a.slower);
       up += own * (square(each.b.slower * width.slower) + square(each.a.faster * width.faster)) +
             shared * square(each.b.slower > each.a.slower ? width.slower : width.faster);
@@ -144,7 +144,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   }
   up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
   down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
-  // What no source explains has a part of its own in each plan: one slower, or the other one faster.
+  // The error that no source explains has a part that differs between plans: one is slower, or the other one faster.
   const ErrorWidth& own = errors.classes[a.model_class];
   const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
   up += residual;
@@ -154,7 +154,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     up = std::min(up, most);
     down = std::min(down, most);
   } else if (a.learned || b.learned) {
-    // Runs of the one plan's family say how far that plan may be off; no source makes it err more.
+    // Runs of one plan's family bound the error of that plan; no source increases it beyond that.
     up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
     down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
   }

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-// Bars of the figures of Dao-AILab/flash-attention @ 0251105a2fb1: medians over 23 shapes on A100 (forward and back
+// Read from the figures of Dao-AILab/flash-attention @ 0251105a2fb1: medians over 23 shapes on A100 (forward and backward
 // together), and over 24 and 34 shapes on H100 (forward).
 constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_to_flash3_forward = 1.13;
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
@@ -43,10 +43,11 @@ double weighted_bias_items(Pass pass, bool in_fp32) {
   const double copy = in_fp32 ? item + 1 : 0;  // conversion between the precisions
   switch (pass) {
     case Pass::forward:
-      // p·b written; read with y, the sum written; concatenated; converted.
+      // p·b is written; it is read with y, and the sum is written; the outputs are concatenated; they are converted.
       return item + (item + 1 + item) + 2 * item + copy;
     case Pass::backward_data:
-      // Converted, and converted again for y; concatenated gradients of y; the product with b, and its sum.
+      // The gradient is converted, and converted once more for y; the gradients of y are concatenated; the product with b is
+      // formed and summed.
       return 2 * copy + 2 + 3 * item;
     case Pass::backward_weight:
       return 3 * item;

@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// Time of attention with these kernels relative to those that device files are fitted to: FlashAttention-2, and for the
-/// forward pass on a device of compute capability 9.0 FlashAttention-3. 1 by default.
+/// Time of attention with these kernels relative to the kernels that device files are fitted to: FlashAttention-2, or
+/// FlashAttention-3 for forward on a device of compute capability 9.0. 1 by default.
 ///
 /// FlashAttention-2 is about twice as fast as its predecessor [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
 /// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast forward and 1.5 to 1.75 times backward [Shah et
@@ -17,9 +17,9 @@ namespace ddl {
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
 /// Bytes that a pass of cross entropy moves for each item of the network's output, which is in half precision if `is_mixed`.
-/// `operators` (unfused): forward, a copy in fp32 (mixed precision alone) and the logarithm of its softmax; backward, the
-/// gradient of the picked logarithms, that of the softmax, and its copy. `in_place`: forward, on the copy, subtract the
-/// maximum, exponentiate, sum and divide; backward, correct, scale and copy [Megatron-LM,
+/// `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its softmax; backward
+/// computes the gradients of the picked logarithms and of the softmax, and copies the latter. `in_place`: forward works on
+/// the copy: it subtracts the maximum, exponentiates, sums and divides; backward corrects, scales and copies [Megatron-LM,
 /// megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, and its gradient is written over it
 /// after one more read.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
@@ -27,19 +27,19 @@ namespace ddl {
 /// Whether the framework launches this kernel of a bias.
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
 
-/// Items moved per item y of an expert's output by unfused operators that weigh the expert's bias b by the router's
-/// probability p and add it. Forward: p·b, the sum, and the concatenation of all experts' tensors. Backward: the
-/// concatenated gradients of y, the product of the gradient with b and its sum for p (with the data), and the product with p
-/// and its sum for b (with the weights). With `in_fp32`, p is in fp32 and y in half precision: all of this is then in fp32,
-/// with a copy to half precision forward, back to fp32, and of y's gradient to half precision [NVIDIA/Megatron-LM
+/// Items moved per item y of an expert's output by unfused operators that multiply the expert's bias b by the router's
+/// probability p and add it. Forward: p·b, the sum, and the concatenation of all experts' tensors. Backward with the data:
+/// the concatenated gradients of y, and the product of the gradient with b and its sum, for p. Backward with the weights:
+/// the product with p and its sum, for b. With `in_fp32`, p is in fp32 and y in half precision. All of this is then in fp32,
+/// with a copy to half precision in forward, one back to fp32, and one of y's gradient to half precision [NVIDIA/Megatron-LM
 /// core_v0.15.0, megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
 [[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
 
 /// The kind of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and in
-/// channels-last order, it uses direct kernels. Matrix units run groups one by one in channels-first order. In channels-last
-/// order they run all groups of a tile together: multiples of 32 groups of 4, 8, 16 or 32 channels, with as many output as
-/// input channels. Everything else uses direct kernels. The rule is inferred from measured times of networks
-/// (other-devices.yaml, `packed-groups`).
+/// channels-last order, direct kernels run it. With matrix units and in channels-first order, the groups run one by one.
+/// With matrix units and in channels-last order, all groups of a tile run together if there are multiples of 32 groups of 4,
+/// 8, 16 or 32 channels, with as many output as input channels. Direct kernels run everything else. The rule is inferred
+/// from measured times of networks (other-devices.yaml, `packed-groups`).
 [[nodiscard]] KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format);
 
 }  // namespace ddl

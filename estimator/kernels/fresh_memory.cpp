@@ -33,7 +33,7 @@ Bytes fresh_bytes(const Problem& problem) {
       add_inner();
       break;
     case Pass::backward_weight: {
-      // A table owned by another layer also has a gradient here.
+      // The gradient of a table that another layer owns is also allocated here.
       const SharedTable table = operation.shared_table(problem.inputs, problem.output);
       const std::int64_t own = operation.weights(problem.inputs, problem.output);
       sum += Bytes(static_cast<double>(std::max(own, table.rows * table.columns)) * item);

@@ -14,11 +14,11 @@ namespace ddl {
 struct KernelShape {
   KernelKind kind = KernelKind::elementwise;
   double flops = 0, bytes = 0;
-  double items = 0;            ///< items that the bytes consist of
-  double m = 0, n = 0, k = 0;  ///< of one matrix product: m × n results, sums of k
+  double items = 0;            ///< number of items in these bytes
+  double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k
   double count = 1;            ///< products of that size
   double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
-  // As in Work.
+  // The same as in Work.
   bool sums_positions = false;
   double square3_rows = 0, square3_columns = 0;
 };
@@ -26,19 +26,19 @@ struct KernelShape {
 
 /// The peak rates of a device, from its datasheet.
 struct DevicePeaks {
-  double flop_rate = 1;           ///< of matrix operations in the kernel's precision, FLOP/s
-  double vector_flop_rate = 1;    ///< of everything else, FLOP/s
-  double bandwidth = 1;           ///< of the memory, byte/s
+  double flop_rate = 1;           ///< peak of matrix operations in the kernel's precision, FLOP/s
+  double vector_flop_rate = 1;    ///< peak of all other operations, FLOP/s
+  double bandwidth = 1;           ///< bandwidth of the memory, byte/s
   double multiprocessors = 0;     ///< 0: unknown
   double cycle_rate = 1e30;       ///< clock cycles of all multiprocessors together, 1/s
-  bool has_matrix_units = false;  ///< for the kernel's precision
+  bool has_matrix_units = false;  ///< the device has matrix units for the kernel's precision
 };
 
 /// A constant of a formula: its name in files, its default, and its allowed range.
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
-  bool is_fitted = true;     ///< else it is never fitted to kernels
+  bool is_fitted = true;     ///< if false, the default is always used
   bool is_optional = false;  ///< files may omit it; the default is then used
 };
 
@@ -53,7 +53,7 @@ struct KernelForm {
 };
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
-/// Names in files, tables and messages: `matrix_product`.
+/// Names in files, tables and messages, such as `matrix_product`.
 inline constexpr std::array<std::pair<KernelKind, std::string_view>, 15> kernel_kind_names{{
     {KernelKind::matrix_product, "matrix_product"},
     {KernelKind::convolution, "convolution"},

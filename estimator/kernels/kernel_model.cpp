@@ -13,20 +13,20 @@ namespace {
 
 /// Number of neighbours that correct a formula.
 constexpr std::size_t similar_kernels = 8;
-/// Distances, in octaves: below the first all kernels have equal weight, beyond the second a kernel is outside of the
-/// measured range, and beyond the third a correction fades out.
+/// Distances in octaves. Below the first, all kernels have equal weight. Beyond the second, a kernel is outside of the
+/// measured range. Beyond the third, a correction fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// Items that an elementwise kernel loads and stores in the cycles in which a kernel that converts between memory formats
-/// moves one: threads exchange them through the multiprocessor's shared memory.
+/// Items that an elementwise kernel loads and stores while a kernel that converts between memory formats moves one item: its
+/// threads exchange items through the multiprocessor's shared memory.
 constexpr double transposition_items = 1.5;
-/// For weights, gradients and optimizer state.
+/// Bytes per item of weights, gradients and optimizer state.
 constexpr double update_item_bytes = 4;
 /// The index of the bandwidth share among the constants of a memory-bound kernel.
 constexpr std::size_t traffic_bandwidth = 1;
 
-/// The input channels of a convolution are zero-padded to whole loads of matrix units. For a strided window, as in the first
-/// layer of an image network, less padding is enough [NVIDIA, Convolutional Layers User's Guide]. Measurements on the device
-/// itself include this.
+/// Zero-pads the input channels of a convolution to whole loads of matrix units. A strided window, as in the first layer of
+/// an image network, needs less padding [NVIDIA, Convolutional Layers User's Guide]. Measurements on the device itself
+/// include this.
 Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   if (work.group_inputs <= 0) return work;
   constexpr double load_bytes = 16, load_of_strides = 4;
@@ -41,26 +41,26 @@ Work with_filled_loads(Work work, Pass pass, double item_bytes) {
 /// Whether a kernel of this kind is memory-bound.
 bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
 
-/// Bytes per item in a kernel. Without matrix units, libraries store items of a product or a convolution in half precision
-/// and compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG], which takes as long as in
-/// single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
+/// Bytes per item in a kernel. Without matrix units, libraries store items of a half-precision product or convolution in
+/// half precision but compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG]. This takes
+/// as long as single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
 double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_bytes) {
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
 }
 
-/// Whether batch norms have weights in half precision, which autocast keeps in fp32, and run in kernels of the framework
-/// that move as many items per second as in fp32.
+/// Whether batch norms have half-precision weights and run in the framework's own kernels, which move as many items per
+/// second as in fp32. Autocast keeps these weights in fp32.
 bool has_own_norms(const Assumptions& assumptions, Precision precision) {
   return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
 
-/// The kernel that moves as much and computes nothing. If the device has data for it, this is a lower bound for kernels
-/// known only from other devices.
+/// A kernel that moves the same bytes and computes nothing. If the device has data for it, its time is a lower bound for
+/// kernels known only from other devices.
 KernelShape as_elementwise(const KernelShape& shape) {
   return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
 }
 
-/// Whether products and convolutions in this precision run on matrix units, which NVIDIA's devices have from compute
+/// Whether products and convolutions in this precision run on matrix units. NVIDIA's devices have them from compute
 /// capability 7.0 on [NVIDIA, CUDA C++ Programming Guide, compute capabilities]. Devices without a stated capability are
 /// assumed to have them.
 bool runs_on_matrix_units(const Device& device, Precision precision) {
@@ -69,15 +69,15 @@ bool runs_on_matrix_units(const Device& device, Precision precision) {
          device.compute_capability.value_or(first_with_matrix_units) >= first_with_matrix_units;
 }
 
-/// The distance of a family from the requested one; empty if it does not apply. Families of other devices are those of
-/// devices with matrix units.
+/// The distance of a family from the requested one; empty if it does not apply. Families of other devices come from devices
+/// with matrix units.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
                             const Device& device) {
   if (family.kind != kind) return std::nullopt;
   const bool is_moved = is_traffic(kind);
   const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
   int far = 0;
-  // Matrix units differ from the rest of the device; for memory only the size of an item matters.
+  // Matrix units differ from the rest of the device. For memory-bound kernels only the size of an item matters.
   const bool family_units = is_own ? runs_on_matrix_units(device, family.precision) : family.precision != Precision::fp32;
   const bool same_units = is_moved || family_units == runs_on_matrix_units(device, precision);
   if (family.precision != precision || !same_units) {
@@ -86,7 +86,7 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
     if (is_moved) {
       far += same_items ? 10 : 12;
     } else {
-      // The units of narrow formats are more similar to each other than to any other.
+      // Matrix units of narrow formats are more similar to each other than to units of other formats.
       const bool both_narrow = is_narrow(family.precision) && is_narrow(precision);
       far += both_narrow ? 5 : same_units ? 10 : 50;
     }
@@ -100,8 +100,8 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   return far;
 }
 
-/// So few of the residuals are below this that they are not trusted: a kernel is never predicted to be that much faster than
-/// its formula, and lower bounds of plans use it.
+/// A limit for residuals: lower ones are too few to be trusted. A kernel is never predicted to be faster than its formula by
+/// more than this, and lower bounds of plans use it.
 double least_log_ratio(const std::vector<KernelResidual>& residuals) {
   constexpr double unbelieved = 0.02;
   std::vector<float> ratios{0};
@@ -219,7 +219,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
         }
       }
       if (best.family == nullptr) continue;
-      // The datasheet's rate for large kernels is a better estimate than the rate on other devices.
+      // For large kernels, the datasheet's rate is a better estimate than the rate on other devices.
       const bool is_product =
           kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
@@ -312,7 +312,7 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
 }
 
 Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
-  // In fp32 they are read and written. Tiles of the result do so while others compute.
+  // fp32 sums are read and written. Some tiles of the result do this while others compute.
   constexpr double bytes = 8, sharpness = 3.5;
   if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
   return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));

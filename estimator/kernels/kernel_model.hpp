@@ -27,16 +27,16 @@ struct KernelTime {
   Provenance source = Provenance::roofline;
 };
 
-/// Kernel times of a device in one precision. The formula of the kernel's kind is used, with constants fitted to kernels of
-/// this device, and corrected by the residuals of the nearest measured kernels (their mean, weighted by the inverse square
-/// of their distance in logarithms [Shepard, "A two-dimensional interpolation function for irregularly-spaced data", 1968]);
-/// else with the constants of other devices and this one's datasheet. A device without any kernel data has its roofline. Not
-/// thread-safe.
+/// Kernel times of a device in one precision. If this device has kernel data, the formula of the kernel's kind has constants
+/// fitted to it, and is corrected by the residuals of the nearest measured kernels (their mean, weighted by the inverse
+/// square of their distance in logarithms [Shepard, "A two-dimensional interpolation function for irregularly-spaced data",
+/// 1968]). Otherwise the formula has the constants of other devices and this device's datasheet. A device without any kernel
+/// data has its roofline. Not thread-safe.
 class KernelModel {
  public:
   KernelModel() = default;
-  /// Of the assumptions, only those about what the framework runs are used. `sustained` is the fraction of their isolated
-  /// rate at which matrix products and convolutions on matrix units run.
+  /// Only those assumptions are used that concern the framework's kernels. `sustained`: the rate of matrix products and
+  /// convolutions on matrix units in training, as a fraction of the rate that they reach alone.
   KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {}, double sustained = 1);
 
   /// `work` is per sample.
@@ -45,11 +45,11 @@ class KernelModel {
   /// Lower bound of the total time of kernels that divide this work among them.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// The time of an operation that only reads and writes this many bytes, without launch overhead.
-  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< of items of 4 bytes
+  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< in items of 4 bytes
   [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
   /// The provenance of times of this kind.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
-  /// Whether any kind has a formula: else all use rooflines.
+  /// Whether any kind has a formula. If not, all kernels have rooflines.
   [[nodiscard]] bool has_formulas() const { return own_ || transferred_; }
 
  private:
@@ -70,13 +70,14 @@ class KernelModel {
   };
   struct Known {
     double seconds = 0;
-    bool is_inside = false;  ///< lies between measured kernels
+    bool is_inside = false;  ///< the kernel lies between measured kernels
   };
-  /// Returns the time of a kernel including the fp32 accumulation of weight gradients, if it does that.
+  /// Returns the time of a kernel, including the fp32 accumulation of weight gradients if the kernel does it.
   [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
   /// The time of a convolution's copies of its inputs and outputs; zero if it needs no copies.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
-  /// The same work with the traffic of the framework's cross entropy, and with the kernel that runs grouped convolutions.
+  /// The same work, with the traffic of the framework's cross entropy, and with the kind of kernel that runs grouped
+  /// convolutions.
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
@@ -87,10 +88,10 @@ class KernelModel {
   double item_bytes_ = 4;
   bool accumulates_ = false;     ///< matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< convolutions work on copies in another memory format
-  bool copies_volumes_ = false;  ///< 3D convolutions do so, or do so once more
-  /// By pass: relative to the kernels that formulas were fitted to.
+  bool copies_volumes_ = false;  ///< 3D convolutions work on such copies, in addition to `copies_`
+  /// Factors by pass, relative to the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
-  std::array<double, 4> entropy_bytes_{};                                   ///< by pass: of an item
+  std::array<double, 4> entropy_bytes_{};                                   ///< by pass, per item
   std::array<std::array<Family, 4>, kernel_kind_names.size()> families_{};  ///< by kind and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };

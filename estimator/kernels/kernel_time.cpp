@@ -45,7 +45,7 @@ std::string_view to_string(KernelBasis origin) {
 }
 
 double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
-  // In fp32 words. Mixed precision reads a 2-byte gradient and also writes the 2-byte weight.
+  // Counts fp32 words. In mixed precision the update reads a 2-byte gradient and also writes the 2-byte weight.
   const double words = update_words(optimizer, implementation);
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
@@ -100,7 +100,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  Seconds fitted{};  // part of the following, by formulas fitted to this device's kernels
+  Seconds fitted{};  // the part from formulas fitted to this device's kernels
   const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};
@@ -220,16 +220,17 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
   });
   if (!quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight) {
     // With NVFP4, two kernels quantize each tensor that products read, both along rows and, with a Hadamard transform, along
-    // columns: the first reads it to find its largest item, the second reads it and writes 4 bits and a sixteenth of 8 bits
-    // twice [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149, sections 4.2 and 4.3; Transformer
-    // Engine, transformer_engine/common/hadamard_transform]. Weights are converted once for all micro-batches.
+    // columns. The first kernel reads the tensor to find its largest item. The second reads it and writes twice 4 bits and a
+    // sixteenth of 8 bits per item [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149, sections 4.2
+    // and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are converted once for all
+    // micro-batches.
     constexpr double item = 2, narrow = (4.0 + 8.0 / 16) / 8;
     const double items = static_cast<double>((pass == Pass::forward ? inputs.front() : output).items());
     works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
     works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
   }
   if (!weighted_.empty() && weighted_[layer]) {
-    // A frozen bias next to adapters has no gradient.
+    // A frozen bias of a layer with adapters has no gradient.
     const bool has_gradient = operation.frozen(inputs, output) == 0;
     const double moved = pass == Pass::backward_weight && !has_gradient ? 0 : weighted_bias_items(pass, weighs_in_fp32_);
     if (moved > 0) {

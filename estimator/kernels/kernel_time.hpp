@@ -31,7 +31,7 @@ struct LayerTimes {
 /// The source of kernel times.
 enum class KernelBasis {
   profile,         ///< kernels of this device, measured one by one
-  measured_total,  ///< one measured total of this model, distributed over its layers by their roofline time
+  measured_total,  ///< one measured total of this model, divided among its layers by their roofline times
   device_scale,    ///< roofline, scaled by the factor of other models measured on this device
   fitted,          ///< fitted to published measurements of kernels on this device
   transferred,     ///< fitted to kernels of other devices, with this device's datasheet
@@ -42,20 +42,20 @@ enum class KernelBasis {
 
 /// Kernel times of one model on one device.
 ///
-/// Based on measured kernels if there are any (MeasuredPrices). Else based on rooflines, multiplied by one scale that makes
-/// the model's total equal to the measured one, if a total was measured.
+/// They are based on measured kernels if there are any (MeasuredPrices). Otherwise they are rooflines. If a total was
+/// measured, one factor scales the rooflines so that their sum equals it.
 class KernelPrices {
  public:
-  /// `scale`: measured over roofline time of other models on this device, used if this model was never measured. `measured`:
-  /// kernels of this device; those of another precision are ignored. Of the assumptions, only those about what the framework
-  /// runs are used: those of the job.
+  /// `scale`: measured time divided by roofline time of other models on this device, used if this model was never measured.
+  /// `measured`: kernels of this device; those of another precision are ignored. Only those of the job's assumptions are
+  /// used that concern the framework's kernels.
   KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
                Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
                const Assumptions& assumptions = {});
-  /// Times given per layer; split layers scale linearly.
+  /// Uses the caller's times per layer. Split layers scale linearly.
   explicit KernelPrices(std::vector<LayerTimes> times);
 
-  /// Unsplit layers at the reference batch: what [ParaDL] calls FW_l, BW_l and WU_l.
+  /// The times of unsplit layers at the reference batch: FW_l, BW_l and WU_l of [ParaDL].
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
   /// The kernels of a layer's operation on these shapes, without the traffic that the framework's compiler fuses away;
   /// kernels that are left without any traffic are removed.
@@ -81,7 +81,7 @@ class KernelPrices {
   [[nodiscard]] Provenance source(const Work& work, Pass pass, Precision precision) const;
   /// The provenance of times of unsplit layers.
   [[nodiscard]] Provenance source() const;
-  /// Times are based on formulas: the parts of a kernel may then take less time together than the whole.
+  /// Whether times are based on formulas. In this case the parts of a kernel may take less time together than the whole.
   [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
@@ -95,15 +95,16 @@ class KernelPrices {
 
   Roofline roofline_;
   KernelModel model_;
-  std::optional<Roofline> wide_roofline_;  ///< of fp32, if autocast runs some kernels in it
+  std::optional<Roofline> wide_roofline_;  ///< roofline of fp32, if autocast runs some kernels in it
   std::optional<KernelModel> wide_model_;
-  std::optional<KernelModel> narrow_model_;  ///< of fp8 or nvfp4, if linear layers run in it
+  std::optional<KernelModel> narrow_model_;  ///< kernel model of fp8 or nvfp4, if linear layers run in it
   /// Returns the kernel model of one of the precisions of the plan's kernels.
   [[nodiscard]] const KernelModel& model_of(Precision precision) const;
-  std::vector<Fusion> fusion_;   ///< by layer; empty if nothing is fused
+  std::vector<Fusion> fusion_;   ///< by layer; empty if no kernels are fused
   std::vector<bool> quantized_;  ///< by layer: separate kernels quantize the inputs of its products; empty: for no layer
-  std::vector<bool> weighted_;   ///< by layer: unfused operators weigh and add its bias; empty: for no layer
-  bool weighs_in_fp32_ = false;  ///< and they do so in fp32
+  /// by layer: unfused operators multiply its bias by the router's weights and add it; empty: for no layer
+  std::vector<bool> weighted_;
+  bool weighs_in_fp32_ = false;  ///< these operators run in fp32
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
@@ -118,11 +119,12 @@ class KernelPrices {
   std::shared_ptr<const ShardPrices> measured_;
 };
 
-/// Measured over roofline total of the model that the coefficients refer to; empty if it was not measured.
+/// Measured total divided by roofline total of the model that the coefficients refer to; empty if it was not measured.
 [[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device,
                                                    const Coefficients& coefficients, Precision precision);
 
-/// Bytes an optimizer moves per parameter in one update: reads of weight, gradient and slots, writes of weight and slots.
+/// Bytes that an optimizer moves per parameter in one update: it reads weight, gradient and slots, and writes weight and
+/// slots.
 [[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision,
                                                 UpdateImplementation implementation = UpdateImplementation::layer);
 

@@ -20,7 +20,7 @@ StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases) {
 }
 
 StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases) {
-  // Normal equations of two unknowns.
+  // The coefficients of the normal equations of two unknowns.
   double aa = 0;
   double ab = 0;
   double bb = 0;
@@ -38,7 +38,7 @@ StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases) {
     b1 += b;
   }
   const double determinant = aa * bb - ab * ab;
-  // The squared sine of the angle between times and counts: below it, noise would be divided by almost zero.
+  // The least squared sine of the angle between times and counts. Below it, noise would be divided by almost zero.
   constexpr double least_difference = 0.05;
   if (!(determinant > least_difference * aa * bb)) return overhead_of(phases);
   const double factor = (a1 * bb - b1 * ab) / determinant;

@@ -26,39 +26,39 @@ struct MeasuredUpdate {
   MeasuredTime time;
 };
 
-/// The time of one phase of a whole step beyond that of its kernels measured one by one. If the whole is longer than their
-/// sum, this is a launch overhead per kernel; if it is shorter, because a kernel finds the results of the previous one in
-/// the caches, it is a factor.
+/// The time of one phase of a whole step beyond that of its kernels measured one by one. If the step takes longer than their
+/// sum, the overhead is a launch overhead per kernel. If it takes less, because a kernel finds the results of the previous
+/// one in the caches, the overhead is a factor.
 struct StepOverhead {
   Seconds per_kernel{};
   double factor = 1;
 };
 
-/// A measured phase of a step: its time, the number of its kernels that take time, the sum of their separate times, and the
-/// time of first touches of fresh memory in it.
+/// A measured phase of a step: its time, the number of its kernels that take time, the sum of their separate times, and its
+/// time of first touches of fresh memory.
 struct MeasuredPhase {
   Seconds whole{}, kernels{};
   double count = 0;
   Seconds fresh_memory{};
 };
 /// The overhead of one phase measured in several sizes: the mean per kernel, or the ratio of the sums, without first touches
-/// of fresh memory. No measurement means no overhead.
+/// of fresh memory. Without measurements there is no overhead.
 [[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
-/// The same for a phase whose kernels are all of one kind, such as updates, and therefore have a factor in common: the
-/// factor f and the launch overhead o of a kernel, neither below zero, with the least sum of ((f·kernels + o·count)/whole −
-/// 1)². If the phases are too similar to identify both, overhead_of is used.
+/// The overhead of a phase whose kernels are all of one kind, such as updates. They share a factor f and a launch overhead
+/// o, neither below zero, with the least sum of ((f·kernels + o·count)/whole − 1)². If the phases are too similar to
+/// identify both, overhead_of is used.
 [[nodiscard]] StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases);
 
 /// The timed kernels of one device, from any source.
 struct MeasuredKernels {
   std::string name;  ///< name of the measurements in reports
   /// Memory format of images, `channels-last` or `channels-first`, if the device supports both; `both` if the measurements
-  /// are mixed.
+  /// use both.
   std::string layout;
   std::vector<MeasuredKernel> kernels;
   std::vector<MeasuredUpdate> updates;
   StepOverhead forward, backward, update;
-  std::string steps;              ///< whose steps the overheads refer to, as a text; empty if there are none
+  std::string steps;              ///< description of the steps that the overheads were measured in; empty if there are none
   SecondsPerByte fresh_memory{};  ///< time of the first touch, in addition to the kernel that fills it (fresh_bytes)
   bool same_model = true;         ///< the overheads refer to the model that is estimated
 };

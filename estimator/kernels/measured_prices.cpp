@@ -17,7 +17,7 @@ namespace {
 constexpr double aside = 0.05;
 /// Width of the curve's Gaussian: a doubling of one size.
 constexpr double width = 1.0;
-/// The number of nearest points of a family that are searched for two on both sides.
+/// The number of nearest points of a family that are searched for two points on opposite sides of the problem.
 constexpr std::size_t neighbours = 128;
 
 double size_of(double value) { return std::log2(std::max(1.0, value)); }
@@ -58,7 +58,7 @@ MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& 
     if (each.problem.precision == precision)
       add(print_problem(each.problem), query_of(each.problem), each.time, std::nullopt);
   }
-  // Of repeated measurements, the most precise one is used; groups are made of the rest.
+  // If a problem was measured several times, only the most precise time is used. Groups contain one point per problem.
   for (auto* groups : {&families_, &passes_, &operations_}) {
     for (auto& [name, group] : *groups) {
       static_cast<void>(name);
@@ -238,8 +238,8 @@ bool MeasuredPrices::between(const Group& family, const Point& query, double& se
   }
   const std::size_t count = std::min(neighbours, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
-  // Bit masks of the sizes that are larger and smaller there. A segment with both ends larger, or both smaller, in one size
-  // passes at a distance of more than `aside`.
+  // Bit masks of the sizes that are larger and smaller there. If both ends of a segment are larger in one size, or both
+  // smaller, the segment passes at a distance of more than `aside`.
   struct Near {
     double distance = 0;
     const Point* point = nullptr;
@@ -258,7 +258,7 @@ bool MeasuredPrices::between(const Group& family, const Point& query, double& se
     near.push_back(own);
   }
 
-  // The same sizes with different padding.
+  // A measured problem with the same sizes has only different padding.
   if (!near.empty() && near.front().distance < aside) {
     seconds = query.roofline * std::exp(near.front().point->ratio);
     return true;
@@ -280,8 +280,8 @@ bool MeasuredPrices::between(const Group& family, const Point& query, double& se
       if (away > aside * aside) continue;
       shortest = length;
       const double ratio = a.point->ratio + part * (b.point->ratio - a.point->ratio);
-      // If the problem's roofline is between those of the two, a kink of the roofline must not move its time outside of
-      // theirs.
+      // If the problem's roofline is between the rooflines of the two problems, a kink of the roofline must not move the
+      // problem's time outside of their times.
       const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
       seconds = query.roofline * std::exp(ratio);
       const bool is_inside = query.roofline >= std::min(a.point->roofline, b.point->roofline) &&
@@ -309,7 +309,7 @@ double MeasuredPrices::curve(const Group& group, const Point& query, bool is_fam
       distances.push_back(dot(step, step));
     }
   }
-  // Relative to the nearest, whose weight is one at any distance.
+  // Distances are relative to the nearest point, so that its weight is always one.
   const double nearest = *std::min_element(distances.begin(), distances.end());
   double weights = 0;
   double sum = 0;

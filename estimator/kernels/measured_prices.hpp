@@ -17,7 +17,8 @@ namespace ddl {
 /// Scratch memory of a kernel.
 struct KernelWorkspace {
   Bytes expected{}, most{};
-  /// measured: of this very problem; interpolated: of the nearest measured problem of its family; roofline: unknown.
+  /// measured: the same problem was measured; interpolated: from the nearest measured problem of its family; roofline:
+  /// unknown.
   Provenance source = Provenance::roofline;
 };
 
@@ -27,21 +28,22 @@ struct KernelPrice {
   KernelWorkspace workspace{};
 };
 
-/// Times of single problems that are based on measured ones, the nearest to a measurement first:
+/// Times of single problems that are based on measured problems. A time is, in order of decreasing certainty:
 ///
-///   measured      the same line was timed: its median
-///   interpolated  on the segment between two of its family, problems that differ in sizes alone, in logarithms of samples,
-///                 channels and extents: log(time/roofline) linear along the segment, the time between theirs
-///   curve         log(time/roofline) of the family's problems, weighted by a Gaussian of the distance in those logarithms
-///                 [Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964]; without
-///                 any in the family by that in the logarithms of operations and bytes, of those of the same operation and
-///                 pass, of the same operation, of all
+///   measured      the median, if the same problem was timed
+///   interpolated  between two measured problems of the family, which differ only in sizes: on the segment between them, in
+///                 logarithms of samples, channels and extents; log(time/roofline) is linear along the segment, and the
+///                 time stays between those of the two
+///   curve         the mean of log(time/roofline) of the family's problems, weighted by a Gaussian of the distance in those
+///                 logarithms [Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964];
+///                 if the family has no measured problem, by the distance in the logarithms of operations and bytes, over
+///                 problems of the same operation and pass, else of the same operation, else over all problems
 ///
 /// A weighted mean never exceeds the measured range.
 ///
-/// Scratch memory is that of the same line. For another size, it may grow with the tensors, as copies in another layout do,
-/// or stay constant, as partial sums do: based on the nearest measured problem of the family, one of the two is the expected
-/// value and the other the upper bound.
+/// Scratch memory is that of the same problem. For another size, it may grow with the tensors, as copies in another layout
+/// do, or stay constant, as partial sums do. Based on the nearest measured problem of the family, one of the two is the
+/// expected value and the other the upper bound.
 class MeasuredPrices {
  public:
   /// Uses problems of this precision alone.
@@ -51,7 +53,7 @@ class MeasuredPrices {
   [[nodiscard]] bool empty() const { return all_.points.empty(); }
   [[nodiscard]] KernelPrice price(const Problem& problem) const;
   [[nodiscard]] KernelPrice price(const UpdateProblem& problem) const;
-  /// The measurement of this very line, the most precise one of several; nullptr if there is none.
+  /// The most precise measurement of this problem; nullptr if there is none.
   [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
   /// Lower bound of time over roofline for problems of the family.
   [[nodiscard]] double least_ratio(const Problem& problem) const;
@@ -94,7 +96,7 @@ class MeasuredPrices {
   void join(Group& group, std::uint32_t point, bool idle);
   [[nodiscard]] KernelPrice price(const std::string& line, const KernelQuery& query) const;
   [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& query) const;
-  /// Interpolates between two of the family; returns false if there are no such two.
+  /// Interpolates between two points of the family; returns false if there are no such two.
   [[nodiscard]] bool between(const Group& family, const Point& query, double& seconds) const;
   [[nodiscard]] const Group& nearest_group(const KernelQuery& query, bool& is_family) const;
   [[nodiscard]] double curve(const Group& group, const Point& query, bool is_family) const;

@@ -5,10 +5,10 @@
 
 namespace ddl {
 
-/// The source of a single time, the nearest to a measurement first.
+/// The source of a single time, in order of decreasing certainty.
 enum class Provenance {
   measured,      ///< this very problem was timed
-  interpolated,  ///< between two measured neighbours, or the model's measured total distributed by roofline time
+  interpolated,  ///< between two measured neighbours, or a share of the model's measured total, by roofline time
   curve,         ///< a fit of other measurements: the efficiency of other problems, models or splits on this device
   roofline       ///< the datasheet alone: for a kernel its roofline, for an exchange α and β
 };
@@ -30,7 +30,7 @@ inline constexpr std::array<Provenance, 4> provenances{Provenance::measured, Pro
   return "";
 }
 
-/// M, I, C or R: for tables.
+/// The letter of a provenance in tables: M, I, C or R.
 [[nodiscard]] constexpr std::string_view letter(Provenance source) {
   switch (source) {
     case Provenance::measured:
@@ -45,7 +45,7 @@ inline constexpr std::array<Provenance, 4> provenances{Provenance::measured, Pro
   return "";
 }
 
-/// A time with two parts has the provenance of the less certain one.
+/// The provenance of a time with two parts: that of the less certain part.
 [[nodiscard]] constexpr Provenance least_certain(Provenance a, Provenance b) { return a < b ? b : a; }
 
 }  // namespace ddl

@@ -6,9 +6,9 @@
 
 namespace ddl {
 
-/// The roofline time of a kernel on a device, a lower bound: the larger of its arithmetic at the attainable peak, with the
-/// sides of a matrix product rounded up to the device's tile, and its memory traffic at the attainable bandwidth [Williams
-/// et al., "Roofline", CACM 2009].
+/// The roofline time of a kernel on a device, a lower bound: the larger of its arithmetic time and its memory time [Williams
+/// et al., "Roofline", CACM 2009]. Arithmetic runs at the attainable peak, with the sides of a matrix product rounded up to
+/// the device's tile. Memory traffic runs at the attainable bandwidth.
 class Roofline {
  public:
   Roofline() = default;

@@ -61,7 +61,7 @@ const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, cons
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
-  // Parts of one shape have other work with other experts, or keys and values of other ranks.
+  // With other experts, or with keys and values of other ranks, parts of one shape have different work.
   const Operation& operation = *context.operation(shard);
   key_.push_back(operation.experts());
   key_.push_back(operation.contexts());

@@ -23,7 +23,8 @@ struct ShardWorkspace {
   int unknown = 0;    ///< kernels whose scratch memory is unknown
 };
 
-/// Times of the shards of one model, based on measurements: each is computed once and cached for all plans. Not thread-safe.
+/// Times of the shards of one model, based on measurements. Each time is computed once and cached for all plans. Not
+/// thread-safe.
 class ShardPrices {
  public:
   /// `wide`: the roofline of fp32, if autocast runs some kernels in it.
@@ -32,7 +33,7 @@ class ShardPrices {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& layout() const { return layout_; }
-  /// The overhead of a whole step beyond its kernels: whose steps were measured, and the result.
+  /// The model or workload whose steps the overhead beyond kernels was measured in, and the result.
   [[nodiscard]] const std::string& steps() const { return steps_; }
   [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
   [[nodiscard]] const StepOverhead& update_overhead() const { return update_; }
@@ -45,11 +46,11 @@ class ShardPrices {
   [[nodiscard]] const ShardWorkspace& workspace(const ShardContext& context, const LayerShard& shard) const {
     return priced(context, shard).workspace;
   }
-  /// The optimizer's update of this many parameters; zero time for none.
+  /// The optimizer's update of this many parameters; zero time for zero parameters.
   [[nodiscard]] KernelPrice update(double parameters, Optimizer optimizer, Precision precision) const;
-  /// The update of a whole list, which has no overhead in addition.
+  /// The update of a whole list, which has no additional overhead.
   [[nodiscard]] KernelPrice update(const UpdateProblem& list) const;
-  /// Lower bound, forward and backward, of the total time of the ranks of any split of this layer.
+  /// Lower bound of the total time, forward and backward, of all ranks for any split of this layer.
   [[nodiscard]] Seconds least(const ShardContext& context, const LayerShard& whole) const;
 
  private:
@@ -63,8 +64,8 @@ class ShardPrices {
   };
   [[nodiscard]] const Priced& priced(const ShardContext& context, const LayerShard& shard) const;
   [[nodiscard]] Priced price(const ShardContext& context, const LayerShard& shard) const;
-  /// The time of a kernel in fp32 while others run in 16 bits: the measured one; without any, the 16-bit time multiplied by
-  /// the ratio of rooflines.
+  /// The time of a kernel in fp32 while others run in 16 bits: the measured time, or else the 16-bit time multiplied by the
+  /// ratio of rooflines.
   [[nodiscard]] KernelPrice price(const Problem& problem) const;
   [[nodiscard]] Seconds least(const Problem& problem) const;
 

@@ -56,12 +56,12 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   if (const TableRows rows = table_rows(context); rows.is_cut()) {
     if (auto part = problem.operation->with_rows(rows.own)) problem.operation = std::move(part);
   }
-  // With uneven parts, the output inferred from the largest input may be larger than the largest output part, and a problem
-  // is defined by its inputs.
+  // With uneven parts, the output inferred from the largest input may be larger than the largest output part. A problem is
+  // defined by its inputs.
   try {
     problem.output = problem.operation->infer(problem.inputs);
   } catch (const Error&) {
-    // It cannot be run separately; its cost can be estimated all the same.
+    // This problem cannot be run separately, but its cost can be estimated.
   }
   for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
     const bool is_asked = pass == Pass::forward ||
@@ -74,7 +74,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   }
   const bool casting = casts(context.plan, context.assumptions);
   if (casting) {
-    // For weights shared with another layer.
+    // A layer that shares the weights of another layer has none of its own; its table counts instead.
     const std::int64_t weights = problem.operation->weights(problem.inputs, problem.output);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
     const std::int64_t biases = problem.operation->biases(problem.inputs, problem.output);

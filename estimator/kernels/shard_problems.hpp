@@ -16,27 +16,27 @@ namespace ddl {
 struct ShardProblem {
   Problem problem;
   int times = 1;
-  bool adds_gradients = false;  ///< sums the gradients from the layer's readers, or two gradients of a table: part of
-                                ///< backward
+  /// sums the gradients from the layer's readers, or two gradients of a table; a part of backward
+  bool adds_gradients = false;
 };
 
 /// The number format in which a layer computes.
 [[nodiscard]] Precision precision_of(const ShardContext& context);
 
-/// The work of a problem, per sample of its shard: casts of weights do not depend on samples.
+/// The work of a problem, per sample of its shard. Casts of weights do not depend on the number of samples.
 [[nodiscard]] Work work_of(const ShardProblem& problem, double samples);
 
-/// As in PricedKernel::pass.
+/// The same names as in PricedKernel::pass.
 [[nodiscard]] std::string_view kernel_name(const ShardProblem& problem);
 [[nodiscard]] Phase phase_of(const ShardProblem& problem);
 
 /// The problems of one rank's part of one layer, with its shapes, samples and the plan's precision: forward,
 /// backward-weight, backward-data if a layer before it is trained, the casts of autocast, the additions that combine the
-/// gradients of its output, and those of a table that an earlier layer owns. Passes without work are omitted. Under autocast
-/// each layer has the precision in which autocast runs it.
+/// gradients of its output, and the additions for a table that an earlier layer owns. Passes without work are omitted. Under
+/// autocast each layer has the precision in which autocast runs it.
 [[nodiscard]] std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard);
 /// The optimizer's update of the rank's parameters of the layer; empty if it has none. If the framework updates a list of
-/// tensors, this is the problem of the whole model, of which the layer has a share.
+/// tensors, this is the problem of the whole model; the layer has a share of it.
 [[nodiscard]] std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard);
 
 /// The rows of a layer's table on the rank: all, or a part if a tensor split divides them.
@@ -46,8 +46,8 @@ struct TableRows {
 };
 [[nodiscard]] TableRows table_rows(const ShardContext& context);
 
-/// The layers of a model one after the other, with this many samples at once: unsplit, or the part of one rank of a mesh
-/// that has as many samples.
+/// Iterates over the layers of a model with this number of samples: unsplit layers, or the part of one rank of a mesh with
+/// the same number of samples.
 class WholeLayers {
  public:
   WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
@@ -66,12 +66,13 @@ class WholeLayers {
   LayerShard shard_;
 };
 
-/// Every way to divide samples into this many tiles; only one of each pair of mirror images.
+/// All ways to divide samples into this many tiles, with only one of each pair of mirror images.
 [[nodiscard]] std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles);
 
-/// Every distinct problem of the whole model and of one rank under each of these splits, at each of these numbers of samples
-/// (of a micro-batch), the whole model's first. Each is listed once, with the number of layers that have it in the first
-/// split and at the first number of samples in which it occurs. Splits that the model's shape rules out are skipped.
+/// Every distinct problem of the whole model, and of one rank under each of these splits, for each of these numbers of
+/// samples of a micro-batch. Problems of the whole model come first. Each problem is listed once, with the number of layers
+/// that have it in the first split and at the first number of samples in which it occurs. Splits that the model's shape does
+/// not allow are skipped.
 [[nodiscard]] std::vector<CountedProblem> split_problems(const ModelFacts& facts, const std::vector<Mesh>& splits,
                                                          const std::vector<std::int64_t>& samples, Precision precision,
                                                          Optimizer optimizer, const Software& software = {},

@@ -11,25 +11,25 @@
 
 namespace ddl {
 
-/// Everything that stays fixed while plans are compared: the model, the machine, the data, and the effects that are
-/// modelled. The caller owns the parts; a replaced part belongs to the new job and all copies of it.
+/// Everything that is the same for all compared plans: the model, the machine, the data, and the modelled effects. The
+/// caller owns the parts. A replaced part belongs to the new job and all its copies.
 struct Job {
   const ModelFacts& facts;
   const Machine& machine;
   const Coefficients& coefficients;
   const KernelPrices& kernels;
   const Assumptions& assumptions;
-  double samples_per_epoch = 0;  ///< D
-  Bytes sample_bytes{};          ///< on disk
+  double samples_per_epoch = 0;  ///< D, samples of the data set
+  Bytes sample_bytes{};          ///< bytes of a sample on disk
   Bytes dataset_bytes{};
   bool stored_raw = false;                 ///< samples are stored item by item, so that a part of one can be read separately
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts set by the functions below
 
-  /// Whether the times of unsplit layers are scaled to shards, instead of estimating individual kernels.
+  /// Whether times of unsplit layers are scaled to shards. Otherwise individual kernels are estimated.
   [[nodiscard]] bool prices_whole_layers() const {
     return assumptions.linear_kernels || kernels.origin() == KernelBasis::given;
   }
-  /// The same job with one part replaced. Kernel times are unchanged.
+  /// Returns the same job with one part replaced. Kernel times are unchanged.
   [[nodiscard]] Job with_machine(Machine other) const;
   [[nodiscard]] Job with_coefficients(Coefficients other) const;
   [[nodiscard]] Job with_assumptions(const Assumptions& other) const;

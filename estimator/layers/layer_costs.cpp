@@ -19,8 +19,8 @@
 namespace ddl {
 namespace {
 
-/// Calls `take` with every kernel of a shard: the measured behaviour of split filters and channels if available, else
-/// roofline tiles.
+/// Calls `take` with every kernel of a shard. Split filters and channels have their measured behaviour if available, else
+/// their rooflines.
 template <class Take>
 void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelPrices& kernels = job.kernels;
@@ -60,7 +60,8 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     inputs = &whole_inputs;
     factor *= left(*channels_measured, shard.channel_parts);
   }
-  // A table that is split along its vocabulary has the whole output, but a part of the rows, whichever layer owns them.
+  // A rank of a table that is split along its vocabulary has the whole output, but only a part of the rows, independent of
+  // the layer that owns them.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
@@ -105,7 +106,7 @@ struct LearnedFactor {
 LearnedFactor learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
                              bool with_slopes) {
   const Plan& plan = context.plan;
-  // All ranks wait for the one whose experts have most tokens.
+  // All ranks wait for the rank whose experts have most tokens.
   const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
   const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
   const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
@@ -120,8 +121,8 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
   return {factor + repeated * more, more};
 }
 
-/// The host's launch time for the parts of an expert product in forward: one product per expert, and with less than 16 bits
-/// the conversion of its tokens. Zero if the host can run ahead of the device [formulas.md, "Waiting for the host"].
+/// The host's launch time for the parts of an expert product in forward: one product per expert, and below 16 bits also the
+/// conversion of its tokens. Zero if the host can run ahead of the device [formulas.md, "Waiting for the host"].
 Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const PricedKernel& kernel) {
   const double share = job.coefficients.software.expert_starts.value_or(0);
   if (share <= 0 || kernel.phase != Phase::forward || !kernel.work ||
@@ -133,14 +134,14 @@ Seconds expert_starts(const Job& job, const ShardContext& context, const LayerSh
   return launch_overhead(job) * (share * static_cast<double>(experts) * (is_narrow(precision_of(context)) ? 2 : 1));
 }
 
-/// The same kernels as each_priced_kernel, with fitted factors applied, and no shorter than the host's launch time of
-/// kernels for which it cannot run ahead.
+/// The same kernels as each_priced_kernel, with fitted factors applied. Kernels for which the host cannot run ahead take at
+/// least its launch time.
 template <class Take>
 void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
   each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
     kernel.time *= learned.factor;
-    // A negative correction (step faster than the sum of kernels) is not scaled.
+    // A negative correction (the step is faster than the sum of its kernels) is not scaled.
     if (const Seconds starts = expert_starts(job, context, shard, kernel); starts > Seconds{}) {
       kernel.time = max(kernel.time, starts);
     }
@@ -162,7 +163,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
       (forward ? costs.slopes[LayerTime::forward] : costs.slopes[LayerTime::backward]) += repeated;
       if (of_weights) costs.slopes[LayerTime::weight_gradient] += repeated;
     }
-    // The launch overhead per kernel was fitted to steps in which neither casts nor unfused operators were counted: it
+    // The launch overhead per kernel was fitted to steps in which casts and unfused operators were not counted, so it
     // includes theirs.
     const bool is_separate = kernel.work && kernel.work->is_separate;
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
@@ -177,7 +178,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
 }
 
-/// The lines of a shard's problems, with the times of its kernels.
+/// The problems of a shard as lines, with the times of its kernels.
 void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
   // A layer may have several casts, whose times are in the order of their problems.
   std::unordered_map<std::string_view, int> seen;
@@ -206,7 +207,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   costs[LayerBytes::kept] += memory.all_kept();
   costs[LayerCount::workspaces_estimated] = memory.workspace.estimated;
   costs[LayerCount::workspaces_unknown] = memory.workspace.unknown;
-  // The batch stays in memory while its first reader's backward may need it.
+  // The batch stays in memory as long as its first reader's backward may need it.
   if (context.layer == context.facts.batch_keeper) costs[LayerBytes::kept] += costs[LayerBytes::input];
 }
 
@@ -222,8 +223,8 @@ struct Variant {
   RecomputeModules modules;
   TensorSplitRole role;
   std::int64_t units;
-  double live_items;                  ///< after the layer
-  Seconds forward, backward, update;  ///< of the unsplit layer: measured times of layers with one shape may differ
+  double live_items;                  ///< items that are live after the layer
+  Seconds forward, backward, update;  ///< times of the unsplit layer; measured times of layers of one shape may differ
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 
@@ -436,7 +437,7 @@ Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
       (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
-  // The gradient of the input is summed while the gradient of the weights is computed.
+  // The gradient of the input is summed across ranks while the gradient of the weights is computed.
   const Seconds meanwhile = exchange.phase == Phase::forward ? costs[LayerTime::forward]
                             : of_input                       ? costs[LayerTime::backward] - costs[LayerTime::input_gradient]
                                                              : costs[LayerTime::input_gradient];
@@ -501,7 +502,7 @@ void LayerCostTable::place(const Placement& placement) {
     if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;
   }
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
-    // Inputs of products are gathered for backward in any case, and their sums are kept.
+    // Inputs of products are gathered for backward anyway, and their sums are kept.
     if (job_.assumptions.selective == SelectiveRecompute::products) break;
     if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
     LayerCosts& costs = costs_[kind];

@@ -33,17 +33,17 @@ inline constexpr std::size_t most_gradient_groups = 3;
 /// Returns whether selective recomputation recomputes a layer (SelectiveRecompute).
 [[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer);
 
-/// The times of a layer on one rank: of one micro-batch, unless it is said otherwise.
+/// The times of a layer on one rank, for one micro-batch unless stated otherwise.
 enum class LayerTime {
   forward,            ///< kernels
   backward,           ///< kernels
-  input_gradient,     ///< of the kernels of backward, those of the input's gradient
-  weight_gradient,    ///< of the kernels of backward, those of the gradients of weights
-  selected_forward,   ///< of the kernels of forward, those that selective recomputation reruns
-  selected_exchange,  ///< of the layer-wise collectives of forward, the same
+  input_gradient,     ///< kernels of backward that compute the gradient of the input
+  weight_gradient,    ///< kernels of backward that compute the gradients of weights
+  selected_forward,   ///< kernels of forward that selective recomputation runs once more
+  selected_exchange,  ///< layer-wise collectives of forward that it runs once more
   exchange_forward,   ///< layer-wise collectives
   exchange_backward,
-  experts_forward,  ///< of the layer-wise collectives, the All-to-alls of experts: dispatch and combine
+  experts_forward,  ///< among the layer-wise collectives, the All-to-alls of experts: dispatch and combine
   experts_backward,
   halo_forward,  ///< neighbour exchanges, and the gather where a spatial split ends
   halo_backward,
@@ -54,13 +54,13 @@ enum class LayerTime {
 enum class LayerCount {
   forward_kernels,  ///< in units of forward launches
   backward_kernels,
-  selected_kernels,   ///< those that selective recomputation reruns
+  selected_kernels,   ///< kernels that selective recomputation runs once more
   forward_exchanges,  ///< layer-wise collectives and halos, which also need launches
   backward_exchanges,
   parameters,
-  trained,               ///< of the parameters, the ones that have gradients
+  trained,               ///< parameters that have gradients
   gradient_messages,     ///< one if the layer has a weight matrix
-  whole_parameters,      ///< of matrix layers without positions, unsplit
+  whole_parameters,      ///< parameters of unsplit matrix layers without positions
   workspaces_estimated,  ///< kernels whose scratch memory is estimated from other kernels
   workspaces_unknown     ///< kernels whose scratch memory is not known
 };
@@ -73,14 +73,14 @@ enum class LayerBytes {
 /// The costs of one layer on one rank: its shard with the times of all problems and exchanges.
 struct LayerCosts {
   EnumArray<LayerTime, Seconds> times;
-  /// The derivatives of the times by the coefficients that are fitted to runs, if requested: of kernels, the additional
-  /// seconds per unit of Coefficient::repeated; of exchanges, the seconds of start-ups.
+  /// The derivatives of the times with respect to the coefficients that are fitted to runs, if requested. For kernels: the
+  /// additional seconds per unit of Coefficient::repeated. For exchanges: the seconds of start-ups.
   EnumArray<LayerTime, Seconds> slopes;
   EnumArray<LayerCount, double> counts;
   EnumArray<LayerBytes, Bytes> bytes;
   /// Parameters whose gradients are summed along the axes of each gradient group of the table.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same of parameters without gradients
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same for parameters without gradients
 
   [[nodiscard]] Seconds& operator[](LayerTime row) { return times[row]; }
   [[nodiscard]] Seconds operator[](LayerTime row) const { return times[row]; }
@@ -90,13 +90,13 @@ struct LayerCosts {
   [[nodiscard]] Bytes operator[](LayerBytes row) const { return bytes[row]; }
 
   void add(const LayerCosts& other, double repeats);
-  /// Returns the number of parameters whose gradients are exchanged, along any axes; `gathered`: including those that ranks
-  /// only gather.
+  /// Returns the number of parameters whose gradients are exchanged, along any axes. `gathered`: includes parameters that
+  /// ranks only gather.
   [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
     const double trained_ones = std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
     return gathered ? std::accumulate(frozen_parameters.begin(), frozen_parameters.end(), trained_ones) : trained_ones;
   }
-  /// Returns the time, for forward and for backward of one micro-batch, that the device waits if the host takes `start` to
+  /// Returns the time that the device waits in forward and in backward of one micro-batch if the host takes `start` to
   /// launch each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
     return max(Seconds{},
@@ -113,11 +113,11 @@ struct LayerCosts {
 /// An exchange of a layer for one micro-batch, with its predicted time.
 struct PricedExchange {
   Exchange exchange;
-  Bytes message{};  ///< of the full vector, once
+  Bytes message{};  ///< bytes of the full vector, of one exchange
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
-  Seconds time{};           ///< of all its messages
+  Seconds time{};           ///< time of all its messages
   Bottleneck bottleneck{};  ///< the link that limits its flows
 };
 
@@ -126,7 +126,7 @@ struct PricedProblem {
   std::string line;
   Phase phase = Phase::forward;
   bool is_update = false;
-  Seconds time{};  ///< of all its runs in a micro-batch
+  Seconds time{};  ///< time of all its runs in a micro-batch
   Provenance source = Provenance::roofline;
 };
 
@@ -136,8 +136,7 @@ struct LayerPrices {
   std::vector<PricedKernel> kernels;
   std::vector<PricedExchange> exchanges;
   Provenance update_source = Provenance::roofline;
-  std::vector<PricedProblem> problems;  ///< the same as lines of problems, update included; empty if unsplit layers are
-                                        ///< estimated
+  std::vector<PricedProblem> problems;  ///< the same as problems, with the update; empty if unsplit layers are estimated
 };
 
 /// Layers [first, last).
@@ -145,14 +144,14 @@ struct LayerRange {
   int first = 0, last = 0;
 };
 
-/// Layers that cost the same under every split that leaves the same layers unsplit: each kind is estimated once.
+/// Layers that cost the same under every split that leaves the same layers unsplit. Each kind is estimated once.
 struct LayerKinds {
   ReplicatedLayers replicated;
   std::vector<int> kind;            ///< the kind of each layer
   std::vector<int> representative;  ///< one layer of each kind
   std::vector<double> count;        ///< number of layers of each kind
   LayerRuns runs;                   ///< runs of the kinds of all layers
-  /// Runs of consecutive layers of one block, or of none: the first layer of each, and the layer count.
+  /// Runs of consecutive layers of one block, or of none: the first layer of each run, and the layer count.
   std::vector<int> stretch;
   std::vector<std::size_t> stretch_class;  ///< runs of one class have the same memory requests
   std::vector<LayerRange> outside;         ///< runs of layers outside of blocks
@@ -165,11 +164,11 @@ struct LayerKinds {
 /// Kernel time of one rank's part of a layer, forward and backward, before fitted factors are applied.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
 
-/// Costs of all layers under one split; the sum over any range of layers is a difference of running sums. It depends on the
-/// plan's degrees, micro-batch and placement alone.
+/// Costs of all layers under one split. The sum over any range of layers is a difference of running sums. The costs depend
+/// only on the plan's degrees, micro-batch and placement.
 class LayerCostTable {
  public:
-  /// `with_slopes`: LayerCosts::slopes are computed too, which a search does not need.
+  /// `with_slopes`: also computes LayerCosts::slopes, which a search does not need.
   LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false);
 
   /// Recomputes the exchange times for ranks laid out in another order; nothing else depends on the order.
@@ -182,14 +181,14 @@ class LayerCostTable {
   [[nodiscard]] LayerShard shard(int layer) const;
   /// Returns the memory that a layer requests.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
-  /// Returns the details of at(layer), which are computed on each call; reports use them, a search does not.
-  /// `with_problems`: also the lines of problems.
+  /// Returns the details of at(layer), which are computed on each call. Reports use them; a search does not.
+  /// `with_problems`: also the problems.
   [[nodiscard]] LayerPrices prices(int layer, bool with_problems = true) const;
   /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Returns the load of all layers before this one; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// Returns the number of parameters of the largest of layers [first, last), or the largest number that have gradients.
+  /// Returns the number of parameters of the largest of layers [first, last), or of its parameters that have gradients.
   [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, LayerCount::parameters); }
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
   /// Returns the gradients that layers with these costs exchange, divided into messages as the measured software does.
@@ -213,7 +212,7 @@ class LayerCostTable {
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
   /// Returns the bytes of an exchange that the software actually sends.
   [[nodiscard]] Bytes sent(const PendingExchange& pending) const;
-  /// Returns the exposed time of an exchange, which is not hidden by overlapping kernels.
+  /// Returns the exposed time of an exchange, which is not overlapped with kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   [[nodiscard]] double largest(int first, int last, LayerCount count) const;
@@ -223,7 +222,7 @@ class LayerCostTable {
   bool with_slopes_ = false;
   Learned learned_;
   std::vector<PendingExchange> pending_;
-  std::vector<Family> gradient_axes_;  ///< of each group
+  std::vector<Family> gradient_axes_;  ///< axes of each gradient group
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;    ///< by kind
   std::vector<LayerMemory> memory_;  ///< by kind

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// The scratch memory of library kernels in addition to the temporaries counted by rules: if both are known, the temporaries
-/// are part of the library's. None if no kernel of this device was measured.
+/// The scratch memory of library kernels in addition to the temporaries that rules count. If both are known, the temporaries
+/// are part of the library's. Empty if no kernel of this device was measured.
 ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
                                 const ShardMemory& own) {
   const ShardPrices* measured = job.kernels.measured();

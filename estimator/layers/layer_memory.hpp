@@ -12,14 +12,14 @@ namespace ddl {
 
 /// The memory that one rank's part of a layer requests in one micro-batch. It is the same for all layers of one kind.
 struct LayerMemory {
-  Bytes output{};                               ///< of a tensor of its own: a view has none
-  std::vector<Bytes> inputs;                    ///< of each of them, and of its gradient
-  std::array<Bytes, 5> kept{};                  ///< memory blocks of its own that backward needs
+  Bytes output{};                               ///< output tensor; a view has none
+  std::vector<Bytes> inputs;                    ///< each input, and its gradient
+  std::array<Bytes, 5> kept{};                  ///< the layer's own memory blocks that backward needs
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries, while a pass runs
   ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to those temporaries
   double weights = 0, biases = 0;               ///< parameters
-  double trained_share = 1;                     ///< of those, the ones that have gradients
-  double replicas = 1;                          ///< number of ranks with replicas of them
+  double trained_share = 1;                     ///< share of the parameters that have gradients
+  double replicas = 1;                          ///< number of ranks with replicas of the parameters
 
   [[nodiscard]] Bytes all_kept() const { return kept[0] + kept[1] + kept[2] + kept[3] + kept[4]; }
 };

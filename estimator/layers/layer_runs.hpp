@@ -13,10 +13,10 @@ class LayerRuns {
   /// `period` layers from `first` on, `repeats` times.
   struct Run {
     int first = 0, period = 1, repeats = 1;
-    std::size_t inner = 0;  ///< index of the first value of its period among those of all periods
+    std::size_t inner = 0;  ///< index of the first value of its period among the values of all periods
   };
-  /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, has a position
-  /// too.
+  /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, also has a
+  /// position.
   struct Place {
     std::size_t run = 0;
     int repeat = 0, offset = 0;
@@ -46,7 +46,7 @@ class LayerRuns {
 
  private:
   std::vector<Run> runs_;
-  std::vector<std::size_t> run_of_;  ///< of each layer
+  std::vector<std::size_t> run_of_;  ///< the run of each layer
   std::size_t inner_count_ = 0;
 };
 
@@ -54,7 +54,7 @@ class LayerRuns {
 template <class T>
 class RunSums {
  public:
-  /// `runs` and `kind` (of each layer) must outlive this.
+  /// `runs` and `kind` (of each layer) must outlive this object.
   template <class ValueOf>
   void assign(const LayerRuns& runs, const ValueOf& value_of_layer) {
     runs_ = &runs;

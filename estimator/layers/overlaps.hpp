@@ -8,44 +8,44 @@
 #include "estimator/layers/job.hpp"
 #include "estimator/plan/plan.hpp"
 
-// Which exchanges, transfers and reads of a step are overlapped, and with what. Tasks carry the answers: run(), bounds,
-// explanations and timelines read them there.
+// Decides which exchanges, transfers and reads of a step are overlapped, and with what. Tasks store the answers; run(),
+// bounds, explanations and timelines read them there.
 
 namespace ddl {
 
 struct LayerCosts;
 
-/// What a device does while something that happens once in a step is overlapped with it.
+/// What the device does while an activity that happens once per step is overlapped with it.
 enum class Window {
-  none,          ///< nothing: all of it is exposed
-  backward,      ///< kernels of backward, of as many micro-batches as there are exchanges of gradients
+  none,          ///< nothing: the activity is exposed
+  backward,      ///< kernels of backward, of one micro-batch for each exchange of gradients
   computing,     ///< kernels of forward and backward of all micro-batches
   next_forward,  ///< the first forward of the next step
   step           ///< the whole step
 };
 
-/// Returns the window of the exchanges of gradients, and of the weights that ZeRO gathers for forward and backward:
-/// `gathers` says whether there are any. They overlap if the software does that, or, if the software is not known, if this
-/// is not slower than no overlap: kernels and exchange progress together at 1/s_c + 1/s_x of their separate rates.
+/// Returns the window of the exchanges of gradients, and of the weights that ZeRO gathers for forward and backward
+/// (`gathers`: whether there are any). They overlap if the software does that. If the software is unknown, they overlap if
+/// this is not slower than no overlap: kernels and exchange then progress together at 1/s_c + 1/s_x of their separate rates.
 [[nodiscard]] Window window_of_gradients(const Coefficients& coefficients, const Assumptions& assumptions, bool gathers);
 /// Returns the window of the weights that ZeRO-1 and ZeRO-2 gather after the update.
 [[nodiscard]] Window window_of_gathers(const Coefficients& coefficients, const Assumptions& assumptions);
 /// Returns the window of reading samples.
 [[nodiscard]] Window window_of_input(const Assumptions& assumptions);
 
-/// Returns the part of an exchange of a layer that nothing hides, however long the kernels of its layer take: 1 if it is not
+/// Returns the share of a layer's exchange that is exposed however long the kernels of its layer take; 1 if it is not
 /// overlapped with them.
 [[nodiscard]] double exposed_share(const Job& job, const Exchange& exchange, const Group& group);
-/// Returns the same, at least, of all exchanges along an axis that divides layers.
+/// Returns the least such share of all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
-/// Returns whether a software hides the All-to-alls of experts under a plan: it needs another micro-batch, 1F1B, interleaved
+/// Returns whether a software hides the All-to-alls of experts under a plan. It needs another micro-batch, 1F1B, interleaved
 /// stages if there is a pipeline, and no full recomputation [Megatron-Bridge, comm_overlap.py].
 [[nodiscard]] bool hides_expert_exchanges(const Software& software, const Plan& plan);
-/// Returns the part of the All-to-alls of experts by which a micro-batch is shorter, in the mean of all micro-batches of one
-/// stage, which has these costs: they are overlapped with the compute of another micro-batch.
+/// Returns the share of the experts' All-to-alls that is hidden behind the compute of another micro-batch, averaged over all
+/// micro-batches of a stage with these costs.
 [[nodiscard]] double hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs, int stage);
-/// Returns the same, at most, whichever stage has which layers and however many virtual stages.
+/// Returns the largest such share, for any assignment of layers to stages and any number of virtual stages.
 [[nodiscard]] double most_hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs);
 
 }  // namespace ddl

@@ -10,7 +10,8 @@
 namespace ddl {
 namespace {
 
-/// Consecutive layers that stay together, each with at least one layer that has weights; starts, then the layer count.
+/// Returns groups of consecutive layers that stay together. Each has at least one layer with weights. The result has their
+/// first layers and the layer count.
 std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -23,7 +24,7 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
     const auto index = static_cast<std::size_t>(i);
     const bool may_cut =
         i > 0 && (!keep_blocks || layers[index].block < 0 || layers[index].block != layers[index - 1].block);
-    // A cut is useful before a new weighted layer, or a new block, if the unit before has weights.
+    // A cut before a new weighted layer, or a new block, is useful if the unit before it has weights.
     const bool begins = keep_blocks && layers[index].block >= 0 ? true : static_cast<bool>(weighted[index]);
     if (may_cut && begins && has_weights) {
       starts.push_back(i);
@@ -36,7 +37,8 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   return starts;
 }
 
-/// First layers of stages with equal numbers of blocks, and the layer count; empty if a stage begins at none of `starts`.
+/// First layers of stages with equal numbers of blocks, and the layer count. Empty if a stage would begin at a layer that is
+/// not in `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
   const auto& layers = facts.model->layers;
   const int blocks = facts.model->blocks;
@@ -54,7 +56,7 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
 
 /// Maximum number of different levels of crossing items.
 constexpr std::size_t most_levels = 32;
-/// Relative difference of sums of the same times in different order.
+/// Relative difference of sums of the same times in a different order.
 constexpr double rounding = 1e-9;
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
@@ -109,7 +111,7 @@ StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLa
   known.erase(std::unique(known.begin(), known.end()), known.end());
   const std::size_t step = known.size() / most_levels + 1;
   for (std::size_t i = 0; i < known.size(); ++i) {
-    // The last one is always included: it allows all places.
+    // The last level is always included: it allows all places.
     if ((known.size() - 1 - i) % step != 0) continue;
     std::vector<int> allowed{0};
     for (std::size_t unit = 1; unit + 1 < starts.size(); ++unit) {
@@ -171,7 +173,7 @@ bool StageBalance::deal(const Limits& limits) {
   return true;
 }
 
-/// The first place from `least` on at which a stage can begin that fits if it begins at `begin`.
+/// The first place from `least` on where the next stage can begin such that the stage that begins at `begin` fits.
 template <class Fits>
 int StageBalance::farthest(int least, int begin, const Fits& fits) const {
   int bad = least - 1;

@@ -10,12 +10,12 @@
 
 namespace ddl {
 
-/// The layers at which the stages of a pipeline may begin: at the borders of blocks if there are enough of them, else before
-/// layers with weights. Every stage has a layer with weights.
+/// The layers at which the stages of a pipeline may begin: at the borders of blocks if there are enough of them, otherwise
+/// before layers with weights. Every stage has a layer with weights.
 class StagePlaces {
  public:
-  /// A spatial split reduces what crosses a cut: tensors are divided into `tiles`, except at cuts between `replicated`
-  /// layers.
+  /// A spatial split reduces the items that cross a cut: tensors are divided into `tiles`, except at cuts between
+  /// `replicated` layers.
   StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles);
 
   /// Returns lists of layers at which a stage may begin, each from 0 to the layer count. The first list has the places that
@@ -23,9 +23,9 @@ class StagePlaces {
   /// places than stages.
   [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
   /// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if the blocks cannot be
-  /// divided equally, or do not begin at places.
+  /// divided equally, or do not begin at allowed places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
-  /// Returns a lower bound of the items per sample that cross the largest cut, for any cuts. It is the largest number of
+  /// Returns a lower bound, over all cuts, of the items per sample that cross the largest cut. It is the largest number of
   /// items at any place of the first list.
   [[nodiscard]] double least_items() const { return least_items_; }
 
@@ -60,20 +60,21 @@ inline constexpr double cut_rounding = 2e-9;
 
 /// One way of dividing layers into stages.
 struct StageCuts {
-  std::vector<int> places;  ///< the first layer of every stage, and the end: indices of the loads they were cut by
+  std::vector<int> places;  ///< the first layer of every stage, and the end, as indices of the loads
   Seconds longest{};        ///< time of the longest stage
   Bytes fullest{};          ///< memory of the stage with most memory
 };
 
-/// Divides layers into stages at given places. `before` has the load before each place, the end included, and at least as
+/// Divides layers into stages at given places. `before` has the load before each place, including the end, and at least as
 /// many places as stages.
 class StageBalance {
  public:
   StageBalance(const std::vector<StageLoad>& before, const StageWeights& weights, int stages);
 
-  /// Returns cuts that minimize the longest stage. Light stages come first, where most micro-batches are in flight.
+  /// Returns cuts that minimize the time of the longest stage. Stages with less load come first, where most micro-batches
+  /// are in flight.
   [[nodiscard]] StageCuts light_first();
-  /// Returns, of all cuts that minimize the longest stage, the one with the smallest maximum of stage memory.
+  /// Returns, of all cuts that minimize the time of the longest stage, those with the smallest maximum of stage memory.
   [[nodiscard]] StageCuts least_full();
   /// Returns the time of the longest stage, in seconds, which no cut at these places can shorten.
   [[nodiscard]] Seconds shortest();
@@ -82,7 +83,7 @@ class StageBalance {
   struct Limits {
     double longest = 0, fullest = 0;
   };
-  /// Assigns layers from the right, as many to each stage as the limits allow; returns whether that is possible.
+  /// Assigns layers to stages from the last stage on, as many to each as the limits allow. Returns whether that is possible.
   bool deal(const Limits& limits);
   template <class Fits>
   [[nodiscard]] int farthest(int least, int begin, const Fits& fits) const;
@@ -92,8 +93,8 @@ class StageBalance {
   StageWeights weights_;
   int stages_;
   std::vector<int> begins_;
-  Limits reached_;  ///< by the last assignment that was possible
-  Limits next_;     ///< of the last one that was not: limits below these have the same result
+  Limits reached_;  ///< limits that the last successful assignment reached
+  Limits next_;     ///< next limits after the last failed assignment; limits below these have the same result
   std::optional<double> shortest_;
 };
 

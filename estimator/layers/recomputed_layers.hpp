@@ -10,11 +10,11 @@
 
 namespace ddl {
 
-/// Returns the maximum number of blocks of a stage that full recomputation recomputes: the first blocks of each model chunk
-/// of the stage; the chunks are consecutive here.
+/// Returns the maximum number of blocks of a stage that full recomputation recomputes. These are the first blocks of each
+/// model chunk of the stage; the chunks are consecutive here.
 [[nodiscard]] std::int64_t most_recomputed_blocks(const Plan& plan);
 
-/// Returns the number of blocks of a stage, [first, last), parts of blocks included.
+/// Returns the number of blocks of a stage, [first, last), including parts of blocks.
 [[nodiscard]] std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last);
 
 /// Returns the layers of a stage, [first, last), that full recomputation recomputes: those in blocks. Layers outside of
@@ -26,12 +26,12 @@ namespace ddl {
 [[nodiscard]] LayerCosts recomputed_costs(const Model& model, const LayerCostTable& costs, const Plan& plan, int first,
                                           int last);
 
-/// Returns the forward FLOPs of the recomputed blocks over those of all blocks; 0 if no block has any.
+/// Returns the forward FLOPs of the recomputed blocks, divided by those of all blocks; 0 if no block has any.
 [[nodiscard]] double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan,
                                       const std::vector<int>& firsts);
 
-/// Returns for each layer whether backward recomputes its forward: layers in blocks with full recomputation, selected layers
-/// with selective. `firsts`: the first layer of each stage, and the layer count.
+/// Returns for each layer whether backward recomputes its forward. With full recomputation these are layers in blocks, with
+/// selective recomputation the selected layers. `firsts`: the first layer of each stage, and the layer count.
 [[nodiscard]] std::vector<bool> runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions,
                                            const LayerKinds& kinds, const std::vector<int>& firsts);
 

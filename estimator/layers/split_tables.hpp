@@ -16,48 +16,48 @@
 
 namespace ddl {
 
-/// The costs of layers under the latest splits of one job, which plans share that divide layers alike (split_of). Several
-/// threads must not use it at once.
+/// The costs of layers under the latest splits of one job. Plans that divide layers in the same way (split_of) share them.
+/// Not thread-safe.
 class SplitTables {
  public:
-  /// The job has to outlive the tables.
+  /// The job must outlive the tables.
   explicit SplitTables(const Job& job) : job_(job) {}
-  SplitTables(const SplitTables&) = delete;  // tables of costs refer to kinds of layers
+  SplitTables(const SplitTables&) = delete;  // cost tables refer to the kinds of layers here
   SplitTables& operator=(const SplitTables&) = delete;
 
-  /// The number of splits whose costs are kept: a search goes back and forth between the ways in which plans of a mesh
-  /// divide layers.
+  /// The number of splits whose costs are cached. A search alternates between the ways in which plans of a mesh divide
+  /// layers.
   static constexpr std::size_t kept = 8;
 
   struct Split {
     std::size_t slot = 0;       ///< below `kept`
-    std::uint64_t number = 0;   ///< another number in the same slot is another split
-    std::uint64_t placing = 0;  ///< another number is another split or another placement
-    Plan plan;                  ///< without what the costs do not depend on
+    std::uint64_t number = 0;   ///< a different number in the same slot is a different split
+    std::uint64_t placing = 0;  ///< a different number is a different split or placement
+    Plan plan;                  ///< without the choices that costs do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
-    std::uint64_t asked = 0;  ///< when it was last asked for
+    std::uint64_t asked = 0;  ///< time of the last request
   };
   /// Returns the split of a plan whose shape is possible, with its placement. The reference is valid until the next call
-  /// with another plan.
+  /// with a different plan.
   [[nodiscard]] const Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& costs(const Plan& plan) const { return *split(plan).costs; }
 
-  /// The costs of layers with their slopes, and of each kind of layer in detail: what the sensitivities of plans have in
-  /// common that differ in their other choices.
+  /// The costs of layers with their slopes, and of each kind of layer in detail. Sensitivities of plans that differ only in
+  /// other choices share them.
   struct SlopeTable {
     SlopeTable(const Job& job, const Plan& a_split, const Plan& plan, const LayerKinds& kinds)
         : split(a_split), costs(job, plan, kinds, true) {}
     Plan split;
-    std::optional<Placement> placement{};  ///< of which the costs are
+    std::optional<Placement> placement{};  ///< placement that the costs refer to
     LayerCostTable costs;
     std::vector<LayerPrices> prices{};  ///< by kind
   };
   [[nodiscard]] const SlopeTable& slope_table(const Plan& plan) const;
-  /// Returns the costs of the layers of a plan with their slopes, which nothing keeps.
+  /// Returns the costs of the layers of a plan with their slopes. They are not cached.
   [[nodiscard]] LayerCostTable costs_with_slopes(const Plan& plan) const;
 
-  /// Returns the exchanges under the placement of a plan, for plans of its degrees.
+  /// Returns the exchanges under the placement of a plan, for plans with its degrees.
   [[nodiscard]] const ExchangePrices& exchanges(const Plan& plan) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;
@@ -70,11 +70,11 @@ class SplitTables {
   const Job& job_;
   mutable std::array<Split, kept> splits_;
   mutable std::uint64_t asked_ = 0, numbers_ = 0;
-  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the latest
+  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the latest one
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
   mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
-  mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< by what a spatial split leaves whole
-  /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
+  mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< by the layers that a spatial split leaves unsplit
+  /// Exchanges for one plan's degrees, under each placement that was requested. They depend on no other choice of the plan.
   struct Placed {
     Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
         : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
@@ -85,7 +85,7 @@ class SplitTables {
   mutable std::vector<std::unique_ptr<Placed>> placed_;
 };
 
-/// A value for each split of the tables, empty until it is worked out, and again for another split in the same slot.
+/// A value for each split of the tables. It is empty until it is computed, and after another split takes the slot.
 template <class Value>
 class PerSplit {
  public:

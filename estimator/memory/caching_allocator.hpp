@@ -10,21 +10,22 @@
 
 namespace ddl {
 
-/// PyTorch's caching allocator for CUDA devices with its default settings: how much memory a sequence of requests allocates,
-/// and how much device memory it reserves for that. Sizes are rounded to 512 bytes; requests of up to 1 MiB share segments
-/// of 2 MiB, others of less than 10 MiB segments of 20 MiB, larger ones have a segment of a multiple of 2 MiB; the smallest
-/// free block that is large enough is taken, and split if more than 512 bytes (for large blocks: more than 1 MiB) are left;
-/// free neighbours in a segment are merged. [PyTorch, c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize,
-/// kSmallBuffer, kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory management.]
+/// PyTorch's caching allocator for CUDA devices with its default settings: the memory that a sequence of requests allocates,
+/// and the device memory that it reserves for that. Sizes are rounded to 512 bytes. Requests of up to 1 MiB share segments
+/// of 2 MiB, others of less than 10 MiB share segments of 20 MiB, and each larger one has its own segment of a multiple of 2
+/// MiB. The smallest free block that is large enough is taken, and split if more than 512 bytes (for large blocks: more than
+/// 1 MiB) are left. Free neighbours in a segment are merged. [PyTorch, c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize,
+/// kSmallSize, kSmallBuffer, kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory
+/// management.]
 class CachingAllocator {
  public:
-  /// Returns the bytes to whose multiples requests are rounded up; 0 if they are not rounded.
+  /// Returns the granule in bytes to which requests are rounded up; 0 if they are not rounded.
   [[nodiscard]] static double granule(bool on_processor) { return on_processor ? 0.0 : 512.0; }
 
-  /// The rounding of requests: as on a CUDA device, or none, as in PyTorch on a CPU.
+  /// The rounding of requests: as on a CUDA device, or none, as PyTorch on a CPU does.
   enum class Rounding { cuda, none };
 
-  /// With a capacity, completely free segments are returned to the device when a new one does not fit.
+  /// If there is a capacity and a new segment does not fit, completely free segments are returned to the device.
   explicit CachingAllocator(Rounding rounding, std::optional<Bytes> capacity = std::nullopt);
 
   /// Returns the id of a block of at least `bytes` bytes. Ids of freed blocks are reused.
@@ -35,10 +36,10 @@ class CachingAllocator {
   [[nodiscard]] Bytes reserved() const { return Bytes(reserved_); }
   [[nodiscard]] Bytes peak_allocated() const { return Bytes(peak_allocated_); }
   [[nodiscard]] Bytes peak_reserved() const { return Bytes(peak_reserved_); }
-  /// What peak_reserved() consisted of when it was reached.
+  /// The contents of peak_reserved() when it was reached.
   struct Reserved {
     Bytes allocated{};
-    Bytes pieces{};    ///< free blocks in segments of which other parts are allocated
+    Bytes pieces{};    ///< free blocks in segments with other allocated blocks
     Bytes segments{};  ///< completely free segments: cached for later requests, and returned if memory runs out
   };
   [[nodiscard]] Reserved at_peak_reserved() const { return at_peak_reserved_; }

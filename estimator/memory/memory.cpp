@@ -13,7 +13,7 @@ namespace ddl {
 namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
-/// The buffers of a communicator of two ranks, and of more.
+/// The buffers of a communicator of two ranks, and of a communicator of more.
 constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
 constexpr EnumArray<MemoryItem, Bytes MemoryBreakdown::*> parts{
@@ -75,10 +75,10 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
     if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
-    // Weights in 8 bits and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
+    // fp8 copies of weights and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
     // te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
-    // In 4 bits, with one scale of 8 bits per 16 items, and their transposes.
+    // 4-bit copies of weights, with one 8-bit scale per 16 items, and their transposes.
     if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
   bytes.optimizer += optimizer_state_bytes(optimizer);
@@ -102,8 +102,8 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   const auto held = [&](double all, double largest, bool sharded) {
     return sharded ? all / replicas + largest * (1.0 - 1.0 / replicas) : all;
   };
-  // Weights gathered for forward are all present when backward begins, unless they are freed in between. Offloaded weights
-  // are present while their layer, and the next one, uses them.
+  // Weights gathered for forward are all in memory when backward begins, unless they are freed in between. Offloaded weights
+  // are in memory while their layer, and the next one, uses them.
   const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
   const double weights = plan.offload == Offload::weights ? std::min(counts.all, 2 * counts.largest_layer)
                                                           : held(counts.all, counts.largest_layer, shards_weights);
@@ -123,7 +123,8 @@ bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
 double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   const MixedPrecision mixed = assumptions.mixed_precision;
   if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
-  // Those with masters are fused, and so are LAMB (Apex) and Adam with 8 bits (bitsandbytes); momentum is updated in place.
+  // Optimizers with master weights are fused, and so are LAMB (Apex) and 8-bit Adam (bitsandbytes). Momentum is updated in
+  // place.
   const bool fused =
       (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
@@ -188,7 +189,7 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
     ++(of_engine ? more : count);
   }
   if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
-  // An engine's communicators are all in use.
+  // All of an engine's communicators are in use.
   buffers.most = max(buffers.most + most_of_one * more, buffers.expected);
   // Communicators that are never used have only initial buffers.
   const Bytes of_idle = idle_communicator_bytes(idle, device);
@@ -199,7 +200,7 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
 
 namespace {
 
-/// A context with all kernels of PyTorch and its libraries, built for this device and loaded at once: as shown by nvidia-smi
+/// A context with all kernels of PyTorch and its libraries, built for this device and loaded at once, as shown by nvidia-smi
 /// for processes that had allocated one small tensor.
 Bytes whole_context(const Device& device) {
   // V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022. RTX 2080 Ti and 3090:
@@ -234,8 +235,8 @@ LibraryWorkspace library_workspace(const Device& device) {
 }
 
 Bytes most_unusable(Bytes allocated) {
-  // For 130 steps of 32 models that fill an RTX 3090, the model of the allocator needs at most 5.1 % above the peak, and in
-  // half of them 0.8 % (measured_memory_test; docs/memory.md, "How good it is").
+  // For 130 steps of 32 models that fill an RTX 3090, the model of the allocator needs at most 5.1 % above the peak, and at
+  // most 0.8 % in half of them (measured_memory_test; docs/memory.md, "How good it is").
   constexpr double share = 0.052;
   return allocated * share;
 }
@@ -361,8 +362,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   const LayerCosts costs = stage.all_costs();
   MemoryBreakdown memory;
   if (job.assumptions.memory_reuse) {
-    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and theirs. There, a pipeline
-    // keeps the whole batch.
+    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and their gradients. In that
+    // formula, a pipeline keeps the whole batch.
     const double gamma = *job.assumptions.memory_reuse;
     const double delta = item_bytes(plan.precision);
     memory.weights = Bytes(gamma * delta * costs[LayerCount::parameters]);
@@ -376,7 +377,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   double earlier = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
                                            static_cast<double>(plan.micro_batches), plan.virtual_stages) -
                    1;
-  // Offloaded activations are on the device for the block that backward is at, and for the one before it.
+  // Offloaded activations are on the device for the block that backward currently computes, and for the one before it.
   if (plan.offload_activations) {
     memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1);
     earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, stage.first, stage.last)));
@@ -391,7 +392,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
-  // The allocator's sizes. For sizes near the limits, rounding of sums may exceed what granules add.
+  // Sizes as the allocator rounds them. For sizes near the limits, rounding of sums may exceed what granules add.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();

@@ -24,10 +24,10 @@ enum class StepPhase { setup, forward, backward, exchange, update };
 
 /// The contents of memory at one moment, in bytes per item.
 struct MemoryState {
-  std::array<Bytes, memory_item_count> items{};  ///< as requested
-  Bytes allocated{};                             ///< with each request rounded up to what the allocator hands out
-  Bytes passing{};                               ///< of the items, temporary scratch memory of the running kernel, or of the
-                                                 ///< update
+  std::array<Bytes, memory_item_count> items{};  ///< bytes as requested
+  Bytes allocated{};                             ///< with each request rounded up to the allocator's block size
+  /// the part of the items that is temporary scratch memory of the running kernel, or of the update
+  Bytes passing{};
 
   [[nodiscard]] Bytes operator[](MemoryItem item) const { return items[static_cast<std::size_t>(item)]; }
   [[nodiscard]] Bytes requested() const;
@@ -38,30 +38,30 @@ struct MemoryState {
 enum class MemoryOrigin { measured, modelled, assumed };
 [[nodiscard]] std::string_view to_string(MemoryOrigin origin);
 struct MemoryBreakdown;
-/// Returns the origin of one item. `measured`: by a profile of this device. `modelled`: by rules, from the graph. `assumed`:
-/// reported for other machines, or a bound.
+/// Returns the origin of one item. `measured`: from a profile of this device. `modelled`: from rules applied to the graph.
+/// `assumed`: reported for other machines, or a bound.
 [[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
-/// Returns an upper bound of the bytes that the allocator may hold in blocks that no request fits into, in addition to
-/// `allocated` bytes. Upper bounds of memory use it.
+/// Returns an upper bound of the bytes in blocks of the allocator that fit no request, in addition to `allocated` bytes.
+/// Upper bounds of memory use it.
 [[nodiscard]] Bytes most_unusable(Bytes allocated);
 
-/// The memory of one rank by item, in bytes, at the moment at which the sum is largest.
+/// The memory of one rank by item, in bytes, at the moment when the sum is largest.
 struct MemoryBreakdown {
   Bytes weights{}, gradients{}, optimizer{};
-  Bytes activations{};    ///< kept for backward, with those of their gradients that exist at the same time
+  Bytes activations{};    ///< kept for backward, with their gradients that exist at the same time
   Bytes input{};          ///< samples
-  Bytes workspace{};      ///< of kernels: scratch memory of libraries, and temporaries of the optimizer
+  Bytes workspace{};      ///< scratch memory of library kernels, and temporaries of the optimizer
   Bytes communication{};  ///< buckets of gradients, buffers of the communication library
-  Bytes context{};        ///< of the driver and the libraries' handles
-  /// The part of the workspace that belongs to the kernel that runs at that moment.
+  Bytes context{};        ///< the driver and the libraries' handles
+  /// The part of the workspace that belongs to the kernel that runs at the peak.
   Bytes kernel_workspace{};
-  /// It is `measured` if the workspace of every kernel was measured, `modelled` if those of the same families were, else
+  /// `measured` if the workspace of every kernel was measured, `modelled` if workspaces of the same families were, otherwise
   /// `assumed`.
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
-  /// The part of `communication` that the allocator of the framework does not hand out.
+  /// The part of `communication` that the framework's allocator does not provide.
   Bytes outside_buffers{};
-  /// Of activations, those offloaded to host memory: not part of the total.
+  /// The part of activations that is offloaded to host memory. It is not part of the total.
   Bytes on_host{};
   /// The upper bound minus the total.
   Bytes uncertainty{};
@@ -69,7 +69,7 @@ struct MemoryBreakdown {
   [[nodiscard]] Bytes total() const {
     return weights + gradients + optimizer + activations + input + workspace + communication + context;
   }
-  /// Returns the part of the total that the allocator of the framework hands out.
+  /// Returns the part of the total that the framework's allocator provides.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
   /// The maximum memory that the allocator reserves on the device, if add_reserved has computed it, else
   /// allocated(). The total does not include reserved memory above the peak: the allocator returns it to the device if
@@ -84,8 +84,8 @@ struct MemoryBreakdown {
   [[nodiscard]] MemoryItem largest() const;
 };
 
-/// Bytes per parameter: fp32 keeps 4 for the weight and 4 for the gradient; mixed precision 2 and 2, and a 4-byte master
-/// copy counted with the optimizer's slots (16 in all with Adam, [Kort22]).
+/// Bytes per parameter. fp32 needs 4 for the weight and 4 for the gradient. Mixed precision needs 2 and 2, and a 4-byte
+/// master copy that counts with the optimizer's slots (16 in all with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
 };
@@ -98,33 +98,34 @@ struct ParameterBytes {
 /// Numbers of parameters on a rank.
 struct ParameterCounts {
   double all = 0;
-  double trained = 0;                             ///< of all, those that have gradients and state
-  double largest_layer = 0, largest_trained = 0;  ///< those of the largest layer
+  double trained = 0;                             ///< parameters that have gradients and optimizer state
+  double largest_layer = 0, largest_trained = 0;  ///< the same for the largest layer
 };
 
-/// Memory of the weights, gradients and optimizer state of this many parameters on a rank; ZeRO stages 1, 2 and 3 shard the
+/// Memory of the weights, gradients and optimizer state of these parameters on a rank. ZeRO stages 1, 2 and 3 shard the
 /// optimizer state, the gradients and the weights among the ranks with replicas of the parameters [Rajbhandari et al.,
-/// SC'20]. The sharded weights and gradients of one layer at a time, of no more than `largest_layer` parameters, are present
-/// in full.
+/// SC'20]. Sharded weights and gradients are in memory in full for one layer at a time, with at most `largest_layer`
+/// parameters.
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
 /// The same if all parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
-/// Returns whether all gradients exist from the start of a step to its end: if backward accumulates into them more than
-/// once, if they lie in one buffer, or if the framework keeps them. Otherwise backward allocates them one after the other.
+/// Returns whether all gradients exist from the start of a step to its end. This is so if backward accumulates into them
+/// more than once, if they lie in one buffer, or if the framework keeps them. Otherwise backward allocates them one after
+/// the other.
 [[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
 /// Returns the bytes of temporaries per parameter that the update holds for all parameters at once. PyTorch's optimizers run
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
-/// as the parameters]. There are none if the user asked for a fused step, or for a step tensor by tensor.
+/// as the parameters]. There are none if the user asks for a fused step, or for a step tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns how many of `trained` gradients a rank copies into one tensor before the update (Assumptions::flat_gradients).
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
 
 /// Returns the bytes of the buckets in which gradients are exchanged: a copy of all gradients [PyTorch docs,
-/// DistributedDataParallel, gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
+/// DistributedDataParallel, gradient_as_bucket_view], or with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
 /// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
-/// The ranks of a communicator: those along an axis, those of data at the same position in each shard group, or those of a
+/// The ranks of a communicator: those along an axis, data ranks at the same position in each shard group, or one of the
 /// framework engine's own groups (Assumptions::engine_groups).
 enum class Among { axis, copies_of_shards, all_ranks, replica, neighbours, end_stages };
 /// A group of ranks with its own communicator.
@@ -132,17 +133,17 @@ struct Communicator {
   Axis axis = Axis::data;
   double ranks = 1;
   Among among = Among::axis;
-  Bytes bytes{};  ///< of its buffers on each rank
+  Bytes bytes{};  ///< its buffers on each rank
 };
 /// Whether the framework's engine has its own groups, and also groups of stages that hold copies of the same weights.
 enum class EngineGroups { none, untied, tied };
 [[nodiscard]] EngineGroups engine_groups_of(const Job& job);
 /// Returns the communicators of a plan on its first stage: one for each axis with a degree above one, and those of the
-/// engine. None on CPUs.
+/// engine. Empty on CPUs.
 [[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device,
                                                          EngineGroups engine = EngineGroups::none);
-/// Returns the buffers of communicators that are never used (Assumptions::idle_communicators): each takes as much as the
-/// smallest communicator.
+/// Returns the buffers of communicators that are never used (Assumptions::idle_communicators). Each takes as much memory as
+/// the smallest communicator.
 [[nodiscard]] Bytes idle_communicator_bytes(int idle, const Device& device);
 /// Buffers of the communication library, with one communicator for each axis with a degree above one: 544 MiB between two
 /// ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
@@ -151,14 +152,14 @@ struct CommunicationBuffers {
 };
 [[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device,
                                                          EngineGroups engine = EngineGroups::none, int idle = 0);
-/// The memory of the driver and the library handles: 300 MB and more if kernels are loaded when they are needed (CUDA 11.7
-/// and later) [pytorch/pytorch, issue 107667]; if all are loaded at once, as measured on devices of this compute capability,
-/// and 1008 MiB if none was measured [pytorch/pytorch, issue 28394].
+/// The memory of the driver and the library handles. If kernels are loaded when they are needed (CUDA 11.7 and later), it is
+/// 300 MB and more [pytorch/pytorch, issue 107667]. If all are loaded at once, it is the value measured on devices of this
+/// compute capability, or 1008 MiB if none was measured [pytorch/pytorch, issue 28394].
 struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8; of compute capability 9, 10 and 12 32 MiB [PyTorch,
+/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12 [PyTorch,
 /// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. The former is expected if a datasheet does not state
 /// the capability.
 struct LibraryWorkspace {
@@ -166,11 +167,11 @@ struct LibraryWorkspace {
 };
 [[nodiscard]] LibraryWorkspace library_workspace(const Device& device);
 
-/// Returns whether a stage of layers [first, last) has a copy of these weights of another stage. It has one copy, regardless
-/// of how many of its layers read them.
+/// Returns whether a stage of layers [first, last) has a copy of these weights, which another stage owns. A stage has one
+/// copy, however many of its layers read them.
 [[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
-/// Returns the number of parameters of a stage on a rank, copies included, without StageOf::parts; `trained`: of those that
-/// have gradients.
+/// Returns the number of parameters of a stage on a rank, including copies, without StageOf::parts. `trained`: only those
+/// that have gradients.
 [[nodiscard]] double stage_parameters(const StageOf& stage, bool trained = false);
 
 /// Returns the inputs of parameter_memory for a stage.
@@ -180,7 +181,7 @@ struct LibraryWorkspace {
 struct MemoryChoices {
   explicit MemoryChoices(const Plan& plan);
   Recompute recompute;
-  std::int64_t recompute_blocks;  ///< of a stage
+  std::int64_t recompute_blocks;  ///< per stage
   RecomputeModules recompute_modules;
   int zero_stage, shard_group;
   bool reshard;
@@ -193,18 +194,18 @@ struct MemoryChoices {
 /// Returns whether a rank keeps only its shard of a gradient after backward has computed it.
 [[nodiscard]] bool shards_gradients(const Plan& plan);
 
-/// Of these choices, those that the memory of forward and backward depends on; the others affect only resident memory.
+/// The subset of these choices that the memory of forward and backward depends on. The others affect only resident memory.
 struct PassChoices {
   PassChoices(const Plan& plan, const Assumptions& assumptions);
   Recompute recompute;
   std::int64_t recompute_blocks;
   RecomputeModules recompute_modules;
-  double gradient_copies;  ///< shards of the gradients that backward computes; 0: it makes no shards
+  double gradient_copies;  ///< shards of the gradients that backward computes; 0: it computes no shards
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
 
 /// The memory that forward and backward of a micro-batch need on a rank of a stage in addition to resident memory, and the
-/// memory that they leave allocated.
+/// memory that stays allocated afterwards.
 struct PassPeaks {
   MemoryState largest;
   Bytes most{};  ///< with the upper bound of kernel scratch memory
@@ -217,27 +218,27 @@ struct PassPeaks {
 /// depend on recomputation.
 struct ResidentPeaks {
   MemoryState stays;
-  MemoryState in_update;  ///< the maximum during the update, except for what backward has left; unset if the update requests
-                          ///< nothing
+  /// maximum during the update, without the memory that backward leaves allocated; unset if the update makes no request
+  MemoryState in_update;
 };
 [[nodiscard]] ResidentPeaks resident_peaks(const StageOf& stage);
 
-/// The memory of a rank of a stage, independent of the number of micro-batches in flight. Not used by the closed forms.
+/// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
 struct StagePeaks {
   StagePeaks() = default;
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
   MemoryState in_backward;   ///< the maximum during forward and backward of a micro-batch
   Bytes most_in_backward{};  ///< with the upper bound of kernel scratch memory
-  MemoryState in_update;     ///< with all gradients, whatever happens to activations
+  MemoryState in_update;     ///< with all gradients; independent of the handling of activations
   MemoryState earlier;       ///< the memory that each earlier micro-batch keeps
 };
 [[nodiscard]] StagePeaks stage_peaks(const StageOf& stage);
 
-/// Returns StagePeaks::earlier alone.
+/// Returns only StagePeaks::earlier.
 [[nodiscard]] MemoryState kept_by_micro_batch(const StageOf& stage);
 
-/// Returns the memory of a rank of a stage, under the assumptions of the job, at the moment at which the requests of a step
-/// are largest (StageRequests). Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known.
+/// Returns the memory of a rank of a stage, under the assumptions of the job, at the moment when the requests of a step are
+/// largest (StageRequests). Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known.
 [[nodiscard]] MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks = nullptr);
 
 }  // namespace ddl

@@ -23,7 +23,7 @@ class MemoryTally {
   /// Equal repetitions of layers are counted instead of being visited one by one.
   static constexpr bool folds = true;
 
-  /// `granule`: requests are rounded up to multiples of so many bytes; 0 for none.
+  /// `granule`: requests are rounded up to multiples of this many bytes; 0: no rounding.
   explicit MemoryTally(double granule) : granule_(granule) {}
 
   /// Adds `times` such requests.
@@ -39,16 +39,16 @@ class MemoryTally {
     block = {};
   }
   void at(StepPhase phase, int /*layer*/) { phase_ = phase; }
-  /// The running kernel may need this much more than it has requested.
+  /// The running kernel may need this much more memory than it has requested.
   void may_need(Bytes more) {
     more_ = more;
     note();
   }
 
   [[nodiscard]] Mark mark() const { return now_; }
-  /// Adds `times` more copies of everything that was added since `since`.
+  /// Adds `times` more copies of all requests since `since`.
   void repeat(const Mark& since, double times) { now_.add(since, mark(), times); }
-  /// Frees everything that was added between two moments.
+  /// Frees all blocks that were allocated between two moments.
   void release(const Mark& from, const Mark& to) { now_.add(from, to, -1); }
 
   /// The state with the most memory, in the update or before it.

@@ -13,8 +13,8 @@
 namespace ddl {
 namespace {
 
-/// Passes requests to the model of the allocator, and records the live ones. Counts requests, so that a second pass can stop
-/// at the peak of the first and list what is live there.
+/// Passes requests to the model of the allocator, and records the live ones. It counts requests, so that a second pass can
+/// stop at the peak of the first one and list the memory that is live there.
 class MemoryRecord {
  public:
   /// A request by its id.
@@ -22,7 +22,7 @@ class MemoryRecord {
     std::size_t number = nothing;
   };
   using Mark = std::size_t;
-  static constexpr double most_blocks = 64;  ///< of more micro-batches, some share one
+  static constexpr double most_blocks = 64;  ///< if there are more micro-batches, some share a block
   static constexpr bool folds = false;
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
@@ -105,7 +105,7 @@ class MemoryRecord {
 
   struct Held {
     std::size_t block = 0;
-    MemoryTally::Block tallied;  ///< of zero bytes after it was freed
+    MemoryTally::Block tallied;  ///< has zero bytes after it was freed
     int layer = -1;
   };
 
@@ -147,7 +147,7 @@ MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& opti
   if (!options.details) return timeline;
   timeline.points = std::move(record.points());
 
-  // The same again, up to the peak.
+  // The same requests once more, up to the peak.
   MemoryRecord until(is_processor, options.capacity);
   until.stop_at(record.peak_count());
   run(until);

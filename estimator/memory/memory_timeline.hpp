@@ -27,7 +27,7 @@ struct TimelinePoint {
 
 /// A training step as a sequence of requests to the allocator of the framework.
 struct MemoryTimeline {
-  std::vector<TimelinePoint> points;  ///< of the last step, in order
+  std::vector<TimelinePoint> points;  ///< points of the last step, in order
   MemoryState peak;                   ///< as in MemoryTally
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
@@ -49,8 +49,8 @@ struct TimelineOptions {
   std::optional<Bytes> capacity;
 };
 
-/// Two steps of a rank of a stage as requests of StageRequests to a model of the framework's allocator. Not for the closed
-/// forms (Assumptions::memory_reuse).
+/// Sends the requests of two steps of a rank of a stage (StageRequests) to a model of the framework's allocator. Not for the
+/// closed forms (Assumptions::memory_reuse).
 [[nodiscard]] MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options = {});
 
 }  // namespace ddl

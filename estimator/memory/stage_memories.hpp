@@ -12,11 +12,11 @@
 
 namespace ddl {
 
-/// The memory of the stages of plans. What plans of one split share is computed once. `firsts` are the first layer of every
-/// stage, and the layer count. Several threads must not use it at once.
+/// The memory of the stages of plans. Values that plans of one split share are computed once. `firsts`: the first layer of
+/// every stage, and the layer count. Not thread-safe.
 class StageMemories {
  public:
-  /// The tables have to outlive it.
+  /// The tables must outlive this object.
   explicit StageMemories(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
 
   /// Returns a stage with the parameters that its rank holds.
@@ -30,13 +30,13 @@ class StageMemories {
     MemoryChoices choices;
     MemoryBreakdown memory;
     int stage = 0;
-    bool has_reserved = false;  ///< MemoryBreakdown::peak_reserved is that of a model of the allocator
+    bool has_reserved = false;  ///< a model of the allocator has computed MemoryBreakdown::peak_reserved
   };
-  /// The reference is valid until the next call with another plan.
+  /// The reference is valid until the next call with a different plan.
   [[nodiscard]] Fullest& fullest(const Plan& plan, const std::vector<int>& firsts) const;
-  /// Returns what each micro-batch keeps between its forward and its backward, for layers [first, last).
+  /// Returns the memory that each micro-batch keeps between its forward and its backward, for layers [first, last).
   [[nodiscard]] MemoryState kept(const Plan& plan, int first, int last) const;
-  /// Returns the same, with the sizes of the allocator, from plans that differ only in other choices.
+  /// Returns the same, rounded as the allocator does, from plans that differ only in other choices.
   [[nodiscard]] Bytes kept_alike(const Plan& plan, int first, int last) const;
 
   [[nodiscard]] const Job& job() const { return job_; }
@@ -45,13 +45,14 @@ class StageMemories {
  private:
   [[nodiscard]] const StagePeaks& peaks(const Plan& plan, int first, int last, double parts) const;
   [[nodiscard]] double held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const;
-  /// Returns layers that need the same as layers [first, last), the foremost ones: those inside a run of like layers need
-  /// the same wherever they begin, but for its first repetition.
+  /// Returns the first layers of the model that need the same memory as layers [first, last). Layers inside a run of equal
+  /// layers need the same memory wherever they begin, except in the first repetition.
   [[nodiscard]] static LayerRange foremost_alike(const LayerRuns& runs, int first, int last);
-  /// What is known of a split.
+  /// The memories computed for a split.
   struct Known {
-    std::vector<Fullest> fullest;  ///< however it is placed
-    /// By the layers of a stage, choices and held parts; for no parts, what micro-batches keep alone.
+    std::vector<Fullest> fullest;  ///< for any placement
+    /// Peaks by the layers of a stage, the choices, and the held parts. With zero parts: only the memory that micro-batches
+    /// keep.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
     std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
     std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;

@@ -16,14 +16,14 @@
 
 namespace ddl {
 
-/// The memory requests of one step of a rank of a stage to the framework's allocator: what
-/// earlier micro-batches keep, forward and backward of one, and the update. Gradients are allocated in backward, layer by
-/// layer, and freed in the update, if one backward computes all of them; else they exist from the start, and backward
+/// The memory requests of one step of a rank of a stage to the framework's allocator: the activations that earlier
+/// micro-batches keep, forward and backward of one micro-batch, and the update. If one backward computes all gradients,
+/// backward allocates them layer by layer, and the update frees them. Otherwise they exist from the start, and backward
 /// accumulates into them.
 ///
 /// `Sink` receives the requests: MemoryTally adds them up, MemoryRecord passes them to a model of the allocator. For a sink
-/// that folds, five or more equal repetitions of layers are represented by the first two and the last two, and the changes
-/// of the second and the last but one are multiplied by the number of repetitions they stand for.
+/// that folds, the first two and the last two of five or more equal repetitions of layers represent all. The changes of the
+/// second and of the last but one are multiplied by the number of repetitions that they represent.
 template <class Sink>
 class StageRequests {
  public:
@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     find_runs();
-    // What backward of the stage keeps in any case is allocated once.
+    // Memory that backward of the stage always keeps is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
@@ -71,8 +71,8 @@ class StageRequests {
     gradients_.assign(slots, -1);
   }
 
-  /// Allocates the memory that stays after a step: parameters, buckets of gradients, workspaces of libraries; with `state`
-  /// also the optimizer state, which is otherwise allocated in the first update.
+  /// Allocates the memory that stays after a step: parameters, buckets of gradients, workspaces of libraries. With `state`
+  /// it also allocates the optimizer state, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
     const auto each = [&](Bytes all, MemoryItem item, bool is_sharded, bool is_trained) {
@@ -89,11 +89,11 @@ class StageRequests {
     if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2, true);
     has_state_ = state;
     if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1, true);
-    // Buckets of 25 MiB after a first of 1 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
+    // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
     Bytes left = bucket_bytes(trained_ * parts_, plan_, job_.assumptions.mixed_precision);
-    // For very many, as few as can be distinguished.
+    // Very many buckets are represented by fewer, larger ones.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
     while (left.value() > 0) {
@@ -127,7 +127,7 @@ class StageRequests {
     sink_.release(before, earlier);
   }
 
-  /// The update; afterwards no gradient from backward is left.
+  /// The update. Afterwards no gradient of backward is in memory.
   void update() {
     sink_.at(StepPhase::update, -1);
     const double more = update_scratch_bytes(plan_, job_.assumptions);
@@ -145,7 +145,7 @@ class StageRequests {
     has_state_ = true;
     const Mark before = sink_.mark();
     constexpr double fp32_gradient = 4;
-    // The part of the gradients that this rank updates, in one tensor of their own precision, and in one of fp32.
+    // The part of the gradients that this rank updates: one tensor in their own precision, and one in fp32.
     const double part = flat_gradient_items(plan_, job_.assumptions, trained_ * parts_);
     Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
     (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
@@ -156,8 +156,8 @@ class StageRequests {
     parameter_gradients_.clear();
   }
 
-  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may allocate a separate
-  /// block for each item.
+  /// Allocates the activations that `count` micro-batches keep between their forward and their backward; a sink may allocate
+  /// a separate block for each item.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
@@ -181,14 +181,13 @@ class StageRequests {
   struct Segment {
     int first = 0, last = 0;
     bool again = false;
-    bool drops = false;  ///< its output is discarded after its forward, and recomputed before the layer that reads it in
-                         ///< backward
+    bool drops = false;  ///< output is discarded after forward, and recomputed before the layer that reads it in backward
   };
-  /// Equal sequences of layers in a row, each divided into segments at the same places. Slots store what is kept for their
-  /// layers.
+  /// Consecutive equal sequences of layers, each divided into segments at the same places. Slots store the memory that is
+  /// kept for their layers.
   struct Run {
     int first = 0, length = 0, repeats = 1;
-    std::vector<Segment> segments;  ///< of the first repetition
+    std::vector<Segment> segments;  ///< segments of the first repetition
     int slot = 0;
     [[nodiscard]] bool folded() const { return Sink::folds && repeats >= 5; }
     [[nodiscard]] Segment segment(std::size_t place, int repetition) const {
@@ -204,8 +203,8 @@ class StageRequests {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
   }
-  /// Whether a layer is recomputed together with those before it, from `begin` on, which belong to the same module.
-  /// Attention, and a module that drops its output, is separate if it reads nothing of them.
+  /// Whether a layer is recomputed together with the layers before it, from `begin` on, which belong to the same module.
+  /// Attention, and a module that drops its output, is separate if it reads none of their outputs.
   [[nodiscard]] bool joins(int layer, RecomputeModule module, int begin) const {
     if (module == RecomputeModule::core_attn) return false;
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -326,7 +325,8 @@ class StageRequests {
   }
   /// The layer after whose backward the memory of an output may be freed; −1: after a layer's forward.
   [[nodiscard]] int keeper_of(int owner) const { return is_dropped(owner) ? -1 : last_need_of(owner); }
-  /// The last layer in backward order whose backward needs an output, or recomputes a layer that does; −1: none.
+  /// The last layer in backward order whose backward needs an output, or whose backward recomputes a layer that needs it;
+  /// −1: none.
   [[nodiscard]] int last_need_of(int owner) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
@@ -346,7 +346,7 @@ class StageRequests {
     }
     return -1;
   }
-  /// The last of the layers before `end` that reads an output; the layer itself counts as a reader.
+  /// The last of the layers before `end` that reads an output; the owner itself if there is none.
   [[nodiscard]] int last_reader_of(int owner, int end) const {
     int last = owner;
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -355,7 +355,7 @@ class StageRequests {
     }
     return last;
   }
-  /// Calls `take` with each layer from `first` on in whose memory a layer's inputs or its output lie, once.
+  /// Calls `take` once with each layer from `first` on whose memory holds a layer's inputs or its output.
   template <class Take>
   void each_owner(int layer, int first, const Take& take) const {
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -371,11 +371,11 @@ class StageRequests {
     }
   }
 
-  /// The factor by which a layer's parameters have fewer replicas than those of other layers: experts are sharded among some
-  /// of the ranks.
+  /// The factor by which a layer's parameters have fewer replicas than those of other layers, because experts are sharded
+  /// among some of the ranks.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
-  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, with those that have gradients.
+  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with those that have gradients.
   template <class Take>
   void each_parameter(int layer, bool trained, const Take& take) const {
     const LayerMemory& memory = table_.memory(layer);
@@ -391,13 +391,13 @@ class StageRequests {
     }
   }
 
-  /// Bytes of a layer's output in memory of its own.
+  /// Bytes of a layer's output if it has its own memory.
   [[nodiscard]] Bytes output_of(int layer) const {
     const bool own = facts_.storage[index(layer)] == layer && !facts_.of_sample[index(layer)];
     return own ? table_.memory(layer).output : Bytes{};
   }
 
-  /// `again`: recomputation in backward, of a segment that kept nothing.
+  /// `again`: backward recomputes a segment that kept nothing.
   void forward(const Segment& segment, bool again) {
     std::vector<Block>& outputs = again ? computed_again_ : outputs_;
     for (int i = segment.first; i < segment.last; ++i) {
@@ -420,7 +420,7 @@ class StageRequests {
     }
   }
 
-  /// A library kernel has its scratch memory while it runs, and may need more than expected.
+  /// A library kernel holds its scratch memory while it runs, and may need more than expected.
   template <class Run>
   void run_kernel(const ShardWorkspace::Range& workspace, int layer, const Run& run) {
     Block block = sink_.allocate(workspace.expected, MemoryItem::workspace, layer);
@@ -445,7 +445,7 @@ class StageRequests {
     gradient = -1;
   }
 
-  /// Recomputes what forward dropped and a layer reads, including what that reads in turn.
+  /// Recomputes the outputs that forward dropped and a layer reads, and the dropped outputs that these need in turn.
   void bring_back_inputs(int layer) {
     if (recompute_ != Recompute::selective) return;
     each_owner(layer, first_, [&](int owner) {
@@ -489,7 +489,7 @@ class StageRequests {
     const Layer& at = layers[index(i)];
     sink_.at(StepPhase::backward, i);
     int& own_gradient = gradients_[slot(i)];
-    // The next stage sends its gradient.
+    // The next stage sends the gradient of this output.
     if (own_gradient < 0 && i + 1 == last_ && last_ < static_cast<int>(layers.size())) {
       own_gradient = new_gradient(output_of(i), i);
     }
@@ -504,7 +504,7 @@ class StageRequests {
       } else {
         made = new_gradient(layer.inputs[input], i);
       }
-      // The gradient of a producer in another stage is sent on.
+      // The gradient of a producer in another stage is sent to that stage.
       int before = -1;
       int& there = producer >= first_ ? gradients_[slot(producer)] : before;
       if (there < 0) {
@@ -575,7 +575,7 @@ class StageRequests {
   std::vector<Copied> copied_;
   std::vector<Run> runs_;
   int slots_ = 0;
-  // By slot.
+  // Indexed by slot.
   std::vector<Block> outputs_, computed_again_;
   std::vector<std::array<Block, 5>> own_;
   std::vector<bool> is_back_;   ///< for the first layer of a segment: it has been recomputed

@@ -9,9 +9,9 @@ namespace ddl {
 
 /// The verdict about a plan: whether it fits in the available memory.
 enum class Verdict {
-  fits,          ///< the upper bound of its memory is available
-  at_risk,       ///< the expected memory is available, the upper bound is not
-  does_not_fit,  ///< the expected memory is not available
+  fits,          ///< the upper bound of its memory fits
+  at_risk,       ///< the expected memory fits, the upper bound does not
+  does_not_fit,  ///< the expected memory does not fit
 };
 /// Returns `FITS`, `AT-RISK` or `DOES-NOT-FIT`.
 [[nodiscard]] std::string_view to_string(Verdict verdict);

@@ -26,27 +26,28 @@ double copy_time(const Chain& chain, const ChainGroup& group, GroupChoice choice
   return bytes > 0 ? bytes / chain.link.value() : 0.0;
 }
 
-/// The maximum memory during a group's pass, with this many bytes of earlier groups absent.
+/// The maximum memory during a group's pass, if this many bytes of earlier groups are not on the device.
 double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
   Bytes peak = max(group.forward_peak, group.backward_peak);
   if (computes_again(choice)) peak = max(peak, group.again_peak);
   return peak.value() - absent;
 }
 
-/// A partial schedule: choices for the first groups. Their forward has been done; if backward of the group behind them
-/// starts at s and ends at t, and copies back are in use until u, their backward ends at max(t + after_end, s + after_start,
-/// u + after_copy, not_before).
+/// A partial schedule: choices for the first groups. Their forward is done. If backward of the group behind them starts at s
+/// and ends at t, and copies back are in use until u, their backward ends at max(t + after_end, s + after_start, u +
+/// after_copy, not_before).
 struct Label {
-  double gone = 0, gone_beside = 0;  ///< bytes of its groups that are absent for the group after the next, and for the next
-  double forward = 0;                ///< end of its forward
-  double left = never;               ///< end of its last copy to the host
-  double left_before = never;        ///< the same without its last group
+  /// bytes of its groups that are not on the device, for the group after the next and for the next
+  double gone = 0, gone_beside = 0;
+  double forward = 0;          ///< end of its forward
+  double left = never;         ///< end of its last copy to the host
+  double left_before = never;  ///< the same, without its last group
   double after_end = 0, after_start = never, after_copy = never, not_before = never;
-  int before = -1;  ///< the label with one group less
+  int before = -1;  ///< the label with one group fewer
   GroupChoice choice = GroupChoice::keep;
 
   [[nodiscard]] double end() const { return std::max(forward + std::max({after_end, after_start, after_copy}), not_before); }
-  /// Whether no continuation is better after the other label.
+  /// Whether this label is at least as good as the other one for any continuation.
   [[nodiscard]] bool is_as_good_as(const Label& other) const {
     return gone >= other.gone && gone_beside >= other.gone_beside && forward <= other.forward && left <= other.left &&
            left_before <= other.left_before && after_end <= other.after_end && after_start <= other.after_start &&
@@ -75,7 +76,8 @@ Label with(const Chain& chain, const Label& label, int place, const ChainGroup& 
   return next;
 }
 
-/// Removes dominated labels, and if there are too many, those that are slower than others with about the same memory.
+/// Removes dominated labels. If there are too many, it also removes labels that are slower than others with about the same
+/// memory.
 void thin(std::vector<Label>& labels) {
   std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
     const double end_a = a.end(), end_b = b.end();
@@ -87,7 +89,7 @@ void thin(std::vector<Label>& labels) {
     if (std::none_of(best.begin(), best.end(), is_better)) best.push_back(label);
   }
   if (best.size() > most_labels) {
-    // They are sorted by time: the first of each memory step is kept.
+    // The labels are sorted by time, so the first one of each memory step is kept.
     const auto [least, most] =
         std::minmax_element(best.begin(), best.end(), [](const Label& a, const Label& b) { return a.gone < b.gone; });
     const double low = least->gone, width = (most->gone - low) / static_cast<double>(most_labels);
@@ -104,7 +106,7 @@ void thin(std::vector<Label>& labels) {
   labels = std::move(best);
 }
 
-/// Lets groups keep their activations, or only move them, if that is not slower and still fits.
+/// Lets groups keep their activations, or only swap them, if that is not slower and still fits.
 void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& choices) {
   const Seconds time = cost_of(chain, choices).time;
   const auto simplify = [&](std::size_t group) {
@@ -224,7 +226,7 @@ std::vector<GroupChoice> shortest_choices(const Chain& chain, Bytes capacity) {
     thin(next);
     labels.push_back(std::move(next));
   }
-  // They are sorted by time.
+  // The labels are sorted by time.
   std::vector<GroupChoice> choices(chain.groups.size());
   int place = 0;
   for (std::size_t i = choices.size(); i-- > 0;) {

@@ -104,7 +104,7 @@ void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, con
       if (by_next) groups[index(reader)].extra_input += bytes;
       continue;
     }
-    // Recomputing the next group reads it. An output that a later group reads without keeping it stays.
+    // Recomputing the next group reads this output. An output that a later group reads without keeping it stays in memory.
     if (by_next) keeper = reader;
     if (reader > keeper) continue;
     groups[index(keeper)].kept += bytes;
@@ -161,7 +161,7 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
     group.backward = own[LayerTime::backward] + own[LayerTime::exchange_backward] + own[LayerTime::halo_backward];
     group.forward_peak = level.forward_peak;
     group.backward_peak = level.backward_peak;
-    // As in its forward, in addition to the gradients that exist by then.
+    // The memory of its forward, in addition to the gradients that exist by then.
     group.again_peak = level.forward_peak + max(Bytes{}, level.backward_start - level.forward_end);
     chain.groups.push_back(group);
   }

@@ -15,37 +15,37 @@ namespace ddl {
 /// The maximum number of layer groups with a separate choice; if there are more, neighbours are merged.
 inline constexpr std::size_t most_chain_groups = 64;
 
-/// A plan whose groups of layers keep, move or recompute what backward needs.
+/// A plan whose groups of layers each keep, swap or recompute the activations that backward needs.
 struct OutOfCore {
   Chain chain;
   std::vector<LayerRange> groups;
   std::vector<GroupChoice> choices;
-  ChainCost in_core;  ///< if every group keeps what backward needs
+  ChainCost in_core;  ///< cost if every group keeps its activations
   ChainCost cost;
   double micro_batches = 1;
-  Bytes memory{}, upper_bound{};  ///< of the whole device, as in MemoryBreakdown
+  Bytes memory{}, upper_bound{};  ///< memory of the whole device, as in MemoryBreakdown
   Bytes device{};                 ///< memory of the device
   Bytes on_node{};                ///< host memory that all ranks of a node use for this
-  std::optional<Bytes> of_host;   ///< host memory that a node has for it, if the machine file says so
+  std::optional<Bytes> of_host;   ///< host memory of a node for this purpose; unset without a host in the machine file
 
-  /// Returns how much longer a step is than in core.
+  /// Returns how much longer a step takes than in core.
   [[nodiscard]] Seconds longer() const { return (cost.time - in_core.time) * micro_batches; }
   [[nodiscard]] bool fits() const { return upper_bound <= device && (!of_host || on_node <= *of_host); }
 };
 
-/// Returns whether layers of this plan have such a choice: one stage has all layers, and the plan neither offloads nor
+/// Returns whether groups of this plan can have such choices: one stage has all layers, and the plan neither offloads nor
 /// recomputes activations.
 [[nodiscard]] bool may_be_out_of_core(const Plan& plan, const Assumptions& assumptions);
 
-/// Returns the groups of the model: its blocks, and outside of blocks each layer with weights together with the layers
-/// behind it.
+/// Returns the groups of the model: its blocks, and outside of blocks each layer with weights, together with the layers up
+/// to the next one.
 [[nodiscard]] std::vector<LayerRange> chain_groups(const ModelFacts& facts);
 
 /// Returns the step of a plan as a chain of groups; `in_core` is its cost if all groups keep their activations.
 [[nodiscard]] Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs,
                              const std::vector<LayerRange>& groups);
 
-/// Returns the fastest choices with which a plan fits the device. `memory`: of the plan in core.
+/// Returns the fastest choices with which a plan fits the device. `memory`: the memory of the plan in core.
 [[nodiscard]] OutOfCore out_of_core(const Job& job, const Plan& plan, const MemoryBreakdown& memory);
 
 }  // namespace ddl

@@ -13,7 +13,7 @@ namespace ddl {
 enum class Axis { tensor, channel, filter, context, spatial, expert, data, pipeline };
 inline constexpr std::size_t axis_count = 8;
 
-/// An alias of an axis for parsing, and the ZeRO stage that it implies, if it does.
+/// An alias of an axis for parsing, and the ZeRO stage that it implies, if any.
 struct AxisAlias {
   std::string_view word{};
   std::optional<int> zero_stage{};
@@ -23,15 +23,14 @@ struct AxisAlias {
 struct AxisRow {
   Axis axis;
   std::string_view name;
-  std::array<AxisAlias, 6> aliases;  ///< an empty word is no alias
+  std::array<AxisAlias, 6> aliases;  ///< empty words are no aliases
   int spoken;                        ///< position in the names of hybrids, starting with the batch: `data+pipeline`
   std::size_t extents;               ///< number of mesh dimensions: a tile has one for each extent of a sample
-  bool replicates_weights;           ///< its ranks hold replicas of the weights and exchange their gradients; not those of
-                                     ///< experts
+  bool replicates_weights;           ///< ranks hold replicas of the weights (not of experts) and exchange their gradients
   bool divides_batch;                ///< its ranks process different samples
   bool divides_weights;              ///< its ranks hold shards of one layer's weights
-  bool alternates;  ///< used alternately with the other axes that shard weights: together with one of those it is not a
-                    ///< separate plan
+  /// used instead of the other axes that shard weights; together with one of those it is not a separate plan
+  bool alternates;
 };
 
 /// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023], and its DDP shards nothing. ParaDL (HPDC
@@ -82,7 +81,7 @@ inline constexpr std::array<Axis, axis_count> spoken_axes = [] {
 [[nodiscard]] std::optional<Axis> parse_axis(std::string_view text);
 [[nodiscard]] std::vector<std::string_view> axis_names();
 
-/// A set of axes: the family a plan belongs to, `data+filter`.
+/// A set of axes: the family that a plan belongs to, such as `data+filter`.
 using Family = unsigned;
 [[nodiscard]] constexpr Family family_bit(Axis axis) { return 1U << static_cast<unsigned>(axis); }
 /// `data+spatial+pipeline`, or `serial`.
@@ -109,11 +108,11 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// Sets of axes in which data is divided in two: into groups of `size` neighbours, and into the ranks at the same position
-/// in each group. Only exchanges are described by them.
+/// Bits of families in which the data axis is divided in two: groups of `size` neighbours, and the ranks at the same
+/// position in each group. Only exchanges use them.
 inline constexpr unsigned shard_group_shift = 16;
 inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
-/// Returns these axes, with the groups in place of data.
+/// Returns these axes, with data replaced by the groups.
 [[nodiscard]] constexpr Family shard_axes(Family axes, int size) {
   return (axes & ~family_bit(Axis::data)) | in_shard_group | (static_cast<Family>(size) << shard_group_shift);
 }
@@ -130,7 +129,7 @@ inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 
   return true;
 }
 
-/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that it implies; unset leaves the stage open.
+/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that it implies. Unset leaves the stage open.
 struct NamedFamily {
   Family family = 0;
   std::optional<int> zero_stage{};

@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// A reason that rules a plan out, with its two numbers: what the plan requires, and what is available.
+/// A reason why a plan is impossible, with its two numbers: what the plan requires, and what is available.
 struct Limit {
   enum class Kind {
     batch,            ///< data degree × micro-batches above the global batch
@@ -17,7 +17,7 @@ struct Limit {
     channels,         ///< channel degree above min C
     tensor_units,     ///< tensor degree above the number of units of any pair of layers
     stages,           ///< more stages than layers
-    schedule,         ///< more micro-batches than a stage has samples for
+    schedule,         ///< fewer samples in a stage than micro-batches
     context,          ///< a context degree that does not divide the model's sequences, or a model without sequences
     heads,            ///< a context degree, times the tensor degree, that does not divide the heads of attention
     experts,          ///< an expert degree that does not divide the model's experts, or a model without experts
@@ -28,29 +28,30 @@ struct Limit {
     filled_bubbles,   ///< a number of micro-batches, or stages, that a bubble-filling schedule does not support
     shard_group,      ///< a shard group whose size does not divide data's degree
     whole_experts,    ///< expert-tensor-parallel size 1 without sequence parallelism, or with unequal parts
-    secondary_shards,   ///< secondary shards without ZeRO-3 that gathers twice, or in groups that do not divide data
-    recompute_blocks,   ///< a number of blocks to recompute, in a plan without full recomputation
-    recompute_modules,  ///< modules to recompute, in a plan without selective recomputation, of a model without them, or
-                        ///< with software that keeps the results of some operators
-    no_host,            ///< offloading to a host that the machine file does not describe
-    host_memory,        ///< more than the memory of a host
-    devices,            ///< more devices than the machine has
-    not_finite,         ///< a time or an amount of memory that a double cannot represent
-    memory,             ///< more memory than the device has
+    secondary_shards,  ///< secondary shards without ZeRO-3 or with `reshard` off, or groups that do not divide data
+    recompute_blocks,  ///< a number of blocks to recompute without full recomputation
+    /// modules to recompute that are not applicable: no selective recomputation, a model without them, or software that
+    /// keeps operators' results
+    recompute_modules,
+    no_host,      ///< offloading to a host that the machine file does not describe
+    host_memory,  ///< more than the memory of a host
+    devices,      ///< more devices than the machine has
+    not_finite,   ///< a time or an amount of memory that a double cannot represent
+    memory,       ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that sets the limit, if one does
   /// For a limit of memory, the name of the largest item, and its bytes. For a limit of a schedule, its name, and the number
-  /// that has to divide stages and micro-batches. For modules that the model lacks, the name of one.
+  /// that must divide stages and micro-batches. For modules that the model lacks, the name of one.
   std::string_view item{};
   double item_bytes = 0;
 
   friend bool operator==(const Limit&, const Limit&) = default;
 };
 
-/// Up to eight limits, stored without allocation, because a search looks at millions of plans. Further limits are dropped.
+/// Up to eight limits, stored without allocation because a search examines millions of plans. Further limits are dropped.
 class Limits {
  public:
   void add(const Limit& limit) {

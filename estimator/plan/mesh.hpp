@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// Parts along the extents of a sample, the first extent first (d×h×w or h×w).
+/// Parts along the extents of a sample, in the order of the extents (d×h×w or h×w).
 using Tiles = std::array<int, 3>;
 
 /// The mesh of ranks: a degree for each axis, whose product is the number of devices.
@@ -56,7 +56,7 @@ class Mesh {
   }
   /// Returns the number of parts that a batch is divided into.
   [[nodiscard]] constexpr std::int64_t batch_parts() const { return static_cast<std::int64_t>(product(batch_axes)); }
-  /// Returns the number of ranks that hold replicas of the weights, except those of experts.
+  /// Returns the number of ranks that hold replicas of the weights, not counting experts.
   [[nodiscard]] constexpr double replicas() const { return product(replica_axes); }
   [[nodiscard]] std::int64_t devices() const;
   /// Returns the axes with a degree above one; 0 is `serial`.
@@ -72,7 +72,7 @@ class Mesh {
   Degrees degrees_{};
 };
 
-/// Returns `2x4` for spatial, with a third extent only if it is split, and the number for any other axis.
+/// Returns `2x4` for spatial, with a third extent only if that is split. For other axes it returns the number.
 [[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
 /// Returns the degrees above one, `data=64 spatial=2x2`; `1 device` for serial.
 [[nodiscard]] std::string degrees_text(const Mesh& mesh);

@@ -19,19 +19,19 @@ enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
 /// The activations that backward recomputes instead of keeping them: none, those of some modules of each block, or all
-/// inside of each block.
+/// activations inside each block.
 enum class Recompute { none, selective, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
 
-/// How the ranks of a context split exchange the inputs of attention: keys and values are passed round in a ring [Liu24], or
-/// all tokens of some heads are gathered on each rank, and its results are redistributed [Jac23].
+/// How the ranks of a context split exchange the inputs of attention. Keys and values are passed round in a ring [Liu24], or
+/// each rank gathers all tokens of some heads and redistributes the results [Jac23].
 enum class ContextExchange { ring, ulysses };
 [[nodiscard]] std::string_view to_string(ContextExchange exchange);
 
-/// What is offloaded to host memory: the optimizer state, which CPUs update [Ren et al., "ZeRO-Offload: democratizing
-/// billion-scale model training", USENIX ATC 2021]; or the weights as well, which are fetched for each use [Rajbhandari et
-/// al., "ZeRO-Infinity", SC 2021].
+/// What is offloaded to host memory. `optimizer`: the optimizer state, which CPUs update [Ren et al., "ZeRO-Offload:
+/// democratizing billion-scale model training", USENIX ATC 2021]. `weights`: also the weights, which are fetched for each
+/// use [Rajbhandari et al., "ZeRO-Infinity", SC 2021].
 enum class Offload { none, optimizer, weights };
 [[nodiscard]] std::string_view to_string(Offload offload);
 
@@ -48,33 +48,33 @@ struct Plan {
   Schedule schedule = Schedule::one_forward_one_backward;
   Placement placement = all_axes;
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
-  /// The ranks of data among which ZeRO shards; 0: all of them. Smaller groups hold copies of the same shards (HSDP).
+  /// The number of data ranks among which ZeRO shards; 0: all. Smaller groups hold copies of the same shards (HSDP).
   int shard_group = 0;
   /// Whether weights that ZeRO-3 gathers for forward are freed before backward gathers them again [PyTorch, fully_shard,
-  /// `reshard_after_forward`]; else they stay until backward has used them.
+  /// `reshard_after_forward`]. Otherwise they stay until backward has used them.
   bool reshard = true;
-  /// The number of ranks of data among which ZeRO-3 holds secondary shards of the weights (hpZ), from which they are
-  /// gathered after the first gather of a step: those of a node [Wang et al., "ZeRO++", arXiv 2306.10209, section 3.2]; 0 or
-  /// 1: there are none.
+  /// The number of data ranks among which ZeRO-3 holds secondary shards of the weights (hpZ). After the first gather of a
+  /// step, weights are gathered from these shards, among the ranks of a node [Wang et al., "ZeRO++", arXiv 2306.10209,
+  /// section 3.2]. 0 or 1: there are none.
   int secondary_shards = 0;
   Recompute recompute = Recompute::none;
-  /// With full recomputation, the number of blocks at the beginning of each model chunk of a stage that are recomputed,
-  /// while the others keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`];
-  /// 0: all blocks.
+  /// With full recomputation, the number of recomputed blocks at the beginning of each model chunk of a stage. The other
+  /// blocks keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`]. 0: all
+  /// blocks.
   int recompute_blocks = 0;
   /// With selective recomputation, the modules that are recomputed.
   RecomputeModules recompute_modules{RecomputeModule::core_attn};
   Offload offload = Offload::none;
   bool offload_activations = false;  ///< activations kept for backward are offloaded to host memory
-  /// Whether the ranks of a tensor split each have a part of the tokens, instead of replicas of all: between the pairs of
-  /// split layers [Kort22, section 4.2].
+  /// Whether each rank of a tensor split has a part of the tokens between the pairs of split layers, instead of replicas of
+  /// all tokens [Kort22, section 4.2].
   bool sequence_parallel = false;
   ContextExchange context_exchange = ContextExchange::ring;
-  /// Whether a tensor split distributes whole experts over its ranks, each of which has a part of the tokens; else it splits
-  /// each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
+  /// Whether a tensor split distributes whole experts over its ranks, each of which has a part of the tokens. Otherwise it
+  /// splits each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
   bool whole_experts = false;
-  /// v, the number of model chunks (virtual stages) of each pipeline stage; with more than one, 1F1B is interleaved [Nar21,
-  /// section 2.2].
+  /// v, the number of model chunks (virtual stages) of each pipeline stage. If there are several, 1F1B is interleaved
+  /// [Nar21, section 2.2].
   int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
@@ -85,10 +85,10 @@ struct Plan {
     const int copies = zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1 : data / shard_group;
     return copies;
   }
-  /// Returns the number of ranks among which ZeRO shards parameters that are replicated on all replicas.
+  /// Returns the number of ranks among which ZeRO shards the parameters that all replicas hold.
   [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
   /// Returns whether a plan with these choices may have secondary shards: weights are gathered among all ranks for forward,
-  /// and again for backward.
+  /// and once more for backward.
   [[nodiscard]] bool may_have_second_copy() const {
     return zero_stage == 3 && reshard && shard_group == 0 && offload != Offload::weights;
   }

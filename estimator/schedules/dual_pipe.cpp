@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The slots of a stage through which micro-batches pass in both directions. In direction 0 the stage is nearer to the
+/// The slots of a stage through which micro-batches pass in both directions. In direction 0, the stage is nearer to the
 /// start.
 class BothWays {
  public:
@@ -15,7 +15,7 @@ class BothWays {
       : stage_(stage), mirrored_(mirrored), half_(micro_batches / 2) {}
 
   void forward(int way, bool joined = false) { add(way, SlotPass::forward, next(forwards_, way), joined); }
-  /// The gradients of weights and of inputs together: the next stage waits for both.
+  /// The gradients of weights and of inputs together, because the next stage waits for both.
   void backward(int way) {
     const std::int64_t micro_batch = next(backwards_, way);
     add(way, SlotPass::weight_gradient, micro_batch, true);
@@ -31,7 +31,7 @@ class BothWays {
     add(left_.front().way, SlotPass::weight_gradient, left_.front().micro_batch);
     left_.pop_front();
   }
-  /// A forward and a backward that overlap.
+  /// A forward and a backward that are overlapped.
   void together(int forward_way, int backward_way) {
     forward(forward_way, true);
     backward(backward_way);
@@ -58,7 +58,7 @@ class BothWays {
   std::vector<Slot> slots_;
 };
 
-/// [DSV3, section 3.2.1, Figure 5; the authors' code, deepseek-ai/DualPipe, has the eight parts].
+/// [DSV3, section 3.2.1, Figure 5]. The authors' code, deepseek-ai/DualPipe, has the same eight parts.
 std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
   const int half = stages / 2, outer = std::min(stage, stages - 1 - stage), inner = half - 1 - outer;
   BothWays slots(stage, stage >= half, micro_batches);
@@ -74,7 +74,7 @@ std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batc
   }
   for (std::int64_t i = 0; i < micro_batches / 2 - stages + outer + 1; ++i) {
     if (i == 0 && inner == 0) {
-      // In the middle, both directions meet before there is anything to overlap with.
+      // In the middle of the pipeline, both directions meet before any overlap is possible.
       slots.forward(0);
       slots.backward(1);
     } else {
@@ -86,7 +86,7 @@ std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batc
     slots.backward(1);
     slots.together(1, 0);
   }
-  // In the second half of the following, weight gradients are delayed.
+  // In the second half of the following slots, weight gradients are delayed.
   const int all = outer + 1;
   for (int i = 0; i < 2 * all; ++i) {
     const int way = i % 2 == 0 ? 1 : 0;
@@ -108,8 +108,8 @@ double both_ways_in_flight(int /*stage*/, int stages, double micro_batches, int 
   return std::min(stages + 1.0, micro_batches);
 }
 
-/// (p/2−1)(F&B + B − 3W), where B is both gradients, and F&B a forward and a backward together [DSV3, Table 2]. Without
-/// overlap between them, F&B is F + B.
+/// (p/2−1)(F&B + B − 3W), where B computes both gradients, and F&B is an overlapped forward and backward [DSV3, Table 2].
+/// Without overlap, F&B is F + B.
 BubbleShares both_ways_bubble(int stages, int /*stretches*/) {
   const double waits = stages > 1 ? (stages / 2.0 - 1) / (stages - 1.0) : 0;
   return {waits, 2 * waits, -waits};
@@ -117,10 +117,10 @@ BubbleShares both_ways_bubble(int stages, int /*stretches*/) {
 
 }  // namespace
 
-// With two stages, each rank would have the whole model, and train it on its own samples: that is data parallelism.
+// With two stages, each rank would have the whole model and train it on its own samples, which is data parallelism.
 
-/// DualPipe: micro-batches enter at both ends, so that each rank has two stages, and overlaps the forward of one direction
-/// with the backward of the other [DSV3, section 3.2.1].
+/// DualPipe: micro-batches enter at both ends, so each rank has two stages. It overlaps the forward of one direction with
+/// the backward of the other [DSV3, section 3.2.1].
 const ScheduleOrder dual_pipe_order{.schedule = Schedule::dual_pipe,
                                     .name = "dualpipe",
                                     .slots = both_ways_slots,

@@ -15,7 +15,7 @@ std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_ba
   std::vector<Slot> slots;
   const std::int64_t all = micro_batches * stretches;
   slots.reserve(static_cast<std::size_t>(all) * 3);
-  // As many micro-batches as there are stages pass through one chunk after the other, then the next ones do.
+  // As many micro-batches as there are stages pass through one chunk after the other, followed by the next micro-batches.
   const std::int64_t group = static_cast<std::int64_t>(stages) * stretches;
   const auto stretch_of = [&](std::int64_t count) { return static_cast<int>(count % group / stages); };
   const auto micro_batch_of = [&](std::int64_t count) {
@@ -37,7 +37,7 @@ std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_ba
   return slots;
 }
 
-/// In the first of several chunks p·(1 + (p−1)/(p·v)) [Kort22, section 4.2.3].
+/// The first stage of several chunks holds p·(1 + (p−1)/(p·v)) [Kort22, section 4.2.3].
 double alternating_in_flight(int stage, int stages, double micro_batches, int stretches) {
   const auto held = static_cast<double>(warm_up_of(stage, stages, stretches) + 1);
   return std::min(held, micro_batches * stretches) / stretches;
@@ -50,9 +50,9 @@ BubbleShares alternating_bubble(int /*stages*/, int stretches) {
 
 }  // namespace
 
-/// As many forwards as there are later stages, then one forward and one backward in turn, then the remaining backwards
+/// 1F1B: as many forwards as there are later stages, then one forward and one backward in turn, then the remaining backwards
 /// [Narayanan et al., PipeDream, SOSP 2019; Nar21, PipeDream-Flush]. With several model chunks on each stage it is
-/// interleaved: the stage waits for one chunk where it would otherwise wait for all of its layers [Nar21, section 2.2].
+/// interleaved: the stage waits for one chunk instead of all of its layers [Nar21, section 2.2].
 const ScheduleOrder one_forward_one_backward_order{Schedule::one_forward_one_backward, "1f1b", alternating_slots,
                                                    alternating_in_flight, alternating_bubble};
 

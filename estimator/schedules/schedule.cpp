@@ -53,7 +53,7 @@ class ScheduleRun {
   }
 
  private:
-  /// Arrival times of results; empty as long as they are not done.
+  /// Arrival times of results; empty until they are computed.
   using Arrivals = std::vector<std::optional<Seconds>>;
 
   /// A model chunk of a stage.
@@ -220,7 +220,7 @@ std::int64_t PipelineTimeline::most_in_flight(int stage) const {
     if (timed.slot.pass == SlotPass::forward) {
       most = std::max(most, ++now);
     } else if (!half_done.emplace(timed.slot.stretch, timed.slot.micro_batch).second) {
-      --now;  // both of its gradients are done
+      --now;  // both gradients are done
     }
   }
   return most;

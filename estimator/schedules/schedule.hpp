@@ -12,8 +12,8 @@
 namespace ddl {
 
 /// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
-/// the stage's input. Nothing waits for the gradient of its weights until the update. Frameworks that run backward as a
-/// whole send the gradient of the input when both are done: in their orders it comes last.
+/// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two send
+/// the gradient of the input when both are done; in their orders it comes last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 [[nodiscard]] std::string_view to_string(SlotPass pass);
 
@@ -29,11 +29,11 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// The path of a micro-batch through the model chunks of all stages.
+/// The path of micro-batches through the model chunks of all stages.
 enum class Course {
-  around,          ///< all stages, then again from the first one, once for each chunk
+  around,          ///< through all stages, once for each chunk, each time from the first stage
   there_and_back,  ///< from the first stage to the last one, which has two consecutive chunks, and back
-  both_ways,       ///< half of the micro-batches from the first stage to the last one, the others from the last to the first
+  both_ways,       ///< half of the micro-batches from the first stage to the last, the others in the opposite direction
 };
 
 /// The part of the time of a stage's passes of one micro-batch that counts as bubble.
@@ -45,21 +45,20 @@ struct BubbleShares {
 struct ScheduleOrder {
   Schedule schedule;
   std::string_view name;  ///< as users write it: `1f1b`
-  /// All slots of one stage, in order. Each micro-batch has one slot of each pass in each of the `stretches` model chunks;
-  /// if micro-batches go both ways, in one of the two.
+  /// All slots of one stage, in order. Each micro-batch has one slot of each pass in each of the `stretches` model chunks,
+  /// or in one of two chunks if micro-batches go both ways.
   std::vector<Slot> (*slots)(int stage, int stages, std::int64_t micro_batches, int stretches);
   /// The maximum number of micro-batches whose activations the stage holds: those whose forward is done and whose backward
   /// is not. With several chunks, each holds its part of a micro-batch.
   double (*in_flight)(int stage, int stages, double micro_batches, int stretches);
-  /// The bubble is the sum, over all stages but one, of these parts of the passes of a stage, and never below zero.
+  /// The bubble is this share of the passes of a stage, summed over all stages but one, and never below zero.
   BubbleShares (*bubble)(int stages, int stretches);
   Course course = Course::around;
-  int stretches = 1;             ///< model chunks on each stage, as the schedule requires
-  bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise wait
-  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and those of its mirror stage, counted from the
-                                 ///< other end
-  /// The number of micro-batches is a multiple of `multiple`, as are the stages, and at least `fewest` times the stages, of
-  /// which there are at least `fewest_stages`.
+  int stretches = 1;             ///< number of model chunks on each stage that the schedule requires
+  bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise be idle
+  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and of its mirror stage at the other end
+  /// The numbers of micro-batches and of stages must be multiples of `multiple`. There must be at least `fewest`
+  /// micro-batches per stage, and at least `fewest_stages` stages.
   int multiple = 1, fewest = 0, fewest_stages = 1;
 
   /// Returns whether the schedule supports this many stages and micro-batches.
@@ -82,7 +81,7 @@ extern const ScheduleOrder dual_pipe_order;
 [[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches,
                                              int stretches = 1);
 
-/// The times of one model chunk of a stage for one micro-batch. A stage that sends does nothing else meanwhile.
+/// The times of one model chunk of a stage for one micro-batch. A stage does nothing else while it sends.
 struct StageSlots {
   Seconds forward{}, input_gradient{}, weight_gradient{};
   Seconds to_next{};      ///< sending activations to the stage of the next layers; unused for the last layers
@@ -94,7 +93,7 @@ struct TimedSlot {
   Slot slot;
   Seconds begin{};
   Seconds end{};      ///< end of the work
-  Seconds arrival{};  ///< arrival of its result where it is needed; later than `end` if it is sent
+  Seconds arrival{};  ///< arrival of the result at the stage that needs it; later than `end` if it is sent
 };
 
 /// The timeline of a schedule: every slot of every stage with its times, in the order of each stage.
@@ -112,19 +111,19 @@ struct PipelineTimeline {
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 
-/// Runs the slots of all stages as early as their order and dependencies allow: a forward waits for the activations of the
-/// previous stage, both gradients wait for the input gradient of the next stage, or in the last stage for its own forward.
-/// The course of the schedule defines which chunk follows which. `stretches`: the number of model chunks of an interleaved
+/// Runs the slots of all stages as early as their order and dependencies allow. A forward waits for the activations of the
+/// previous stage. Both gradients wait for the input gradient of the next stage, or in the last stage for its own forward.
+/// The course of the schedule defines the order of chunks. `stretches`: the number of model chunks of an interleaved
 /// schedule. Throws Error if an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches, int stretches = 1);
-/// Returns the slots of each stage as a line for display: `F1` is the forward of the first micro-batch, `B1` the gradient of
-/// its input, `W1` that of its weights; small letters denote the second model chunk.
+/// Returns the slots of each stage as a line for display. `F1` is the forward of the first micro-batch, `B1` the gradient of
+/// its input, and `W1` the gradient of its weights. Small letters denote the second model chunk.
 [[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);
 
 /// Returns the length of the timeline by a closed form: the first micro-batch passes all stages, the others follow at the
 /// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. It equals the timeline of GPipe
-/// and 1F1B if all stages are equal and send nothing, and that of GPipe if they are equal.
+/// if all stages are equal, and that of 1F1B if they also send nothing.
 [[nodiscard]] Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches);
 
 }  // namespace ddl

@@ -5,8 +5,8 @@
 namespace ddl {
 namespace {
 
-/// Stage i computes the weight gradients of i micro-batches later than those of their inputs, so that all stages hold the
-/// same number of micro-batches [Qi24, section 2.2].
+/// Stage i delays the weight gradients by i micro-batches after the input gradients, so that all stages hold the same number
+/// of micro-batches [Qi24, section 2.2].
 std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<std::size_t>(micro_batches) * 3);

@@ -25,7 +25,7 @@ class TwoStretches {
  private:
   void add(int stretch, SlotPass pass) {
     const std::int64_t micro_batch = counts_[static_cast<std::size_t>(stretch)][static_cast<std::size_t>(pass)]++;
-    // With fewer micro-batches than the order is made for, its remaining slots are empty.
+    // If there are fewer micro-batches than the order is made for, its remaining slots are empty.
     if (micro_batch < micro_batches_) slots_.push_back({stage_, stretch, pass, micro_batch});
   }
   int stage_;
@@ -34,8 +34,8 @@ class TwoStretches {
   std::vector<Slot> slots_;
 };
 
-/// The order for passes of equal length. Until the first backward a stage runs as many forwards as fit, then the six passes
-/// of its two chunks in turn, and in the end the remaining weight gradients [Qi24, section 6].
+/// The order for passes of equal length. Until the first backward, a stage runs as many forwards as fit. Then it runs the
+/// six passes of its two chunks in turn, and at the end the remaining weight gradients [Qi24, section 6].
 std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
   TwoStretches slots(stage, micro_batches);
   const int behind = stages - stage;
@@ -70,8 +70,8 @@ double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretc
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
-/// Zero if all passes take equally long [Qi24, section 6]. If the gradients of inputs take longer than those of weights,
-/// (p−1)(B−W): the first stage runs 2(p−1) of the former between the last forward and the remaining weight gradients.
+/// Zero if all passes take equally long [Qi24, section 6]. If input gradients take longer than weight gradients, it is
+/// (p−1)(B−W): the first stage computes 2(p−1) input gradients between the last forward and the remaining weight gradients.
 BubbleShares v_shares(int /*stages*/, int /*stretches*/) { return {0, 1, -1}; }
 
 }  // namespace

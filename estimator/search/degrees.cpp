@@ -38,7 +38,7 @@ void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
     by_family_[family].push_back(mesh);
     return;
   }
-  // A model without extents is asked once, so that the family is rejected with that reason.
+  // A model without extents is tried once, so that the family is rejected with that reason.
   constexpr std::size_t first = first_dimension_of(Axis::spatial);
   const std::size_t extents = static_cast<std::size_t>(std::max(1, spatial_rank_));
   const bool is_extent = slot >= first && slot < first + Tiles{}.size();
@@ -46,7 +46,7 @@ void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
   const bool never = is_never_used(slot);
   for (const std::int64_t d : divisors_.at(left)) {
     if ((unused || never) && d > 1) break;
-    // Of a square sample, 2×4 tiles and 4×2 tiles are mirror images: the extents are cut in rising order.
+    // For square samples, 2×4 tiles and 4×2 tiles are mirror images, so only ascending numbers of tiles are tried.
     if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
     degrees[slot] = static_cast<int>(d);
     fill(mesh, slot + 1, left / d);

@@ -15,7 +15,7 @@ namespace ddl {
 /// Returns all divisors of a number, in rising order.
 [[nodiscard]] std::vector<std::int64_t> divisors(std::int64_t number);
 
-/// Every way of writing `devices` as a product of degrees, grouped by family.
+/// All ways of writing `devices` as a product of degrees, grouped by family.
 class Degrees {
  public:
   Degrees(const SearchOptions& options, const ModelFacts& facts);
@@ -24,14 +24,14 @@ class Degrees {
  private:
   void fill(Mesh& mesh, std::size_t slot, std::int64_t left);
 
-  /// Whether the model has nothing that an axis divides, and the axis was not requested.
+  /// Whether the axis divides nothing in the model, and was not requested.
   [[nodiscard]] bool is_never_used(std::size_t slot) const;
 
   const SearchOptions& options_;
   int spatial_rank_;
   bool square_;
   const ModelFacts& facts_;
-  std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< of each divisor of the devices
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< by each divisor of the number of devices
   std::map<Family, std::vector<Mesh>> by_family_;
 };
 

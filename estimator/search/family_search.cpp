@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// The least number of blocks above `few` that meets a condition, which all larger ones meet, too; one more than `most`
-/// where none does.
+/// The smallest number of blocks above `few` that meets a condition. All larger numbers must meet it, too. `most` + 1 if
+/// there is none.
 template <class Condition>
 int least_blocks(int few, int most, const Condition& is_met) {
   int enough = most + 1;
@@ -74,7 +74,7 @@ void FamilySearch::give_up(std::int64_t count) {
 void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   counts_.considered += count;
   const Plan plan = plan_of(mesh);
-  // One plan that cannot fit says as much as all of them.
+  // One plan that cannot fit represents all of them.
   const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
   if (cannot_fit && nearest_ && !options_.all) return;
   try_variants(plan);
@@ -109,10 +109,10 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (options_.objective == Objective::memory) {
     return best_ && rounded(least_memory(plan).value()) > best_rank_.first;
   }
-  // A bound is a sum of parts in an order of its own.
+  // A bound sums the parts in a different order.
   constexpr double rounding = 1 - 1e-11;
   const double time = rounded(bound.value() * rounding);
-  // The plan may turn out to be as good as is allowed at the moment.
+  // The plan may turn out to have the best verdict that is currently allowed.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
     if (known.verdict != verdict) return known.verdict < verdict;
@@ -181,7 +181,7 @@ void FamilySearch::note(const Estimate& estimate) {
 
 void FamilySearch::note(const RankedPlan& feasible) {
   if (!is_finite(feasible.iteration) || !is_finite(feasible.memory)) {
-    // No order is one with what is no number.
+    // Plans with NaN or infinite values cannot be ordered.
     Limits limits;
     limits.add({Limit::Kind::not_finite});
     return reject(feasible.plan, limits);
@@ -206,7 +206,7 @@ std::optional<Bytes> FamilySearch::hopeless_memory() const {
 
 bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
-  // Bounds come before sums of the same parts in another order.
+  // The bound sums the same parts in a different order.
   constexpr double rounding = 1 - 1e-9;
   return limit && std::all_of(choices.begin(), choices.end(), [&](const ChoiceValues& values) {
            set_choices(plan, values);
@@ -217,8 +217,8 @@ bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
 void FamilySearch::try_variants(Plan plan) {
   const std::vector<Placement> placements = space_.placements(plan);
   const bool by_time = !options_.all && options_.objective != Objective::memory;
-  // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them, where the
-  // whole is larger than the device, and if communication is overlapped with the kernels of another part.
+  // Parts of a batch, or of a message, may take less time together than the whole in three cases: measurements predict their
+  // times, the whole is larger than the device, or communication is overlapped with the kernels of another part.
   const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 && !may_page(estimator_.job(), plan) &&
                                  estimator_.job().kernels.measured() == nullptr &&
                                  !estimator_.job().kernels.has_formulas() &&
@@ -228,14 +228,14 @@ void FamilySearch::try_variants(Plan plan) {
   least_ = {};
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
-    // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even
-    // that is too much, there is nothing to price.
+    // The placement of ranks does not affect their memory. Smaller micro-batches keep proportionally less. If even that is
+    // too much memory, no plan is estimated.
     const bool hopeless =
         least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
                                   estimator_.job().machine.device.memory;
     if (hopeless) continue;
-    // Without a pipeline, smaller micro-batches only save memory: parts of a tile or of a message take no less time than the
-    // whole. They are needless if, with larger micro-batches, every plan fits or was too slow.
+    // Without a pipeline, smaller micro-batches only save memory: parts of a tile or of a message take at least as long as
+    // the whole. They are needless if, with larger micro-batches, every plan fits or was too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();
@@ -244,11 +244,11 @@ void FamilySearch::try_variants(Plan plan) {
     const auto may_be_beaten = [&] { return by_time && has_rivals(); };
     const bool all_beaten = needless || (may_be_beaten() && beaten(Closeness::degrees, plan, plan));
     misfits_ = 0;
-    // Of each group, the stages with which nothing fits.
+    // For each group, the stages with which no plan fits.
     std::vector<std::vector<std::vector<int>>> too_full(groups.size());
     for (const Placement& placement : placements) {
       plan.placement = placement;
-      // Bounds that cost more to work out are closer.
+      // Closer bounds take longer to compute.
       const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(Closeness::placement, asked(plan), plan));
       if (placed_beaten) {
         for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
@@ -263,7 +263,7 @@ void FamilySearch::try_variants(Plan plan) {
         set_choices(plan, choices.front());
         const auto is_beaten = [&] {
           if (!may_be_beaten()) return false;
-          // Where memory is likely to rule the plan out, the most expensive bounds wait.
+          // If the plan probably needs too much memory, the most expensive bounds are computed later.
           const Closeness last = memory_first_ ? Closeness::tasks : Closeness::layers;
           for (Closeness closeness = Closeness::split; closeness <= last; closeness = next(closeness)) {
             if (beaten(closeness, plan, simplest(plan))) return true;
@@ -274,7 +274,7 @@ void FamilySearch::try_variants(Plan plan) {
           counts_.pruned += static_cast<std::int64_t>(choices.size());
           continue;
         }
-        // Where the ranks are matters to memory by the layers of the stages alone.
+        // The placement affects memory only through the layers of the stages.
         std::vector<std::vector<int>>& known = too_full[group];
         const bool is_too_full =
             !known.empty() && (plan.mesh[Axis::pipeline] == 1 ||
@@ -285,7 +285,7 @@ void FamilySearch::try_variants(Plan plan) {
       plan = simplest(plan);
     }
     if (misfits_ == 0) settled.push_back(micro_batches);
-    // The stages of a pipeline are others with every number of micro-batches.
+    // The stages of a pipeline differ between numbers of micro-batches.
     if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
   }
 }
@@ -331,7 +331,7 @@ FamilySearch::Least FamilySearch::least_of(Plan plan, const std::vector<LikeChoi
       set_choices(plan, values);
       const MemoryBreakdown& memory = estimator_.memory(plan);
       const Bytes of_samples = memory.activations + memory.input;
-      // Scratch memory of kernels may shrink more than what samples take.
+      // Scratch memory of kernels may shrink more than the memory of samples.
       const Bytes parameters = memory.total() - of_samples - memory.kernel_workspace;
       least.parameters = least.samples > 0 ? min(least.parameters, parameters) : parameters;
       least.of_samples = least.samples > 0 ? min(least.of_samples, of_samples) : of_samples;
@@ -374,7 +374,7 @@ void FamilySearch::try_blocks(Plan plan) {
   };
   const int most = estimator_.steps().most_blocks_again(plan);
   if (most == 0 || is_too_slow(1)) return;
-  // What is kept for backward costs little, and says how many blocks it takes at least.
+  // The memory that backward needs is cheap to compute, and gives a lower bound for the number of blocks.
   const int least = least_blocks(0, most, keeps_little);
   if (least > most || (least > 1 && is_too_slow(least))) return;
   int few = least - 1, enough = least;
@@ -429,7 +429,7 @@ void FamilySearch::note_blocks(const Plan& plan) {
 
 bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
-  std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
+  std::vector<ChoiceValues> settled;  // these fit, or are already too slow: slower choices with less memory cannot be better
   const auto is_needless = [&](const ChoiceValues& values) {
     return std::any_of(settled.begin(), settled.end(), [&](const ChoiceValues& known) {
       // Recomputed activations are not offloaded.
@@ -445,7 +445,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   };
   std::vector<ChoiceValues> too_large;
   const auto is_too_large = [&](const ChoiceValues& values) {
-    // A requested number of blocks is recomputed by each virtual stage: more of these keep less.
+    // The requested number of blocks is recomputed in each virtual stage, so more virtual stages keep less.
     if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
     return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
@@ -487,7 +487,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       none_fits = false;
       return true;
     };
-    // Either rules plans out: what is likely to do so comes first.
+    // Time and memory both exclude plans. The one that is more likely to do so is checked first.
     const bool time_first = has_rivals() && !memory_first_;
     if (time_first && is_too_slow()) continue;
     if (const std::optional<Bytes> limit = hopeless_memory(); limit && needs_more_than(estimator_, plan, *limit)) {
@@ -522,7 +522,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     has_risk_ = has_risk_ || verdict == Verdict::at_risk;
     ++misfits_;
     too_large.push_back(values);
-    // Memory alone is the mildest kind of trouble.
+    // Too much memory is the mildest violation.
     if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
     try_fewer(values);
   }

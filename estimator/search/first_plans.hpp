@@ -9,14 +9,14 @@
 
 namespace ddl {
 
-/// Of a search that prices every plan, the estimates of those that are wanted first.
+/// In a search that estimates every plan: the estimates of the plans that are to be shown first.
 class FirstPlans {
  public:
   FirstPlans(const Estimator& estimator, const SearchOptions& options) : estimator_(estimator), options_(options) {}
 
-  /// Takes a plan that may be among the first, while its prices are at hand.
+  /// Takes a plan that may be among the first, while its layer costs are cached.
   void keep(const RankedPlan& feasible);
-  /// Returns the first that are wanted, ranked.
+  /// Returns the first plans, ranked, as many as were requested.
   [[nodiscard]] std::vector<Estimate> ranked_first();
 
  private:
@@ -25,7 +25,7 @@ class FirstPlans {
   const Estimator& estimator_;
   const SearchOptions& options_;
   std::vector<Estimate> kept_;
-  std::optional<RankedPlan> last_;  ///< of those that are wanted, as far as is known
+  std::optional<RankedPlan> last_;  ///< last of the requested plans, as far as is known
 };
 
 }  // namespace ddl

@@ -10,24 +10,24 @@
 
 namespace ddl {
 
-/// The granularity of a model on the devices that one level of a machine joins: computing divided by communicating, for data
+/// The granularity of a model on the devices of one level of a machine: compute time divided by communication time, for data
 /// parallelism and for the graph itself.
 struct LevelGrain {
-  std::string name;  ///< of the level
+  std::string name;  ///< name of the level
   std::int64_t devices = 1;
-  /// T_comp: forward, backward and update of one iteration; T_comm: its gradient exchange, none of it hidden.
+  /// T_comp: forward, backward and update of one step. T_comm: its gradient exchange without overlap.
   Seconds computing{}, communicating{};
-  Seconds smallest_node{};  ///< forward of the layer that takes least, of those that compute anything
+  Seconds smallest_node{};  ///< forward of the shortest layer that computes anything
   Seconds largest_edge{};   ///< α + mβ of the largest tensor between two layers, over one link of this level
 
-  /// Returns T_comp / T_comm, a number; nothing on one device.
+  /// Returns T_comp / T_comm, a number; empty for one device.
   [[nodiscard]] std::optional<double> data_parallel() const;
-  /// Returns min W(node) / max C(edge), a number; nothing if the graph has no edge.
+  /// Returns min W(node) / max C(edge), a number; empty if the graph has no edge.
   [[nodiscard]] std::optional<double> graph() const;
 };
 
-/// Returns one value for each level, the innermost first. `batch` is the number of samples on each device. The assumptions
-/// of the job should not let communication overlap with computing.
+/// Returns one value for each level, innermost first. `batch`: number of samples on each device. The assumptions of the job
+/// should not overlap communication with compute.
 [[nodiscard]] std::vector<LevelGrain> level_grains(const Job& job, Precision precision, Optimizer optimizer,
                                                    std::int64_t batch);
 

@@ -15,12 +15,12 @@ class Leaders {
  public:
   explicit Leaders(const SearchOptions& options) : wanted_(static_cast<std::size_t>(options.top)), tie_(options.tie) {}
 
-  /// Takes a plan that is better than all of its family before it.
+  /// Takes a plan that is better than all earlier plans of its family.
   void set(Family family, const Rank& rank);
 
-  /// Whether there are as many of them as anybody wants to see.
+  /// Whether there are as many of them as were requested.
   [[nodiscard]] bool are_enough() const { return wanted_ > 0 && leaders_.size() >= wanted_; }
-  /// The last one that is wanted; what ties with it may come before it. Nothing if there are not as many.
+  /// The last requested one; plans that tie with it may be ranked before it. Unset if there are not enough.
   [[nodiscard]] const std::optional<Rank>& last() const { return last_; }
 
  private:

@@ -33,11 +33,11 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
 
 bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
   const Job& job = estimator.job();
-  // Shares of a whole are as large as they should be but for rounding of their own.
+  // Shares of a whole are exact except for rounding.
   constexpr double rounding = 1 - 1e-9;
   if (parameters_lower_bound(job, plan) * rounding > limit) return true;
   if (job.assumptions.memory_reuse || plan.offload_activations) return false;
-  // After its last forward the first stage has all that its micro-batches keep, in addition to its parameters.
+  // After its last forward, the first stage holds all activations of its micro-batches in addition to its parameters.
   const std::vector<int>& firsts = estimator.stages(plan);
   const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);

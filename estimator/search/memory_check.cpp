@@ -34,7 +34,7 @@ MemoryCheck check_of(const Estimator& estimator, Estimate estimate) {
   return {std::move(estimate), verdict};
 }
 
-/// The same where a plan fits or is at risk; nothing if it does not fit, or cannot be.
+/// The same if a plan fits or is at risk; empty if it does not fit, or is impossible.
 std::optional<MemoryCheck> check_if_feasible(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
   if (!estimate || !estimate->feasible()) return std::nullopt;
@@ -45,7 +45,7 @@ bool is_faster(const MemoryCheck& a, const MemoryCheck& b) {
   return a.estimate.time.iteration() < b.estimate.time.iteration();
 }
 
-/// The largest `k` up to `most` with `holds(k)`, where that holds up to some number and not above; 0 where for none.
+/// The largest `k` up to `most` with `holds(k)`, which must hold up to some number and not above; 0 if there is none.
 template <class Holds>
 std::int64_t last_that(std::int64_t most, const Holds& holds) {
   std::int64_t low = 0, high = 1;
@@ -75,7 +75,7 @@ std::vector<int*> divided(Plan& plan) {
   return degrees;
 }
 
-/// Calls `visit` once for each way of making `left` the product of the degrees from `at` on.
+/// Calls `visit` once for each way of writing `left` as the product of the degrees from `at` on.
 template <class Visit>
 void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t left, const Visit& visit) {
   if (at + 1 == degrees.size()) {
@@ -90,7 +90,7 @@ void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t
   }
 }
 
-/// Plans that differ from one in what costs time and saves memory, the least first.
+/// Plans that differ from a plan in choices that cost time and save memory, in the order of their cost.
 class Choices {
  public:
   Choices(const Estimator& estimator, const MemoryCheck& from, const AdmittedChoices& admitted)
@@ -99,7 +99,7 @@ class Choices {
     const std::int64_t share = plan.global_batch / plan.mesh.batch_parts();
     for (std::int64_t count = plan.micro_batches; count <= share;) {
       micro_batches_.push_back(count);
-      // The last one has a sample each.
+      // The last number of micro-batches has one sample in each.
       count = count < share && count > share / 2 ? share : count * 2;
     }
   }
@@ -115,7 +115,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// With a higher value of a choice that may save memory.
+  /// The plan with a higher value of a choice that may save memory.
   [[nodiscard]] std::optional<MemoryCheck> chosen(const PlanChoiceRow& row) const {
     std::vector<Plan> plans;
     Plan plan = from_.estimate.plan;
@@ -127,7 +127,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// The fastest of all combinations.
+  /// The fastest plan of all combinations of choices.
   [[nodiscard]] std::optional<MemoryCheck> combined() const {
     std::vector<Estimate> estimates;
     const Plan& from = from_.estimate.plan;
@@ -151,10 +151,10 @@ class Choices {
   }
 
  private:
-  /// The highest value to try; the plan's own where no other can save memory.
+  /// The highest value to try; the plan's own value if no other can save memory.
   [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
-    // What a search does not try saves nothing in the order of its values.
+    // Values that a search does not try are not ordered by the memory that they save.
     if (!row.is_searched) return row.get(plan);
     const bool is_there = !row.needs_host || estimator_.job().machine.host.has_value();
     return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) && is_there ? row.last : row.get(plan);
@@ -165,7 +165,7 @@ class Choices {
     return !known || std::find(known->begin(), known->end(), value) != known->end();
   }
 
-  /// Calls `visit` with every combination of the first `rows` choices from the plan's own values on.
+  /// Calls `visit` with every combination of the first `rows` choices, starting from the plan's own values.
   template <class Visit>
   void each_combination(Plan& plan, std::size_t rows, const Visit& visit) const {
     if (rows == 0) {
@@ -194,7 +194,7 @@ class Choices {
   const Estimator& estimator_;
   const MemoryCheck& from_;
   const AdmittedChoices& admitted_;
-  bool wanted_;  ///< even what is at risk
+  bool wanted_;  ///< whether plans at risk are accepted
   std::vector<std::int64_t> micro_batches_;
 };
 
@@ -210,7 +210,7 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.top = 1;
   options.tie = usual_tie;
   options.admitted = admitted;
-  // What fits comes first.
+  // Plans that fit come first.
   const SearchResult result = search(estimator, options);
   if (result.best.empty()) return std::nullopt;
   MemoryCheck found = check_of(estimator, result.best.front());
@@ -283,7 +283,7 @@ std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& chec
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
   add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted));
-  // What fits goes before what is at risk; a plan that two kinds come to is said once.
+  // Remedies that fit come before those at risk. A plan that two kinds of remedies find is listed once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
     if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;
     return is_faster(a.checked, b.checked);

@@ -16,43 +16,42 @@ struct MemoryCheck {
   Verdict verdict = Verdict::fits;
 };
 
-// Each of these prices plans and judges them: nothing is extrapolated. The memory that they are held against is that of the
-// estimator's machine.
+// These functions estimate plans and judge them; they do not extrapolate. The available memory is that of the estimator's
+// machine.
 
-/// Returns the plan with its verdict. Returns nothing if a limit of its shape rules the plan out.
+/// Returns the plan with its verdict; empty if a limit excludes its shape.
 [[nodiscard]] std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan);
 
-/// The largest global batches, in samples, of a plan that is otherwise the same. Each replica and micro-batch has whole
-/// samples.
+/// The largest global batches, in samples, of otherwise the same plan. Each replica and micro-batch has whole samples.
 struct LargestBatch {
   std::optional<std::int64_t> fits;
-  std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits: as large as `fits`, or larger
+  std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits: at least `fits`
 };
 [[nodiscard]] LargestBatch largest_batch(const Estimator& estimator, const Plan& plan);
 
 /// The part of the batch that stays the same on another number of devices: the global batch, or the samples per device.
 enum class BatchKept { global, per_device };
 /// Returns a plan with the fewest devices that fits and divides along the same axes (`data` if the given plan divides
-/// nothing). It has the given number of micro-batches, or as many as its replicas have samples. Of several such plans, the
-/// fastest one is returned. If none fits, it is the plan with the fewest devices that is at risk; if there is none up to the
-/// size of the machine, it is nothing. The function tries all numbers of devices up to 64, and powers of two above.
+/// nothing). It has the given number of micro-batches, or as many as its replicas have samples. Among several such plans, it
+/// returns the fastest. If none fits, it returns the plan with the fewest devices that is at risk. The result is empty if
+/// there is none up to the size of the machine. The function tries all numbers of devices up to 64, and powers of two above.
 [[nodiscard]] std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept);
 
 /// A plan for the same batch on the same number of devices, which replaces a plan that does not fit.
 struct Remedy {
   enum class Kind {
-    micro_batches,  ///< more and smaller ones
+    micro_batches,  ///< more, smaller micro-batches
     choice,         ///< another value of one of the plan's choices
-    together,       ///< several of these, where none does it alone
+    together,       ///< several of these together, if none is sufficient alone
     strategy,       ///< other degrees
   };
   Kind kind = Kind::micro_batches;
   std::optional<PlanChoice> choice;
   MemoryCheck checked;
 };
-/// Returns one remedy of each kind, the fastest first: the smallest change that fits, or, if the given plan does not fit at
-/// all, the smallest change that is at risk. Returns none for a plan that fits.
-/// `admitted`: what the software can run.
+/// Returns one remedy of each kind, fastest first: the smallest change that fits, or, if the given plan does not fit at all,
+/// the smallest change that is at risk. Returns none for a plan that fits. `admitted`: the choices that the software
+/// supports.
 [[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked,
                                            const AdmittedChoices& admitted = {});
 

@@ -6,7 +6,7 @@
 namespace ddl {
 
 const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
-  // Factors fitted to runs make kernels cheaper, and differ between families.
+  // Factors fitted to runs may make kernels faster, and differ between families.
   const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
   BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline], plan.mesh[Axis::expert],
                               plan.mesh[Axis::context]}];
@@ -14,7 +14,7 @@ const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
     known.emplace_back(bounds_.least(Closeness::size, plan).value(), micro_batches);
-    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline whole batches are the fastest
+    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline, one micro-batch is fastest
   }
   std::sort(known.begin(), known.end());
   return known;

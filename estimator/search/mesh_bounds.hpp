@@ -14,20 +14,21 @@
 
 namespace ddl {
 
-/// Lower bounds of the time of all plans with the degrees of one.
+/// Lower bounds of the time of all plans with the same degrees.
 class MeshBounds {
  public:
   MeshBounds(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space)
       : estimator_(estimator), bounds_(bounds), space_(space) {}
 
-  /// The bound without exchanges, which meshes of as many stages and parts of the batch, of experts and of contexts share.
+  /// The bound without exchanges. Meshes with the same numbers of stages and of parts of the batch, experts and contexts
+  /// share it.
   [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(bare_bounds(plan).front().first); }
-  /// The bound with whichever micro-batches suit the plan best. Micro-batches whose bound without exchanges is longer than
-  /// another's bound are left out.
+  /// The least bound over all numbers of micro-batches. Micro-batches are skipped if their bound without exchanges is longer
+  /// than another's full bound.
   [[nodiscard]] Seconds full(Plan plan);
 
  private:
-  /// By micro-batches, the least one first.
+  /// Sorted by bound; each with its number of micro-batches.
   using BareBounds = std::vector<std::pair<double, std::int64_t>>;
   [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
 

@@ -12,7 +12,7 @@ Simplicity simplicity_of(const Plan& plan) {
   simplicity[next++] = std::popcount(plan.mesh.family());
   for (std::size_t i = plan_choice_count; i > 0; --i) simplicity[next++] = plan_choices()[i - 1].get(plan);
   simplicity[next++] = plan.micro_batches;
-  // A plan of fewer stages is the simpler one, then one that divides weights less. Data's degree is what the others leave.
+  // A plan with fewer stages is simpler, then a plan that divides weights less. The degree of data follows from the others.
   const Mesh::Degrees& degrees = plan.mesh.degrees();
   constexpr std::size_t stages = first_dimension_of(Axis::pipeline), replicas = first_dimension_of(Axis::data);
   simplicity[next++] = degrees[stages];

@@ -12,14 +12,14 @@
 
 namespace ddl {
 
-/// How simple a plan is, the simplest first. No two plans of a search are alike in it.
+/// The simplicity of a plan; smaller is simpler. No two plans of a search have the same.
 using Simplicity = std::array<std::int64_t, plan_choice_count + mesh_dimensions + 3>;
 [[nodiscard]] Simplicity simplicity_of(const Plan& plan);
 
-/// Times that are sums of the same parts in another order are the same.
+/// Rounds a time, so that sums of the same parts in a different order are equal.
 [[nodiscard]] double rounded(double value);
 
-/// What plans are ranked by, the best first.
+/// The criteria by which plans are ranked, in order.
 struct Rank {
   Verdict verdict = Verdict::fits;
   double first = 0, second = 0;
@@ -30,11 +30,12 @@ struct Rank {
 /// Whether `a` is ranked before `b`.
 [[nodiscard]] bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective);
 
-/// What an estimate is ranked by, where options say whether risk counts.
+/// The verdict that ranks an estimate. Options decide whether plans at risk count as fitting.
 [[nodiscard]] Verdict verdict_for(const Estimate& estimate, const SearchOptions& options);
 [[nodiscard]] RankedPlan ranked(const Estimate& estimate, const SearchOptions& options);
 
-/// How far a rejected plan is from possible: fewer kinds of trouble first, memory the mildest of them.
+/// How far a rejected plan is from being possible: first by the number of kinds of violations, of which memory is the
+/// mildest.
 [[nodiscard]] std::tuple<int, double> miss(const Limits& limits);
 [[nodiscard]] inline std::tuple<int, double> miss(const Estimate& estimate) { return miss(estimate.limits); }
 

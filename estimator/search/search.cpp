@@ -32,7 +32,8 @@ std::optional<Objective> parse_objective(std::string_view text) { return enum_na
 
 namespace {
 
-/// The meshes of a family, the most promising first. A bound that costs little stands for a closer one until it comes first.
+/// The meshes of a family, most promising first. A mesh has a cheap bound until it becomes the first; then a closer bound is
+/// computed.
 class Meshes {
  public:
   struct Entry {
@@ -81,24 +82,24 @@ class Search {
   }
 
  private:
-  /// The axes of a family, the least bound of its plans, and its index: the simple and promising ones come first.
+  /// The key by which families are ordered: the number of axes, the least bound of its plans, and its index.
   using Place = std::tuple<int, double, std::size_t>;
 
   struct OfFamily {
     FamilySearch search;
-    std::vector<const Mesh*> meshes;   ///< that no limit of their shape rules out
-    std::vector<std::int64_t> counts;  ///< of plans of each of them
+    std::vector<const Mesh*> meshes;   ///< meshes that no limit of shape excludes
+    std::vector<std::int64_t> counts;  ///< number of plans of each of them
     Meshes left;
   };
 
-  /// Rules out what can be ruled out without pricing.
+  /// Excludes meshes whose shape is impossible, without estimating plans.
   void look_at_shapes() {
     std::int64_t all = 0, done = 0;
     for (const auto& [family, meshes] : degrees_.by_family()) all += static_cast<std::int64_t>(meshes.size());
     for (const auto& [family, meshes] : degrees_.by_family()) {
       OfFamily& own = families_.emplace_back(OfFamily{FamilySearch(commons_, family), {}, {}, {}});
       for (const Mesh& mesh : meshes) {
-        // Of degrees with many divisors there are millions: the progress is reported.
+        // Degrees with many divisors have millions of meshes, so progress is reported.
         constexpr std::int64_t often = 1024;
         if (done++ % often == 0 && stops(done, all)) return;
         if (!own.search.admits(mesh)) continue;
@@ -120,7 +121,7 @@ class Search {
         own.left.add({bound, false, mesh});
       }
     }
-    // Simple families first, which are few plans, and of those the promising ones.
+    // Families with few axes come first, because they have few plans; among those, promising ones come first.
     const auto first_bound = [&](std::size_t family) {
       OfFamily& own = families_[family];
       while (!own.left.empty() && !own.left.first().is_full) refine(own);
@@ -131,7 +132,7 @@ class Search {
       order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
     std::sort(order.begin(), order.end());
     if (order_.empty()) order_ = order;
-    // Of each family the most promising mesh, so that the others are measured against good plans.
+    // Tries the most promising mesh of each family first, so that other plans are compared with good ones.
     done_ = 0;
     for (const std::size_t tries : {std::size_t{1}, std::numeric_limits<std::size_t>::max()}) {
       for (const auto& [axes, bound, family] : order) try_some(families_[family], tries);
@@ -154,7 +155,7 @@ class Search {
     own.left.add(entry);
   }
 
-  /// Tries at most so many meshes of a family, those not counted that are beaten.
+  /// Tries at most this many meshes of a family, not counting those that are beaten.
   void try_some(OfFamily& own, std::size_t tries) {
     while (!own.left.empty() && tries > 0) {
       if (stops(done_, all_plans_)) return;
@@ -177,7 +178,7 @@ class Search {
     }
   }
 
-  /// Whether all plans of a family were looked at.
+  /// Whether all plans of a family were examined.
   [[nodiscard]] bool is_finished(const OfFamily& own) const {
     return !stopped_ || (has_all_shapes_ && own.left.empty() && !own.search.asks_for_risk());
   }

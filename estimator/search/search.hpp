@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// Two laboratories that time the same kernels differ by 2.4 to 6.7 % (median; docs/recommend.md): plans whose predicted
-/// times are this near are equally good.
+/// Plans whose predicted times differ by less than this are equally good: two laboratories that time the same kernels differ
+/// by 2.4 to 6.7 % (median; docs/recommend.md).
 inline constexpr double usual_tie = 0.03;
 
 enum class Objective { time, cost, memory };
@@ -28,31 +28,34 @@ struct SearchOptions {
   Optimizer optimizer = Optimizer::sgd;
   Objective objective = Objective::time;
   std::vector<NamedFamily> families;  ///< empty: all
-  /// The number of families to return, best first. Families that provably come later are not priced. 0 returns all of them.
+  /// The number of families to return, best first. Families that provably rank lower are not estimated. 0 returns all
+  /// families.
   std::int64_t top = 0;
-  bool all = false;  ///< price every plan, prune none
+  bool all = false;  ///< estimate every plan, prune none
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;
-  /// What the software can run, of the choices that are still open.
+  /// The values of open choices that the software supports.
   AdmittedChoices admitted{};
-  /// Rank plans by the objective alone. Else those that fit come before those that are at risk.
+  /// Rank plans by the objective alone. Otherwise plans that fit rank before plans at risk.
   bool allow_risk = false;
-  /// Plans whose times differ by less than this share of the shorter one are as good as each other: the simplest of them is
-  /// the better one. Only where the objective is not memory, and not every plan is priced.
+  /// Plans whose times differ by less than this share of the shorter one tie, and the simplest of them ranks first. Only
+  /// used if the objective is not memory, and not every plan is estimated.
   double tie = 0;
-  /// How wrong predictions are. A plan of a family with measured runs then comes first in place of a faster plan of a family
-  /// without, if it may be the faster one and the slow end of its interval is no later: of many plans that are known badly,
-  /// one seems fast by chance. Nothing: the order is that of the predictions. Only where `tie` counts, too.
+  /// The error of predictions. With it, a plan of a family with measured runs ranks before a faster plan of a family without
+  /// them, if it may be the faster one and the upper end of its interval is not later. The reason: of many plans with
+  /// uncertain times, one seems fast by chance. Null: plans are ordered by their predictions. Only used if `tie` is used,
+  /// too.
   const TimeErrors* errors = nullptr;
-  /// Whether choices that use the memory of the host are open. If not, they are opened where no plan fits without them.
+  /// Whether choices that use host memory are searched. If not, they are still searched if no plan fits without them.
   bool offloads = false;
-  /// The search calls it from time to time with the number of plans that are done, and the number of all plans. The
-  /// search ends if it returns false.
+  /// The search calls this from time to time with the number of finished plans and the number of all plans. The search ends
+  /// if it returns false.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
 };
 
-/// A feasible plan with the time and memory that it is ranked by. The plan is priced again if the caller needs its estimate.
+/// A feasible plan with the time and memory by which it is ranked. The plan is estimated once more if the caller needs its
+/// estimate.
 struct RankedPlan {
   Plan plan;
   Seconds iteration{};
@@ -60,26 +63,26 @@ struct RankedPlan {
   Verdict verdict = Verdict::fits;
 };
 
-/// How many plans came to which end.
+/// Numbers of plans by outcome.
 struct SearchCounts {
-  std::int64_t considered = 0;  ///< plans whose fate is known: priced, ruled out by a limit, or pruned
-  std::int64_t pruned = 0;      ///< of those, given up as a better one is known, by a bound or by the time alone
-  std::int64_t priced = 0;      ///< of those, priced in full: time and memory
-  std::int64_t feasible = 0;    ///< of those priced
+  std::int64_t considered = 0;  ///< plans with a known outcome: estimated, excluded by a limit, or pruned
+  std::int64_t pruned = 0;      ///< skipped because a better plan is known, by a bound or by its time
+  std::int64_t priced = 0;      ///< fully estimated: time and memory
+  std::int64_t feasible = 0;    ///< feasible among the estimated ones
 };
 
 struct SearchResult : SearchCounts {
   std::vector<Estimate> best;      ///< the best feasible plan of each family, ranked
-  std::vector<Estimate> rejected;  ///< of each family without one, the plan that misses by least, with its limits
-  std::vector<Family> behind;      ///< families not priced: all their plans are beaten by `top` others
+  std::vector<Estimate> rejected;  ///< for each family without a feasible plan: the nearest plan, with its limits
+  std::vector<Family> behind;      ///< families not estimated: `top` other families beat all their plans
   std::vector<RankedPlan> ranked;  ///< with `all`: every feasible plan, ranked
   std::vector<Estimate> first;     ///< with `all`: the first `top` of these
-  bool stopped = false;            ///< before all plans were looked at
+  bool stopped = false;            ///< stopped before all plans were examined
 };
 
-/// Searches all plans: all ways of giving `devices` devices to the axes (all divisors), all placements, numbers of
+/// Searches all plans: all ways of distributing `devices` devices over the axes (all divisors), all placements, numbers of
 /// micro-batches and other choices (plan_choices). A pruned plan is provably no better than the plans that are returned.
-/// Plans that are equally good within rounding, or the `tie` that was asked for, are ranked by simplicity: fewer axes, no
+/// Plans that are equally good within rounding, or within the requested `tie`, are ranked by simplicity: fewer axes, no
 /// recomputation, less sharding, fewer micro-batches.
 [[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
 

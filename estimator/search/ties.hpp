@@ -9,23 +9,24 @@
 
 namespace ddl {
 
-/// Puts simple plans before others that are hardly faster (SearchOptions::tie).
+/// Ranks simple plans before others that are hardly faster (SearchOptions::tie).
 class Ties {
  public:
   Ties(const Estimator& estimator, const SearchOptions& options, const VariantSpace& space)
       : estimator_(estimator), options_(options), space_(space) {}
 
-  /// Puts the simplest plan first where several tie with the fastest of those that are left: each place takes the simplest
-  /// variant of a family, and of the families the one that divides along the fewest axes. `best` is ranked.
+  /// For each place, considers the plans that tie with the fastest remaining one, and puts the simplest first: the simplest
+  /// variant of each family, and among families the one that divides along the fewest axes. `best` must be ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
  private:
-  /// The simplest plan with the same degrees that takes no longer than the tie allows, and needs no more than fits.
+  /// The simplest plan with the same degrees whose time ties with this plan and whose memory fits.
   [[nodiscard]] Estimate simplified(const Estimate& best) const;
-  /// Puts the first plan of a family with measured runs before a faster plan of a family without, if it is the surer one.
+  /// Ranks the first plan of a family with measured runs before a faster plan of a family without, if its time is more
+  /// certain.
   void prefer_known(std::vector<Estimate>& best) const;
-  /// Whether the plan that is predicted to be slower may be the faster one, and takes no longer than the other one if both
-  /// are as slow as predictions err.
+  /// Whether the plan that is predicted to be slower may be the faster one, and is not slower than the other one at the
+  /// upper ends of both intervals.
   [[nodiscard]] bool is_surer(const Estimate& slower, const Estimate& faster) const;
 
   const Estimator& estimator_;

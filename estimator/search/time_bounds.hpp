@@ -14,15 +14,15 @@
 
 namespace ddl {
 
-/// What a lower bound of the time of a step knows of a plan, in the order in which a search asks for bounds: each is closer
-/// than the one before it, holds for fewer plans, and takes longer to compute.
+/// What a lower bound of the time of a step takes into account, in the order in which a search requests bounds. Each is
+/// closer than the one before it, holds for fewer plans, and takes longer to compute.
 enum class Closeness {
-  size,       ///< micro-batches, stages, parts of the batch and of contexts, ranks that divide experts: it is looked up
+  size,       ///< micro-batches, stages, parts of the batch and of contexts, expert degree; looked up in a table
   degrees,    ///< all degrees, for any placement and any other choices
-  placement,  ///< the links of this placement as well
-  split,      ///< the kernels of one rank's part of each layer, for plans that divide layers as this one
-  tasks,      ///< the exchanges of these layers as well, for any cuts of the stages
-  stages,     ///< the longest of the stages as they are cut; nothing if there are none to cut
+  placement,  ///< also the links of this placement
+  split,      ///< also the kernels of one rank's part of each layer, for plans that divide layers in the same way
+  tasks,      ///< also the exchanges of these layers, for any cuts of the stages
+  stages,     ///< the longest of the stages with their actual cuts; zero without a pipeline
   layers      ///< the step without update, gradients and recomputation
 };
 
@@ -30,58 +30,59 @@ enum class Closeness {
   return static_cast<Closeness>(static_cast<int>(closeness) + 1);
 }
 
-/// Lower bounds of the time of steps: a search gives up plans by them. Several threads must not use it at once.
+/// Lower bounds of the time of steps, by which a search prunes plans. Not thread-safe.
 class TimeBounds {
  public:
-  /// The estimator has to outlive it.
+  /// The estimator must outlive this object.
   explicit TimeBounds(const Estimator& estimator);
 
-  /// Returns a lower bound of the step of all plans that agree with this one in what the bound knows, for plans whose shape
-  /// is possible.
+  /// Returns a lower bound of the step time of all plans that agree with this one in everything that the bound takes into
+  /// account. Their shape must be possible.
   [[nodiscard]] Seconds least(Closeness closeness, const Plan& plan) const;
 
  private:
   [[nodiscard]] Seconds of_size(const Plan& plan) const;
   [[nodiscard]] Seconds of_degrees(const Plan& plan) const;
-  /// `kernels`: of a micro-batch through all stages, where more is known of them than of any split.
+  /// `kernels`: a lower bound of the kernels of a micro-batch through all stages, if it is higher than the bound for any
+  /// split.
   [[nodiscard]] Seconds of_placement(const Plan& plan, Seconds kernels) const;
   [[nodiscard]] Seconds of_split(const Plan& plan) const;
   [[nodiscard]] Seconds of_tasks(const Plan& plan) const;
   [[nodiscard]] Seconds of_stages(const Plan& plan) const;
   [[nodiscard]] Seconds of_layers(const Plan& plan) const;
 
-  /// Returns the time in which a rank's host starts the kernels of a micro-batch at least, however layers are divided along
-  /// other axes than those of `kernel_axes_of`, and for any exchange of contexts.
+  /// Returns a lower bound of the time in which a rank's host launches the kernels of a micro-batch, for any degrees along
+  /// axes other than those of `kernel_axes_of`, and any exchange of contexts.
   [[nodiscard]] Seconds least_starts(const Plan& plan) const;
-  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
-  /// those of none in particular. `kernels`: as in of_placement.
+  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange. The exchanges are those of one
+  /// placement, or a bound for all placements. `kernels`: as in of_placement.
   [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const;
-  /// The step of a pipeline without its stages.
+  /// The step of a pipeline before it is cut into stages.
   [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
   /// The kernels of one rank for a micro-batch, through all stages.
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
-  /// The kernels alone, which the host starts: what remains of that bound without exchanges.
+  /// The step with only the kernels, which the host launches: the bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
-  /// Bytes of gradients that the busiest rank exchanges at least; nothing if backward may hide them.
+  /// Lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are
-  /// gathered where the split ends.
+  /// gathered at the end of the split.
   struct SpatialTraffic {
     double messages = 0, halo_items = 0, gathered_items = 0;
   };
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
-  /// Items per sample that cross the largest cut of a pipeline at least, however tokens are divided.
+  /// Lower bound of the items per sample that cross the largest cut of a pipeline, for any division of tokens.
   [[nodiscard]] double least_crossing(const Plan& plan) const;
   /// Returns the schedules that fill bubbles and that this plan may have.
   [[nodiscard]] std::vector<Schedule> fillers_of(const Plan& plan) const;
   /// Returns the shortest run for any number of virtual stages.
   [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
-  /// Layer-wise exchanges and halos that a rank's host starts, of one micro-batch.
+  /// Number of layer-wise exchanges and halos of one micro-batch that a rank's host launches.
   [[nodiscard]] double exchange_starts(const Plan& plan) const;
-  /// Values that the bounds of plans with the same degrees have in common.
+  /// Values that the bounds of plans with the same degrees share.
   struct Parts {
     explicit Parts(const Plan& a_split) : split(a_split) {}
-    Plan split;  ///< of which, with one micro-batch
+    Plan split;  ///< the split that they refer to, with one micro-batch
     Seconds starts{}, alpha{};
     SpatialTraffic traffic;
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
@@ -94,15 +95,15 @@ class TimeBounds {
   const SplitTables& tables_;
   const PlanSteps& steps_;
   const UndividedTimes& undivided_;
-  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
-  /// that a channel split divides: what layer-wise exchanges move at least.
+  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of the layers among
+  /// them that a channel split divides: the least traffic of layer-wise exchanges.
   double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
-  double tensor_items_ = 0;             ///< exchanged per sample by a tensor split of a degree that divides every layer
-  double tensor_items_of_experts_ = 0;  ///< of those, the ones of experts
+  double tensor_items_ = 0;             ///< exchanged per sample by a tensor split with a degree that divides every layer
+  double tensor_items_of_experts_ = 0;  ///< the part of experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
-  /// The key: the degrees except replicas and stages; the samples; and the choices that divide layers.
+  /// The key: the degrees except replicas and stages, the samples, and the choices that divide layers.
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   mutable std::optional<Parts> parts_;
 };

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Whether the words of a family allow a ZeRO stage: `fsdp` and `ddp` say one, `data` none.
+/// Whether the name of a family allows a ZeRO stage: `fsdp` and `ddp` imply one, `data` does not.
 bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   const auto allows = [&](const NamedFamily& each) {
     return each.family == family && (!each.zero_stage || *each.zero_stage == stage);
@@ -21,7 +21,7 @@ bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
 }
 
-/// Whether a search chooses the recomputed blocks: an explicit --recompute disables this.
+/// Whether a search chooses the number of recomputed blocks. An explicit --recompute disables this.
 bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::recompute_blocks)];
   if (options.chosen[PlanChoice::recompute] || options.chosen[PlanChoice::recompute_blocks]) return false;
@@ -62,7 +62,7 @@ const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) c
     known = {*options_.micro_batches};
     return known;
   }
-  // Micro-batches of all sizes that divide the replica's share, and of powers of two where few do.
+  // All sizes of micro-batches that divide the replica's share, or powers of two if few sizes divide it.
   std::vector<std::int64_t> sizes = divisors(replica);
   for (std::int64_t size = 1; size < replica; size *= 2) sizes.push_back(size);
   for (const std::int64_t size : sizes) known.push_back((replica + size - 1) / size);
@@ -74,7 +74,7 @@ const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) c
 std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
   std::vector<Placement> placements{plan.placement};
   if (!options_.placement && several_nodes_) {
-    // One more for every axis that could be the one that lives inside the node.
+    // One more placement for each axis that could be the one inside the node.
     bool first = true;
     for (const Axis axis : plan.placement) {
       if (plan.mesh[axis] == 1) continue;
@@ -93,7 +93,7 @@ std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
 VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
   const Mesh& mesh = plan.mesh;
   const int stages = mesh[Axis::pipeline];
-  // Of other axes the choices do not depend, unless the families that were asked for say what these may have.
+  // Other axes do not affect the choices, unless the requested families restrict the choices.
   constexpr Family of_choices = replica_axes | family_bit(Axis::pipeline) | family_bit(Axis::tensor) |
                                 family_bit(Axis::data) | family_bit(Axis::context);
   return {options_.families.empty() ? mesh.family() & of_choices : mesh.family(),
@@ -115,7 +115,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   std::array<std::vector<int>, plan_choice_count> of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     of_rows[i] = values_of(plan_choices()[i], plan);
-    // What no other choice makes possible.
+    // Values that no other choice makes possible.
     if (depends_on_others(plan_choices()[i].choice)) continue;
     std::erase_if(of_rows[i], [&](int value) {
       ChoiceValues alone{};
@@ -140,7 +140,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
 }
 
 bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
-  // Recomputed activations are not offloaded, so that more recomputation may take less time.
+  // Recomputed activations are not offloaded, so more recomputation may take less time.
   return chooses_blocks_ && values[static_cast<std::size_t>(PlanChoice::recompute)] == 0 &&
          values[static_cast<std::size_t>(PlanChoice::offload_activations)] == 0;
 }
@@ -150,7 +150,7 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
   const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
   std::int64_t& known = counts_[{replica_of(plan), key_of(plan)}];
   if (known > 0) return placements * (known - 1);
-  // Of micro-batches the choices depend on whether stages divide them, and on nothing else.
+  // Micro-batches affect the choices only by whether the stages divide them.
   std::array<std::int64_t, 2> alike{};
   std::array<std::int64_t, 2> example{};
   for (const std::int64_t count : micro_batches(plan)) {
@@ -179,8 +179,8 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
     const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
     return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
   }
-  // What stays gathered is ZeRO-2 in all but the time of its gathers: it must be requested. How many blocks are
-  // recomputed follows from the memory of a plan (may_recompute_blocks).
+  // Weights that stay gathered differ from ZeRO-2 only in the time of the gathers, so the user must request them. The number
+  // of recomputed blocks follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
   // Both keep gathers inside a node.
   if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
@@ -209,7 +209,7 @@ bool VariantSpace::are_possible(const Plan& chosen, const ChoiceValues& values) 
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     const PlanChoiceRow& row = plan_choices()[i];
     const bool is_open = !options_.chosen[row.choice];
-    // A group that was asked for says nothing of a plan without shards.
+    // A requested shard group does not apply to a plan without shards.
     if (row.choice == PlanChoice::shard_group && !is_open && values[i] > 0 && chosen.zero_stage == 0 &&
         !options_.chosen[PlanChoice::zero])
       return false;

@@ -20,10 +20,10 @@ using ChoiceValues = std::array<int, plan_choice_count>;
 void set_choices(Plan& plan, const ChoiceValues& values);
 [[nodiscard]] ChoiceValues choices_of(const Plan& plan);
 
-/// Choices of plans that divide layers in the same way, the simplest first.
+/// Choices of plans that divide layers in the same way, simplest first.
 using LikeChoices = std::vector<ChoiceValues>;
 
-/// The micro-batches, placements and other choices that plans of a search may have, in addition to their degrees.
+/// The micro-batches, placements and other choices that plans of a search may have in addition to their degrees.
 class VariantSpace {
  public:
   VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node);
@@ -32,55 +32,56 @@ class VariantSpace {
 
   [[nodiscard]] std::vector<Placement> placements(const Plan& plan) const;
 
-  /// The choices that a plan of this mesh and with these micro-batches may have, by how they divide layers.
+  /// The choices that a plan of this mesh with these micro-batches may have, grouped by how they divide layers.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const;
 
-  /// Whether a plan with these choices, which computes nothing again, stands for plans that compute some blocks again, too.
-  /// How many blocks is no choice of these: the fewest that help are the best of each plan.
+  /// Whether a plan with these choices, which recomputes nothing, also represents plans that recompute some blocks. The
+  /// number of blocks is not one of these choices: for each plan, the smallest number that fits is the best.
   [[nodiscard]] bool may_recompute_blocks(const ChoiceValues& values) const;
 
-  /// How many there are, without making them. Partial recomputation counts once, whatever the number of blocks.
+  /// The number of variants, without creating them. Partial recomputation counts once, for any number of blocks.
   [[nodiscard]] std::int64_t count(const Plan& plan) const;
 
-  /// The values of a choice that a plan of such a mesh may have, the simplest first. One that was asked for is among them,
-  /// possible or not: the plan then has a limit.
+  /// The values of a choice that a plan with such a mesh may have, simplest first. A requested value is always included; if
+  /// it is impossible, the plan then has a limit.
   [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const;
 
-  /// Whether values of a choice may be possible with others than the first values of all other choices: how ZeRO-3 shards,
-  /// and experts that need sequence parallelism.
+  /// Whether values of a choice may only be possible if other choices do not have their first values: how ZeRO-3 shards, and
+  /// experts that need sequence parallelism.
   [[nodiscard]] static bool depends_on_others(PlanChoice choice);
 
   /// Whether the values of open choices are possible together.
   [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const;
 
  private:
-  /// Those that the software can run; all where it can run none, which was asked for in other words then.
+  /// The values that the software supports; all values if it supports none, because the user then requested one by another
+  /// option.
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
-  /// Whether a tensor split may leave experts whole, given sequence parallelism.
+  /// Whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
-  /// Whether the values of open choices of a plan are possible together, which `values` repeats.
+  /// Whether the values of open choices of a plan are possible together. `values` repeats them.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
-  /// Every possible combination of the first `rows` choices, the last of them outermost. `plan` has the values of the
-  /// others.
+  /// Adds every possible combination of the first `rows` choices; the last choice is outermost. `plan` has the values of the
+  /// other choices.
   void add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
-  /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
-  /// micro-batches, whether these are enough and even, whether there are shard groups, and whether tokens can be split,
-  /// heads exchanged and unsplit experts distributed.
+  /// Everything that choices depend on: the family, the degrees that must divide something for some of them, whether those
+  /// degrees divide the micro-batches, whether there are enough micro-batches and an even number of them, whether there are
+  /// shard groups, and whether tokens can be split, heads exchanged and unsplit experts distributed.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
-  /// The samples of a rank's share of the batch, at most.
+  /// The largest number of samples in a rank's share of the batch.
   [[nodiscard]] static std::int64_t replica_of(const Plan& plan);
   const SearchOptions& options_;
   const ModelFacts& facts_;
   int devices_per_node_;
   bool several_nodes_;
-  bool chooses_blocks_;  ///< to recompute
+  bool chooses_blocks_;  ///< whether the search chooses recomputed blocks
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
-  /// By a rank's share of the batch, and what choices depend on: one more than there are for a placement.
+  /// Counts of plans of one placement, plus one, by a rank's share of the batch and the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
 };
 

@@ -39,7 +39,7 @@ Limits Estimator::limits(const Plan& plan) const {
     const RecomputeModules lacking = plan.recompute_modules.without(job_.facts.has_modules);
     Limit limit{Limit::Kind::recompute_modules};
     if (const auto module = lacking.outermost()) limit.item = recompute_module_names[*module];
-    // What the software keeps: its own choice.
+    // The software fixes which modules it recomputes.
     limit.available = job_.assumptions.selective == SelectiveRecompute::products ? 1 : 0;
     if (plan.recompute != Recompute::selective || limit.available > 0 || !limit.item.empty()) limits.add(limit);
   }
@@ -65,7 +65,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
   result.limits = limits(plan);
   if (result.limits.empty()) complete(result);
   if (!is_finite(result.time.iteration()) || !is_finite(result.memory.total())) {
-    // No figure of it is one.
+    // One of its figures is not a finite number.
     result.limits.add({Limit::Kind::not_finite});
     result.time = {};
     result.memory = {};
@@ -101,14 +101,14 @@ void Estimator::complete(Estimate& result) const {
   const Breakdown& time = result.time;
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double batch = static_cast<double>(plan.global_batch);
-  // A batch larger than the data set is an epoch all the same; the closed forms count fractions of an iteration.
+  // A batch larger than the data set still counts as one epoch. The closed forms count fractions of a step.
   const double iterations = job_.samples_per_epoch / batch;
   result.epoch = time.iteration() * (job_.assumptions.linear_kernels ? iterations : std::max(1.0, iterations));
-  // One device may take the batch in parts of the reference size, or of this plan's, whichever is faster.
+  // One device may process the batch in parts of the reference size, or of this plan's size, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
-  // The same for all plans of one batch: in parts of any other size a device is no faster.
+  // The same for all plans of one batch: a device is not faster with parts of any other size.
   const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   // Recomputed work is not redundant.
@@ -147,7 +147,7 @@ std::optional<MemoryTimeline> memory_timeline(const Estimator& estimator, const 
 }
 
 void add_reserved(const Estimator& estimator, Estimate& estimate) {
-  // The model of the allocator does not know what lies in the memory of the host.
+  // The model of the allocator does not include host memory.
   const Job& job = estimator.job();
   if (job.assumptions.memory_reuse || estimate.time.iteration().value() <= 0 || estimate.plan.offload_activations) return;
   StageMemories::Fullest& known = estimator.fullest(estimate.plan);
@@ -158,7 +158,7 @@ void add_reserved(const Estimator& estimator, Estimate& estimate) {
     known.has_reserved = true;
   }
   estimate.memory.peak_reserved = known.memory.peak_reserved;
-  // No more is needed than may be held; what the device does not have is not held.
+  // Memory beyond that of the device cannot be held.
   const Bytes held = min(estimate.memory.held(), job.machine.device.memory);
   estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
 }

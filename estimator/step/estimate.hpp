@@ -21,50 +21,49 @@
 
 namespace ddl {
 
-/// The time and memory of a plan. An infeasible plan has an estimate too, with its reasons in `limits`.
+/// The time and memory of a plan. An infeasible plan also has an estimate, with the reasons in `limits`.
 struct Estimate {
   Plan plan;
   Breakdown time;
-  MemoryBreakdown memory;                   ///< of the fullest stage
-  Verdict verdict = Verdict::does_not_fit;  ///< about the memory, where the plan was priced
+  MemoryBreakdown memory;                   ///< memory of the stage with most memory
+  Verdict verdict = Verdict::does_not_fit;  ///< the memory verdict, if the plan was estimated
   Limits limits;
   Seconds epoch{};
-  double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together
-  Seconds hidden_exchange{};  ///< gradient communication that is overlapped with backward
+  double efficiency = 0;      ///< time of one device for the step, divided by the sum of the time of all devices
+  Seconds hidden_exchange{};  ///< gradient exchange that is overlapped with backward
   Seconds hidden_input{};
-  Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
+  Seconds host_waiting{};  ///< waiting for a host that launches kernels more slowly than the device executes them
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
-  double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
-  /// Of the FLOPs of forward of all blocks, those that full recomputation recomputes.
+  double replicated_share = 0;  ///< share of the kernel time spent on work that other ranks do as well
+  /// The share of the forward FLOPs of all blocks that full recomputation recomputes.
   double recomputed_share = 1;
   CriticalStages critical;
-  double imbalance = 0;  ///< longest stage over mean stage, minus one
-  /// Of the iteration, and what it depends on; nothing until add_intervals.
+  double imbalance = 0;  ///< longest stage divided by mean stage, minus one
+  /// The interval of the step time and its sources; unset until add_intervals sets it.
   std::optional<TimeInterval> interval{};
   std::shared_ptr<const TimeSensitivity> sensitivity{};
 
   [[nodiscard]] bool feasible() const { return limits.empty(); }
 };
 
-/// Predicts plans of one job. It stores what plans have in common: plans that differ only in schedule or sharding share the
-/// costs of their layers. References that it returns are valid until the next call with another plan. Several threads must
-/// not use it at once.
+/// Predicts plans of one job. It caches what plans share: plans that differ only in schedule or sharding share the costs of
+/// their layers. References that it returns are valid until the next call with a different plan. Not thread-safe.
 class Estimator {
  public:
-  /// Keeps a copy of the job. The parts of the job belong to its maker, or to the job itself (Job::with_machine).
+  /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_machine).
   explicit Estimator(Job job);
 
-  /// Returns time, memory and limits of a plan. A plan that breaks a limit of its shape has no time.
+  /// Returns time, memory and limits of a plan. A plan that violates a limit of shape has no time.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
-  /// Returns the same, with the time of a plan even if it has more devices than the machine has.
+  /// Returns the same, and also the time of a plan that has more devices than the machine.
   [[nodiscard]] Estimate estimate_beyond_devices(const Plan& plan) const;
   /// Returns the limits that need no estimate.
   [[nodiscard]] Limits limits(const Plan& plan) const;
-  /// Returns the limit that a plan of this memory breaks of the memory of a host; nothing if it breaks none.
+  /// Returns the limit of host memory that a plan with this memory violates; empty if it violates none.
   [[nodiscard]] std::optional<Limit> host_limit(const Plan& plan, const MemoryBreakdown& memory) const;
-  /// Returns only the time of a step, of a plan whose shape is possible.
+  /// Returns only the time of a step. The shape of the plan must be possible.
   [[nodiscard]] Seconds iteration(const Plan& plan) const { return Seconds(steps_.timing(plan).iteration()); }
-  /// Returns only the memory of the fullest stage of a plan whose shape is possible.
+  /// Returns only the memory of the stage with most memory. The shape of the plan must be possible.
   [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const { return fullest(plan).memory; }
   [[nodiscard]] StageMemories::Fullest& fullest(const Plan& plan) const { return memories_.fullest(plan, stages(plan)); }
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const { return steps_.stages(plan); }
@@ -77,7 +76,7 @@ class Estimator {
   [[nodiscard]] const UndividedTimes& undivided() const { return undivided_; }
 
  private:
-  /// Adds time and memory of a plan whose shape is possible.
+  /// Adds time and memory. The shape of the plan must be possible.
   void complete(Estimate& estimate) const;
 
   const Job job_;
@@ -92,12 +91,12 @@ class Estimator {
 /// not.
 void add_reserved(const Estimator& estimator, Estimate& estimate);
 void add_reserved(const Estimator& estimator, std::vector<Estimate>& estimates);
-/// Returns the step of the fullest stage as requests to the allocator of the framework. Returns nothing if the plan has no
-/// time, or if memory is a closed form. If `options` have a capacity, the allocator has what is left of it after everything
+/// Returns the requests to the framework's allocator in a step of the stage with most memory. Empty if the plan has no time,
+/// or if memory is a closed form. If `options` have a capacity, the allocator has what remains of it after all memory
 /// outside of the allocator.
 [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Estimator& estimator, const Plan& plan,
                                                             const TimelineOptions& options = {});
-/// Returns pointers to estimates, of which those that share the costs of their layers follow one another.
+/// Returns pointers to estimates, ordered such that those that share the costs of their layers are adjacent.
 [[nodiscard]] std::vector<Estimate*> by_split(std::vector<Estimate>& estimates);
 
 }  // namespace ddl

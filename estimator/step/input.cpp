@@ -10,7 +10,7 @@ bool fits_local_storage(const Job& job) {
 }
 
 bool fits_host_memory(const Job& job) {
-  // Assumed: processes that load and train leave half of it to files.
+  // Assumed: the processes that load data and train leave half of the memory to the file cache.
   constexpr double left_to_files = 0.5;
   const std::optional<Bytes>& memory = job.machine.storage.host_memory;
   return memory && job.dataset_bytes <= *memory * left_to_files;
@@ -21,10 +21,10 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
   const double samples = static_cast<double>(plan.global_batch);
   if (job.sample_bytes.value() <= 0) return {};
 
-  // Ranks of one split group need the same samples. Either each of them reads them all, or one leader does and sends them on
-  // [ParaDL, section VII: I/O and staging]. Only a pipeline's first stage reads.
+  // Ranks of one split group need the same samples. Either each of them reads all samples, or one leader reads them and
+  // sends them to the others [ParaDL, section VII: I/O and staging]. In a pipeline, only the first stage reads.
   const double group = static_cast<double>(plan.mesh.devices()) / plan.mesh.product(batch_axes) / plan.mesh[Axis::pipeline];
-  // Of a sample that is stored item by item, a rank reads its tile.
+  // If samples are stored item by item, a rank reads only its tile.
   const double tiles = job.stored_raw ? static_cast<double>(plan.mesh[Axis::spatial]) : 1.0;
   const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : group / tiles;
   const Bytes everything = job.sample_bytes * (samples * readers);
@@ -34,7 +34,7 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
 
   Seconds read{};
   if (fits_host_memory(job)) {
-    // Every epoch but the first one finds the files in memory.
+    // Every epoch except the first reads the files from memory.
   } else if (storage.local_bandwidth && fits_local_storage(job)) {
     read = per_node / *storage.local_bandwidth;
   } else {
@@ -43,7 +43,7 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
   }
   Term reading(read);
   if (job.assumptions.input_mode == InputMode::leader && group > 1) {
-    // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; a rank that splits layers
+    // Tiles are scattered, one message to each rank, which takes as long as a ring Allgather. A rank that splits layers
     // needs all of its tile, which is broadcast.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * samples / plan.mesh.product(batch_axes));

@@ -15,28 +15,27 @@
 
 namespace ddl {
 
-/// A whole step as tasks, whose times know the coefficients that they depend on. A fit to measured runs uses their exact
-/// derivatives.
+/// A whole step as tasks, whose times have derivatives with respect to the coefficients. A fit to measured runs uses them.
 struct StepTemplate {
   Step step;
   Updates updates;
 };
 
-/// The steps of plans whose shape is possible, and the stages into which their layers are cut. What plans share is computed
-/// once. References are valid until the next call with another plan. Several threads must not use it at once.
+/// The steps of plans whose shape is possible, and the stages into which their layers are cut. Values that plans share are
+/// computed once. References are valid until the next call with a different plan. Not thread-safe.
 class PlanSteps {
  public:
-  /// Both have to outlive it.
+  /// Both must outlive this object.
   PlanSteps(const SplitTables& tables, const StageMemories& memories)
       : tables_(tables), memories_(memories), job_(tables.job()) {}
 
-  /// Returns the first layer of every stage, and the layer count: the cuts with the shortest step, among those that fit if
-  /// any fits. They depend only on degrees, micro-batches and placement of the plan. Empty if there are more stages than
-  /// places for them.
+  /// Returns the first layer of every stage, and the layer count. The cuts are those with the shortest step among cuts that
+  /// fit, or among all cuts if none fits. They depend only on degrees, micro-batches and placement of the plan. Empty if
+  /// there are more stages than places for them.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
-  /// Returns the numbers of virtual stages that a plan may have, from 1 on.
+  /// Returns the possible numbers of virtual stages of a plan, from 1 on.
   [[nodiscard]] const std::vector<int>& stretches_of(const Plan& plan) const;
-  /// A step and its timing before update and gradients: the same however parameters are sharded.
+  /// A step and its timing before update and gradients. It does not depend on how parameters are sharded.
   struct Staged {
     Step step;
     Timing<double> timing;
@@ -47,19 +46,19 @@ class PlanSteps {
   /// Returns the time of a whole step, with update, gradients and input.
   [[nodiscard]] Timing<double> timing(const Plan& plan) const;
   [[nodiscard]] StepTemplate step_template(const Plan& plan) const;
-  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) that leaves some block of some stage as it is;
-  /// 0 if there is none.
+  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) with which some block of some stage is not
+  /// recomputed; 0 if there is none.
   [[nodiscard]] int most_blocks_again(const Plan& plan) const;
 
  private:
   [[nodiscard]] Staged work_out(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
-  /// What is known of a split under one placement.
+  /// Cached values of a split under one placement.
   struct Known {
     std::optional<std::vector<int>> cuts;
-    /// By recomputation, virtual stages, schedule, offloaded activations and gathered weights.
+    /// Steps by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
-    /// By what is sharded and offloaded, and whether ranks hold two parts of the layers.
+    /// Updates by sharding, offloading, and whether ranks hold two parts of the layers.
     std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
   };
   [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.placing); }

@@ -55,7 +55,7 @@ RelaxedStep relaxed(const Step& step) {
 }
 
 Seconds shortest_run(const RelaxedStep& step) {
-  // The longest stage does all micro-batches, and waits for a virtual stage of each of the others.
+  // The longest stage processes all micro-batches, and waits for one virtual stage of each other stage.
   const double waits = step.fills_bubbles ? 0 : 1 / step.stretches, own = step.micro_batches - waits;
   const Seconds devices = step.busy * waits + max(step.longest, step.busy / step.stages) * own;
   const Seconds hosts = step.starts * (waits + own / step.stages);

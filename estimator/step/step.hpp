@@ -18,15 +18,15 @@ namespace ddl {
 /// The parts of the time of a step, in the order of reports.
 enum class Part {
   forward,   ///< kernels of the busiest stage
-  backward,  ///< the same, with what is recomputed
+  backward,  ///< kernels of the busiest stage, including recomputation
   weight_update,
-  gradient_exchange,  ///< the part that backward does not hide, and the slowdown of kernels that are overlapped with it
+  gradient_exchange,  ///< exposed gradient exchange, and the slowdown of kernels that are overlapped with it
   layer_collectives,  ///< filter, channel and tensor exchanges
   halo,               ///< spatial exchanges
   pipeline,           ///< activations and gradients between stages
   bubble,             ///< waiting of the busiest stage for the others
-  input,              ///< the part of reading samples that the rest does not hide
-  waiting             ///< for the host, for the slowest rank, and fixed times
+  input,              ///< exposed part of reading samples
+  waiting             ///< waiting for the host and for the slowest rank, and fixed times
 };
 
 /// The time of one step by part. The parts add up to the step.
@@ -41,89 +41,91 @@ struct Breakdown : EnumArray<Part, Seconds> {
   }
 };
 
-/// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
+/// The stage of a pipeline that determines each part of an estimate; all 0 without a pipeline.
 struct CriticalStages {
-  int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
-  int unwaited = 0;  ///< the one whose passes are in no bubble; −1: there is no bubble
-  int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
-  int backward = 0;  ///< and in backward
+  int time = 0;      ///< the longest one, whose kernels, layer-wise exchanges and halos the step contains
+  int unwaited = 0;  ///< the one for whose passes no other stage waits; −1: there is no bubble
+  int forward = 0;   ///< if slots are as long as the longest stage: the longest one in forward
+  int backward = 0;  ///< the same in backward
   int weight_update = 0;
   int gradient_exchange = 0;
-  int transfer = 0;  ///< the one that receives across the dearest cut
-  int memory = 0;    ///< the fullest
+  int transfer = 0;  ///< the one that receives across the slowest cut
+  int memory = 0;    ///< the one with most memory
 };
 
-/// The work of a device in every micro-batch: kernels or exchanges of one stage, or of one of its layers.
+/// Work of a device for each micro-batch: kernels or exchanges of one stage, or of one of its layers.
 struct Task {
   int stage = 0;
   bool backward = false;
-  Part part = Part::forward;  ///< the part that the time counts as if nothing hides it
-  double starts = 0;          ///< kernels and exchanges that the host starts for it
-  Term time;                  ///< of one micro-batch
-  double bubble = 1;          ///< the part of it for which the longest stage waits, if it is another stage
-  /// The part of the time that is not overlapped with compute of another micro-batch. Stages that wait for the first
-  /// micro-batch wait for all of it: a micro-batch that fills the pipeline is overlapped with no other.
+  Part part = Part::forward;  ///< the part of the step that exposed time of this task counts as
+  double starts = 0;          ///< kernels and exchanges that the host launches for it
+  Term time;                  ///< time of one micro-batch
+  double bubble = 1;          ///< the share of it for which the longest stage waits, if it belongs to another stage
+  /// The share of the time that is not overlapped with compute of another micro-batch. Stages that wait for the first
+  /// micro-batch wait for all of it: a micro-batch that fills the pipeline does not overlap with any other.
   double exposed_share = 1;
   [[nodiscard]] Seconds exposed() const { return time.time() * exposed_share; }
   friend bool operator==(const Task&, const Task&) = default;
 };
 
 /// One training step without the work that is done once for all micro-batches: tasks in the order of their stages, and the
-/// data that schedules them.
+/// data for scheduling them.
 struct Step {
-  Learned origin;  ///< the coefficients at which terms have their times
+  Learned origin;  ///< the coefficients to which the times of terms refer
   std::vector<Task> tasks;
-  std::vector<Term> transfers;  ///< into each stage: of one micro-batch, one way
-  Term reading;                 ///< of the whole batch
+  std::vector<Term> transfers;  ///< into each stage: of one micro-batch, in one direction
+  Term reading;                 ///< reading of the whole batch
   int stages = 1;
   double micro_batches = 1;
-  double stretches = 1;        ///< of layers, on each stage
-  bool fills_bubbles = false;  ///< gradients of weights run in bubbles
+  double stretches = 1;        ///< number of virtual stages on each stage
+  bool fills_bubbles = false;  ///< weight gradients are computed in bubbles
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
-  double slowest_of = 1;       ///< nodes
-  Seconds paging{};  ///< of one micro-batch, in which managed memory comes from the host; a task of it waits so long
-  /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
+  double slowest_of = 1;       ///< number of nodes
+  /// time of one micro-batch in which managed memory is copied from the host; one of its tasks waits for this
+  Seconds paging{};
+  /// Factors on the launch times of forward and backward if one process launches the kernels of several devices.
   double forward_hosts = 1, backward_hosts = 1;
-  double rank_waiting = 0;             ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
-  double straggling = 0;               ///< what the slowest device takes longer, over the kernels of the longest stage
-  Window input_window = Window::none;  ///< with which reading samples is overlapped
+  double rank_waiting = 0;  ///< θ·ln n of its ranks, relative to kernels, layer-wise exchanges and halos
+  /// additional time of the slowest device, relative to the kernels of the longest stage
+  double straggling = 0;
+  Window input_window = Window::none;  ///< the window in which samples are read
 
-  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
-  /// micro-batches leave each of v virtual stages.
+  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]. With v virtual stages,
+  /// each sends for every micro-batch, so v times as many.
   [[nodiscard]] double hops() const { return 2.0 * (stages + stretches * micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };
 
-/// The work that each stage does once in an iteration: exchange of gradients and update of weights.
+/// The work that each stage does once per step: exchange of gradients and update of weights.
 struct Updates {
   struct Stage {
     Term update;
     GradientExchange exchange;
-    Term of_gradients, of_weights, after_update;  ///< of the exchange
-    Bytes message{};                              ///< of gradients
+    Term of_gradients, of_weights, after_update;  ///< parts of the exchange
+    Bytes message{};                              ///< bytes of gradients
     Term unsharded_weight_sync;
-    Term of_copies;  ///< gradients that ranks with copies of the same shards, or of the same stages, sum in the end
-    Window window = Window::none;         ///< with which gradients, and weights for forward and backward, are overlapped
-    Window gather_window = Window::none;  ///< with which weights gathered after the update are overlapped
+    Term of_copies;  ///< gradients that ranks with copies of the same shards, or of the same stages, sum at the end
+    Window window = Window::none;         ///< window of the exchanges of gradients, and of weights for forward and backward
+    Window gather_window = Window::none;  ///< window of weights gathered after the update
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
-  OverlapSlowdown slowdown;  ///< of exchanges and kernels that overlap
+  OverlapSlowdown slowdown;  ///< slowdown of exchanges and kernels that overlap
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
 
-/// The number of times that a task counts in an iteration, and the part that it counts as.
+/// How often a task counts in a step, as its own part and as bubble.
 struct Counts {
   Part part = Part::forward;
-  double runs = 0;         ///< of what is exposed of it
-  double bubble_runs = 0;  ///< of all of it, as waiting in the pipeline, in addition to that
+  double runs = 0;         ///< number of times that its exposed share counts
+  double bubble_runs = 0;  ///< number of times that all of it counts as bubble, in addition to `runs`
 };
-/// Returns how a task counts. The first micro-batch passes all stages; the others follow at the pace of the longest stage.
-/// The schedule says for which part of the tasks of other stages the longest one waits (BubbleShares). With slots, there are
-/// p+S−1 of them.
+/// Returns how often a task counts. The first micro-batch passes all stages, and the others follow at the pace of the
+/// longest stage. The schedule defines for which part of the tasks of other stages the longest one waits (BubbleShares).
+/// With slots, there are p+S−1 slots.
 [[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
   const bool longest = task.stage == critical.time;
   if (!step.in_slots) {
@@ -137,15 +139,15 @@ struct Counts {
   return longest ? Counts{task.part, step.micro_batches} : Counts{};
 }
 
-/// The time of a step at given coefficients, in seconds. `T` is a number that may carry derivatives.
+/// The time of a step at given coefficients, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
 struct Timing {
   /// The times of one micro-batch in one stage.
   struct Stage {
-    T forward = T(0), backward = T(0);  ///< all that the device is busy with
+    T forward = T(0), backward = T(0);  ///< total time in which the device is busy
     T forward_kernels = T(0), backward_kernels = T(0);
-    T disturbed = T(0);                           ///< what is longer on the slowest rank
-    T idle_forward = T(0), idle_backward = T(0);  ///< while the host starts kernels
+    T disturbed = T(0);                           ///< the part of it that takes longer on the slowest rank
+    T idle_forward = T(0), idle_backward = T(0);  ///< while the host launches kernels
     double forward_starts = 0, backward_starts = 0;
 
     [[nodiscard]] T busy() const { return forward + backward; }
@@ -166,9 +168,9 @@ struct Timing {
   }
 };
 
-/// Returns the stage for whose passes no other stage waits, if the gradients of weights fill bubbles: the one for which they
-/// would wait longest. The bubble is then no shorter if any pass but those gradients takes longer. Returns −1 if nothing is
-/// left of the bubble. `times`: of the tasks, in seconds.
+/// If weight gradients fill bubbles: returns the stage for whose passes no other stage waits, because they would wait
+/// longest for it. The bubble then does not become shorter if any pass except those gradients takes longer. Returns −1 if no
+/// bubble is left. `times`: of the tasks, in seconds.
 template <class T>
 [[nodiscard]] int unwaited_stage(const Step& step, const std::vector<T>& times) {
   std::vector<T> waits(static_cast<std::size_t>(step.stages), T(0));
@@ -183,7 +185,7 @@ template <class T>
   return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
 }
 
-/// Returns whether delays of a rank lengthen what counts as this part: all that it computes, and its layer-wise exchanges.
+/// Returns whether delays of a rank lengthen this part: all compute, and layer-wise exchanges.
 [[nodiscard]] constexpr bool is_disturbed(Part part) {
   return part == Part::forward || part == Part::backward || part == Part::layer_collectives || part == Part::halo;
 }
@@ -209,7 +211,7 @@ template <class T>
     if (is_disturbed(task.part)) own.disturbed += exposed;
   }
   const T& start = x[Coefficient::launch_overhead];
-  // What the slowest rank adds to the time of any.
+  // The additional time of the slowest rank compared with a single rank.
   const T disturbance = x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting);
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
@@ -223,7 +225,7 @@ template <class T>
       time += (own.forward_kernels + own.backward_kernels) * step.straggling;
     }
     const auto stage = static_cast<int>(i);
-    // Stages that are equally long but for rounding are one choice, whatever their times are made of.
+    // Stages that are equally long except for rounding count as equal, whatever tasks they consist of.
     if (i == 0 || longest * (1 + 1e-12) < time) {
       longest = time;
       critical.time = stage;
@@ -249,7 +251,7 @@ template <class T>
   result.host_waiting = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
-    // Where bubbles are filled, the longest stage waits for no other host.
+    // If bubbles are filled, the longest stage waits for no other host.
     const double others = step.fills_bubbles ? 0 : 1 / step.stretches;
     result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : others);
   }
@@ -265,7 +267,7 @@ template <class T>
   return result;
 }
 
-/// The compute of a stage in a window, and the time that its device waits for the host meanwhile, in seconds.
+/// The compute of a stage in a window, and the time that its device waits for the host in it, in seconds.
 template <class T>
 struct Computing {
   T kernels = T(0), idle = T(0);
@@ -276,7 +278,7 @@ template <class T>
                                         double rounds) {
   switch (window) {
     case Window::backward:
-      // Gradients that are exchanged once are complete only in backward of the last micro-batch.
+      // Gradients that are exchanged once per step are complete only in backward of the last micro-batch.
       return {stage.backward_kernels * rounds, stage.idle_backward * rounds};
     case Window::computing:
       return {stage.kernels() * micro_batches, stage.idle() * micro_batches};
@@ -287,8 +289,8 @@ template <class T>
   }
 }
 
-/// Adds the work that is done once for all micro-batches, which completes the iteration. Stages exchange and update at the
-/// same time, so the slowest stage counts.
+/// Adds the work that is done once for all micro-batches, which completes the step. Stages exchange and update at the same
+/// time, so the slowest stage counts.
 template <class T>
 void finish(const Step& step, const Updates& updates, const CoefficientValues<T>& x, Timing<T>& timing) {
   const T none(0);
@@ -328,19 +330,20 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 
 [[nodiscard]] Breakdown breakdown_of(const Timing<double>& timing);
 
-/// Relaxation of a step without stage assignment; its run time is a lower bound of every step with the same tasks.
+/// A step that is not cut into stages. Its run time is a lower bound for every step with the same tasks.
 struct RelaxedStep {
-  Seconds busy{};     ///< all stages together with one micro-batch, at least
-  Seconds longest{};  ///< one of the stages with one micro-batch, at least
+  Seconds busy{};     ///< lower bound: all stages together for one micro-batch
+  Seconds longest{};  ///< lower bound: the longest stage for one micro-batch
   Seconds starts{};   ///< launch overheads of all stages for one micro-batch
-  Seconds hop{};      ///< across the dearest cut, one way, at least
+  Seconds hop{};      ///< lower bound: one transfer across the slowest cut, one way
   double stages = 1, micro_batches = 1, stretches = 1;
-  bool fills_bubbles = false;  ///< nothing may be left of the bubble
+  bool fills_bubbles = false;  ///< the bubble may be filled completely
 };
-/// Lets go of a step's stages: only the sums of its tasks are left.
+/// Drops the stages of a step: only the sums of its tasks remain.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);
-/// No run() of a step that relaxes to this one is shorter. The first micro-batch passes all stages, the others follow at the
-/// pace of the longest, which is no faster than their mean; slots as long as the longest stage are no shorter.
+/// A lower bound of run() for all steps that relax to this one. The first micro-batch passes all stages. The others follow
+/// at the pace of the longest stage, which takes at least the mean of the stages. Slots as long as the longest stage take at
+/// least as long.
 [[nodiscard]] Seconds shortest_run(const RelaxedStep& step);
 
 }  // namespace ddl

@@ -21,11 +21,11 @@ bool may_page(const Job& job, const Plan& plan) {
 
 namespace {
 
-/// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
-/// computes a tile, and what its software copies to join the largest tile with its halos.
+/// The managed memory that a rank of a spatial split needs for one micro-batch: its tensors, the whole samples of which it
+/// computes a tile, and the copies that its software makes to join the largest tile with its halos.
 Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
-  // Without recomputation and offloading: that never saves time, which the bounds of a search rely on.
+  // Recomputation and offloading are ignored. They never save time, and the bounds of a search rely on this.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
@@ -46,15 +46,15 @@ Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   return demand + item * (widest * job.coefficients.software.tile_copies.value_or(0));
 }
 
-/// The time of one micro-batch in which managed memory passes through the host link, once forward and once backward;
-/// nothing if a rank's demand fits in the device.
+/// The time of one micro-batch in which managed memory passes over the host link, once in forward and once in backward; zero
+/// if a rank's demand fits in the device.
 Seconds paging(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
   if (!may_page(job, plan)) return {};
   const Bytes demand = managed_demand(memories, plan);
   if (demand <= job.machine.device.memory) return {};
-  // Pages leave in the order in which they were used last, which a pass that is longer than the memory needs next; those
-  // that come and those that go share no direction of the link.
+  // Pages are evicted least recently used first. These are the pages that a pass over more than the device memory needs
+  // next. Pages to the host and from the host use different directions of the link.
   constexpr double passes = 2;
   return demand / (job.machine.host->bandwidth / job.machine.host->devices_per_link) * passes;
 }
@@ -64,7 +64,8 @@ struct StageLayers {
   int stage = 0, first = 0, last = 0;
 };
 
-/// Adds how long a stage waits for activations that go to the memory of the host and come back. `own`: its first task.
+/// Adds the time that a stage waits for activations that are offloaded to host memory and fetched back. `own`: its first
+/// task.
 void add_activation_traffic(const StageMemories& memories, const Plan& plan, const StageLayers& stage, std::size_t own,
                             std::vector<Task>& tasks) {
   const Job& job = memories.job();
@@ -102,7 +103,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
   step.slowest_of = std::max(1.0, ranks / job.machine.devices_per_node());
-  // The factors fitted to measured runs of this family include it.
+  // The factors fitted to measured runs of this family include the waiting of ranks.
   if (origin == nullptr && job.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
   step.straggling = job.assumptions.straggler - 1;
@@ -136,8 +137,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
     if (gathers_weights(plan)) {
-      // The host starts what gathers a unit of weights and takes it apart, before forward and before backward, and what
-      // joins its gradients and scatters them. Units are taken to be as large as the messages of gradients.
+      // The host launches the kernels that gather a unit of weights and split it up, before forward and before backward, and
+      // the kernels that concatenate its gradients and scatter them. Units are assumed to be as large as the messages of
+      // gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
       const double units = std::max(1.0, weights / gradient_bucket);
       step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});

@@ -10,15 +10,15 @@
 namespace ddl {
 
 /// Returns the step of a possible plan without update and gradients. `firsts`: the first layer of every stage, and the layer
-/// count. If the costs have slopes, its times know how they change with the coefficients.
+/// count. If the costs have slopes, its times have derivatives with respect to the coefficients.
 [[nodiscard]] Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs,
                            const std::vector<int>& firsts);
 
-/// Returns whether each forward and backward gathers the weights of which a rank holds a part, which the host starts.
+/// Returns whether each forward and backward gathers sharded weights, with launches by the host.
 [[nodiscard]] bool gathers_weights(const Plan& plan);
 
-/// Returns whether the software of a plan allocates managed memory, so that smaller micro-batches may save time: what is
-/// larger than the device comes from the host.
+/// Returns whether the software of a plan allocates managed memory. Smaller micro-batches may then save time, because memory
+/// beyond the device's is copied from the host.
 [[nodiscard]] bool may_page(const Job& job, const Plan& plan);
 
 }  // namespace ddl

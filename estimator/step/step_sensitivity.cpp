@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The factor by which a source is taken to be slower or faster: about as far as prices are off.
+/// The factor by which a source is varied: about the error of predicted times.
 constexpr double factor = 1.5;
 
 ErrorSource source_of(const PricedKernel& kernel, const Operation& operation) {
@@ -122,10 +122,10 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   const PriceBasis of_links = job.coefficients.exchanges.empty() ? PriceBasis::sheet : PriceBasis::fitted;
   const auto basis_of_exchange = [&](bool measured) { return measured ? PriceBasis::measured : of_links; };
 
-  // The mix of kernels and exchanges is taken to be alike in all stages.
+  // The mix of kernels and exchanges is assumed to be the same in all stages.
   Times kernels, exchanges;
   const LayerKinds& kinds = costs.kinds();
-  std::vector<double> forwards = kinds.count;  // by kind, how often they run
+  std::vector<double> forwards = kinds.count;  // for each kind, how often it runs
   const std::vector<bool> again = runs_again(plan, facts, job.assumptions, kinds, firsts);
   for (std::size_t layer = 0; layer < again.size(); ++layer)
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
@@ -161,7 +161,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
       known->faster += faster;
     }
   };
-  /// Shares what depends on all of `of` out by basis.
+  /// Divides the sensitivity to all of `of` among the bases.
   const auto add_by_basis = [&](ErrorSource source, const Times& times, double all, const Sensitivity& of) {
     if (all <= 0) return add(source, of_links, of, 1);
     for (std::size_t i = 0; i < price_basis_names.size(); ++i) {

@@ -9,7 +9,8 @@
 
 namespace ddl {
 
-/// Returns what the time of a plan whose shape is possible depends on, and how much. Reports use it; a search does not.
+/// Returns the sources that the time of a plan depends on, and how much. Its shape must be possible. Reports use it; a
+/// search does not.
 [[nodiscard]] TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan);
 /// Sets Estimate::interval and Estimate::sensitivity of plans that have a time.
 void add_intervals(const Estimator& estimator, Estimate& estimate, const TimeErrors& errors);

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// The contents of a pass, in the order in which they are drawn: the layers' kernels and exchanges alternate in truth.
+/// The contents of a pass, in the order in which they are drawn. In reality, the layers' kernels and exchanges alternate.
 struct PassTimes {
   Seconds kernels{}, waiting{}, exchanges{};
   [[nodiscard]] Seconds all() const { return kernels + waiting + exchanges; }
@@ -54,7 +54,7 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
     stages[i].of(SlotPass::input_gradient).waiting += Seconds(timing.stages[i].idle_backward);
   }
   if (step.in_slots) {
-    // All stages take as long as the longest ones, whose exchanges alone count.
+    // All stages take as long as the longest ones, and only the exchanges of those count.
     const CriticalStages& critical = timing.critical;
     const auto at = [&](int stage) -> StagePasses& { return stages[static_cast<std::size_t>(stage)]; };
     StagePasses longest = at(critical.time);
@@ -90,7 +90,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
 
   const std::vector<StagePasses> stages = passes_of(step, timing, plan);
-  // The part of a stage's time that one of its virtual stages takes: of two directions, each micro-batch goes one.
+  // The share of a stage's time that one of its virtual stages takes. If there are two directions, each micro-batch goes one
+  // way.
   const double part = 1 / (step.stages == 1 ? 1 : step.stretches);
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;
@@ -121,7 +122,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
       const Seconds waits = timed.begin + pass.kernels * part, exchanges = min(timed.end, waits + pass.waiting * part);
       add(slot.stage, kernels, slot, at(timed.begin), at(waits));
       add(slot.stage, StepWork::waiting, slot, at(waits), at(exchanges));
-      // What rounding leaves is nothing.
+      // Differences by rounding count as zero.
       if (pass.exchanges > Seconds{}) add(slot.stage, StepWork::layer_exchange, slot, at(exchanges), at(timed.end));
       add(slot.stage, StepWork::transfer, slot, at(timed.end), at(timed.arrival));
     }

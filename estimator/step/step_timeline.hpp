@@ -12,54 +12,54 @@
 
 namespace ddl {
 
-/// What a slice of a step is spent on.
+/// The activity of a slice of a step.
 enum class StepWork {
   forward,            ///< kernels
-  backward,           ///< kernels: both gradients, or that of the input alone where the schedule divides them
-  weight_gradient,    ///< kernels, where the schedule has them apart
-  waiting,            ///< for the host, or for the slowest rank
+  backward,           ///< kernels of both gradients, or only of the input's if the schedule separates them
+  weight_gradient,    ///< kernels of the weights' gradients, if the schedule separates them
+  waiting,            ///< waiting for the host, or for the slowest rank
   layer_exchange,     ///< layer-wise collectives and halos of one micro-batch
-  transfer,           ///< to another stage
-  input,              ///< what of reading samples nothing hides
-  gradient_exchange,  ///< what of it nothing hides
+  transfer,           ///< transfer to another stage
+  input,              ///< exposed part of reading samples
+  gradient_exchange,  ///< exposed part of it
   weight_update
 };
 [[nodiscard]] std::string_view to_string(StepWork work);
-/// Whether it takes the network, and not the device.
+/// Whether the activity uses the network, and not the device.
 [[nodiscard]] bool is_exchange(StepWork work);
 
-/// Of StepSlice::stage: what is done once in an iteration, and as long as the slowest stage takes for it.
+/// Value of StepSlice::stage for work that is done once per step. It takes as long as the slowest stage's.
 inline constexpr int every_stage = -1;
 
-/// An interval in which a stage does one piece of work. Times are counted from the beginning of the iteration.
+/// An interval in which a stage does one kind of work. Times are relative to the beginning of the step.
 struct StepSlice {
   int stage = 0;
   StepWork work = StepWork::forward;
   std::int64_t micro_batch = 0;
-  int stretch = 0;  ///< as Slot has it
+  int stretch = 0;  ///< the same as in Slot
   Seconds begin{}, end{};
 };
 
-/// A predicted iteration, slice by slice: reading samples, the schedule of all micro-batches, and what is done once. The
-/// slices of a stage do not overlap, nor do those of every stage overlap any other.
+/// A predicted step, slice by slice: reading samples, the schedule of all micro-batches, and the work that is done once. The
+/// slices of a stage do not overlap. Slices of `every_stage` overlap with no other slice.
 struct StepTimeline {
-  std::vector<StepSlice> slices;  ///< by their begin, then by stage
+  std::vector<StepSlice> slices;  ///< sorted by their begin, then by stage
   int stages = 1;
   std::int64_t micro_batches = 1;
-  int stretches = 1;  ///< of layers, on each stage
+  int stretches = 1;  ///< number of virtual stages on each stage
   Seconds iteration{};
-  /// The estimate's time of all micro-batches over that of the schedule, run slot by slot: its closed form takes stages that
-  /// differ, and transfers, in another way. Times of slices are multiplied by it, so that they end with the estimate.
+  /// The estimated time of all micro-batches, divided by the time of the schedule run slot by slot. The closed form of the
+  /// estimate treats unequal stages, and transfers, differently. Times of slices are multiplied by it, so that they end at
+  /// the estimated time.
   double pace = 1;
 };
 
-/// More slots of a schedule are not drawn.
+/// Schedules with more slots are not drawn.
 inline constexpr std::int64_t most_drawn_slots = 300'000;
 
-/// The timeline of a step whose time is `timing`, under the schedule of its plan. Nothing if the schedule has too many
-/// slots.
+/// The timeline of a step with timing `timing`, under the schedule of its plan. Empty if the schedule has too many slots.
 [[nodiscard]] std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>& timing, const Plan& plan);
-/// The same of a plan. Nothing either if the plan has no time.
+/// The timeline of a plan. Also empty if the plan has no time.
 [[nodiscard]] std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan);
 
 }  // namespace ddl

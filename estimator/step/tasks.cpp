@@ -43,7 +43,7 @@ void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned
     const bool is_halo = row == LayerTime::halo_forward || row == LayerTime::halo_backward;
     add_exchange(backward, is_halo ? Part::halo : Part::layer_collectives, of.times[row], of.slopes[row]);
   };
-  // All-to-alls that are overlapped with another micro-batch are tasks of their own.
+  // All-to-alls that are overlapped with another micro-batch are separate tasks.
   const auto layer_exchange = [&](bool backward, LayerTime row, LayerTime of_experts) {
     if (work.hidden_of_experts <= 0 || costs.times[of_experts] <= Seconds{}) return exchange(backward, costs, row);
     add_exchange(backward, Part::layer_collectives, costs.times[row] - costs.times[of_experts],
@@ -66,7 +66,7 @@ void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned
     kernels(true, costs[LayerCount::selected_kernels], costs, LayerTime::selected_forward);
     exchange(true, costs, LayerTime::selected_exchange);
   }
-  // Of the two gradients, that of the weights is a task of its own where it is scheduled as such.
+  // The gradient of the weights is a separate task if the schedule separates it from the gradient of the input.
   const bool splits = shares.weight_gradient != shares.input_gradient;
   const Seconds of_weights = splits ? costs[LayerTime::weight_gradient] : Seconds{};
   const Seconds slope_of_weights = splits ? costs.slopes[LayerTime::weight_gradient] : Seconds{};

@@ -20,16 +20,16 @@ template <class T>
   return b < a ? b : a;
 }
 
-/// A time with what it depends on: at coefficients x it is (c/c₀)·(t + Σ sᵢ·(xᵢ − x₀ᵢ)), where t is the time at x₀. Exact
-/// for kernels, c·(T + r·R), and for exchanges, α·A + β·B, as long as the same algorithm does them.
+/// A time and its dependence on coefficients. At coefficients x it is (c/c₀)·(t + Σ sᵢ·(xᵢ − x₀ᵢ)), where t is the time at
+/// x₀. This is exact for kernels, c·(T + r·R), and for exchanges, α·A + β·B, as long as the algorithm does not change.
 class Term {
  public:
   Term() = default;
   explicit Term(Seconds time) : time_(time) {}
-  /// Kernels of which `repeated` is what they are longer where all that a split takes off a layer is repeated.
+  /// The time of kernels. `repeated`: the additional time if every rank repeats all work that a split should remove.
   Term(Seconds time, Seconds repeated) : time_(time), scaled_(true) { add_slope(Coefficient::repeated, repeated.value()); }
 
-  /// More seconds for each unit of a coefficient.
+  /// Adds seconds per unit of a coefficient.
   void add_slope(Coefficient by, double seconds) {
     if (seconds == 0) return;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -52,16 +52,16 @@ class Term {
     return false;
   }
 
-  /// More time, whatever the coefficients are.
+  /// Adds a time that does not depend on coefficients.
   void add(Seconds time) { time_ += time; }
-  /// An exchange of which `startups` grows with α, the rest with β.
+  /// Adds an exchange. `startups` is the part that grows with α; the rest grows with β.
   void add_exchange(const PathCoefficients& path, Seconds time, Seconds startups, const Learned& origin) {
     time_ += time;
     add_slope(path.alpha, startups.value() / origin[path.alpha]);
     add_slope(path.beta, (time - startups).value() / origin[path.beta]);
   }
 
-  /// In seconds at x; `origin` is x₀.
+  /// The time at x, in seconds. `origin` is x₀.
   template <class T>
   [[nodiscard]] T at(const CoefficientValues<T>& x, const Learned& origin) const {
     T time(time_.value());

@@ -23,7 +23,7 @@ Mesh without_contexts(Mesh mesh) {
 
 namespace {
 
-/// The layers of the ranks of a mesh of such axes that have the same samples, together: divided along no other axis.
+/// The layers of all ranks that have the same samples, in a mesh with only the axes of `kernel_axes_of`.
 class UndividedLayers {
  public:
   UndividedLayers(const Job& job, double samples, const Mesh& mesh)
@@ -31,7 +31,7 @@ class UndividedLayers {
         in_ring_(layers_of(job, samples, mesh)),
         of_heads_(layers_of(job, samples, without_contexts(mesh))) {}
 
-  /// Returns what `time(context, shard)` says of a layer, for the exchange of contexts with which that is less.
+  /// Returns the value of `time(context, shard)` for a layer, for the exchange of contexts with the smaller value.
   template <class Time>
   [[nodiscard]] Seconds least(std::size_t layer, const Time& time) {
     const ShardContext& context = in_ring_.at(layer);

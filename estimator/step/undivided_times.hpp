@@ -11,38 +11,40 @@
 
 namespace ddl {
 
-/// Forward and backward of all layers, and of the longest of the stages that they may be cut into.
+/// Forward and backward of all layers, and a lower bound of the longest stage for any cuts.
 struct WholeTime {
   Seconds all{}, longest{};
 };
 
-/// Returns the ranks along the axes on which it depends what kernels a rank runs, and not only how much each of them has to
-/// do: of experts it has a part, and attention to the tokens of other ranks has kernels of its own.
+/// Returns the axes whose degrees change which kernels a rank runs, and not only their sizes: a rank has a part of the
+/// experts, and attention to the tokens of other ranks uses separate kernels.
 [[nodiscard]] Mesh kernel_axes_of(const Mesh& mesh);
-/// Returns the same where ranks exchange heads: each then has all tokens, and the kernels of a rank without other contexts.
+/// Returns the same for the exchange of heads: each rank then has all tokens, and the kernels of a rank without context
+/// split.
 [[nodiscard]] Mesh without_contexts(Mesh mesh);
 
-/// Times of layers that no other axis divides than those of `kernel_axes_of`: on one device, or on the ranks of a mesh of
-/// such axes that have the same samples, together. Several threads must not use it at once.
+/// Times of layers that only the axes of `kernel_axes_of` divide: on one device, or the sum over the ranks of such a mesh
+/// that have the same samples. Not thread-safe.
 class UndividedTimes {
  public:
-  /// The tables have to outlive it.
+  /// The tables must outlive this object.
   explicit UndividedTimes(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
 
-  /// Returns the time for that many samples at once.
+  /// Returns the time for this number of samples at once.
   [[nodiscard]] WholeTime whole(double samples, int stages, const Mesh& mesh = {}) const;
-  /// Returns a lower bound of the time, for any further split of what ranks of the mesh have of the layers. By roofline it
-  /// is the time of that, because each rank reads shared data itself, and no rank fills its tiles better. Measured parts may
-  /// be faster than the whole.
+  /// Returns a lower bound of the time for any further split of the layers on the ranks of the mesh. For rooflines it equals
+  /// the time before that split, because each rank reads shared data itself, and no rank fills its tiles better. Measured
+  /// parts may be faster than the whole.
   [[nodiscard]] WholeTime least(double samples, int stages, const Mesh& mesh) const;
-  /// What the host takes to launch all kernels of a rank that computes a batch at once, and what the device waits for it.
+  /// The host's time to launch all kernels of a rank that computes a batch at once, and the time that the device waits for
+  /// it.
   struct Launch {
     Seconds starts{}, idle{};
   };
   [[nodiscard]] const Launch& launch(double batch, const Mesh& mesh = {}) const;
 
  private:
-  /// Sums up what `time` says of the part of each layer that a rank of a mesh has, at so many samples, once.
+  /// Sums the values of `time` for a rank's part of each layer, at this number of samples. Each sum is computed once.
   using Sums = std::map<std::pair<double, Mesh>, std::vector<Seconds>>;
   template <class Time>
   const std::vector<Seconds>& running_sums(Sums& known, double samples, const Mesh& mesh, const Time& time) const;

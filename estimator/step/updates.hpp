@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// Returns what each stage does once in an iteration: the update, and the exchanges of gradients and weights, priced.
+/// Returns the work of each stage once per step: the update, and the exchanges of gradients and weights, with their times.
 /// `firsts`: the first layer of each stage, and the layer count. If the costs have slopes, the terms have derivatives.
 [[nodiscard]] Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs,
                                  const std::vector<int>& firsts);

@@ -7,7 +7,8 @@ void context_limits(const LimitContext& context, Limits& limits) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;
   const std::int64_t units = context.facts.context_units;
-  // In a ring each rank has two pieces of a causal sequence, one from each end, so that all have the same number of pairs.
+  // In a ring, each rank has two pieces of a causal sequence, one from each end, so that all ranks have the same number of
+  // query-key pairs.
   if (units == 0 || units % (2 * static_cast<std::int64_t>(parts)) != 0) {
     limits.add({Limit::Kind::context, static_cast<double>(parts), static_cast<double>(units), -1});
   } else if (context.plan.context_exchange == ContextExchange::ulysses && !may_exchange_heads(context.facts, context.plan)) {
@@ -40,9 +41,9 @@ void exchange_heads(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-// Every rank has a part of the tokens of each sample. Only attention needs keys and values of the others: they are passed
+// Every rank has a part of the tokens of each sample. Only attention needs keys and values of other ranks. These are passed
 // round in a ring, one part further in each of p−1 steps, while a rank computes with the part that it has [Liu et al., Ring
-// attention with blockwise transformers, ICLR 2024]. Backward passes on keys and values again, with their gradients, to
+// attention with blockwise transformers, ICLR 2024]. Backward passes on keys and values once more, with their gradients, to
 // which every rank adds.
 void context_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];

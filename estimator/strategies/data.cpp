@@ -23,8 +23,8 @@ void data_limits(const LimitContext& context, Limits& limits) {
 }
 
 // The batch is divided before any layer is sharded (samples_per_micro_batch). Each layer only adds the sum of gradients over
-// all ranks with the same weights, both replicas and tiles [ParaDL, Table III]. Weights without gradients are included:
-// ZeRO-3 gathers them.
+// all ranks with the same weights, both replicas and tiles [ParaDL, Table III]. Weights without gradients are included,
+// because ZeRO-3 gathers them.
 void data_shard(const ShardContext& context, LayerShard& shard) {
   if (shard.parameters() <= 0 || context.plan.mesh.product(shard.replicas) == 1) return;
   const Family axes = shard.replicas & context.plan.mesh.family();

@@ -24,9 +24,9 @@ bool reads_experts(const ShardContext& context) {
   return context.at().operation->type() == "combine" && !inputs.empty();
 }
 
-// Ranks process different samples, like replicas, and hold all weights except those of experts, of which each has a part. A
+// Ranks process different samples, like replicas. They hold all weights except those of experts, of which each has a part. A
 // token is sent to the ranks of its experts, and their outputs are sent back: an All-to-all of all copies of the tokens
-// before the experts and one after them, and the same for gradients backward [Lepikhin et al., GShard, ICLR 2021;
+// before the experts and one after them, and the same for gradients in backward [Lepikhin et al., GShard, ICLR 2021;
 // Rajbhandari et al., DeepSpeed-MoE, ICML 2022]. All experts are assumed to be equally popular.
 void expert_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t parts = expert_parts(context.plan);

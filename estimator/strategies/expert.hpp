@@ -6,8 +6,8 @@ namespace ddl {
 
 extern const Strategy expert_strategy;
 
-/// Returns the number of ranks that experts are distributed over: those of expert, and those of tensor if it leaves experts
-/// whole (expert-tensor-parallel size 1).
+/// Returns the number of ranks over which experts are distributed: the expert degree, times the tensor degree if tensor
+/// parallelism leaves experts whole (expert-tensor-parallel size 1).
 [[nodiscard]] std::int64_t expert_parts(const Plan& plan);
 /// Returns whether expert-tensor-parallel size 1 is possible: each rank of the tensor split has a part of the tokens, and
 /// the degrees divide the experts.

@@ -21,8 +21,8 @@ enum class Spread {
 [[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
 
 /// The layouts of a layer's first input and of its output along one axis: between layers (`input`, `output`), and as the
-/// kernels of the rank read and write them (`read`, `written`). Gradients have the layout of their tensors. The gradient of
-/// a tensor with partial sums on all ranks is replicated.
+/// rank's kernels read and write them (`read`, `written`). Gradients have the layout of their tensors. The gradient of a
+/// tensor with partial sums is replicated on all ranks.
 struct AxisLayout {
   Spread input = Spread::whole, read = Spread::whole;
   Spread written = Spread::whole, output = Spread::whole;
@@ -36,12 +36,12 @@ struct LayerTensors {
   double input = 0, output = 0, input_gradient = 0;
 };
 
-/// Adds the exchange between two layouts, if one is needed. `items` are of the full vector, per sample.
+/// Adds the exchange between two layouts, if one is needed. `items`: of the full vector, per sample.
 void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
                   Subject subject = Subject::other);
-/// Sets the layout in the shard, and adds the exchanges that it requires: forward from the layout between layers to the one
-/// that kernels read, and from the one that they write to the one between layers; backward the same for gradients. A rank
-/// that reads all of an input for a part of the layer computes a partial sum of that input's gradient.
+/// Sets the layout in the shard, and adds the exchanges that it requires. Forward: from the layout between layers to the one
+/// that kernels read, and from the one that they write to the one between layers. Backward: the same for gradients. A rank
+/// that reads all of an input but computes only a part of the layer gets a partial sum of that input's gradient.
 void set_layout(LayerShard& shard, Axis axis, const AxisLayout& layout, const LayerTensors& tensors);
 
 }  // namespace ddl

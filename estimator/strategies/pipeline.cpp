@@ -5,10 +5,10 @@
 namespace ddl {
 namespace {
 
-/// Whether equal blocks can be distributed over this many model chunks: the layers before and after them may count as a
-/// block each, as with Megatron-LM's `--account-for-embedding-in-pipeline-split` and `--account-for-loss-in-pipeline-split`.
-/// Blocks of which a few differ from the others, like the dense ones of DeepSeek-V3, are distributed by a list
-/// (`--pipeline-model-parallel-layout`), so that their number need not be divisible.
+/// Whether equal blocks can be distributed over this many model chunks. The layers before and after the blocks may count as
+/// a block each, as with Megatron-LM's `--account-for-embedding-in-pipeline-split` and
+/// `--account-for-loss-in-pipeline-split`. If a few blocks differ from the others, like the dense ones of DeepSeek-V3, a
+/// list distributes them (`--pipeline-model-parallel-layout`), so their number need not be divisible.
 bool deals_blocks(const ModelFacts& facts, int stretches) {
   if (facts.like_blocks == 0) return facts.similar_blocks >= stretches;
   return facts.like_blocks >= stretches && (facts.like_blocks % stretches == 0 || (facts.like_blocks + 2) % stretches == 0);
@@ -47,9 +47,9 @@ void layer_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-// A stage computes its layers unsplit. The tensors live at a cut are sent to the next stage in forward and their gradients
-// back; the position of the cuts depends on the balance of the stages, so every layer describes what a cut before it would
-// send.
+// A stage computes unsplit layers. The tensors that are live at a cut are sent to the next stage in forward, and their
+// gradients back in backward. The positions of the cuts depend on the balance of the stages, so every layer describes what a
+// cut before it would send.
 void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.mesh[Axis::pipeline] == 1 || context.layer == 0) return;
   const double items = crossing_items(context.facts, context.plan, context.layer, context.replicated);

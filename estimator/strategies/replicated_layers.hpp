@@ -5,14 +5,14 @@
 namespace ddl {
 
 /// The layers [first, last) that a spatial split replicates: every rank computes all of them, after an Allgather of the
-/// tiles that they read. Layers before and behind them are split. Default-constructed: of a plan without a spatial split.
+/// tiles that they read. Layers before and behind them are split. The default is a plan without a spatial split.
 struct ReplicatedLayers {
   int first = -1, last = -1;
 
   [[nodiscard]] bool contains(int layer) const { return first <= layer && layer < last; }
-  /// Returns whether the tensors that cross a cut before that layer are tiles: the layer behind the cut gathers them, and a
-  /// rank with the whole tensor sends only the tile that is read. Between replicated layers all tensors count as whole, even
-  /// those that skip over them as tiles.
+  /// Returns whether the tensors that cross a cut before that layer are tiles. If so, the layer behind the cut gathers them,
+  /// and a rank with the whole tensor sends only the tile that is read. Between replicated layers all tensors count as
+  /// whole, even tiles that skip over these layers.
   [[nodiscard]] bool has_tiles_before(int layer) const { return layer <= first || layer >= last; }
   auto operator<=>(const ReplicatedLayers&) const = default;
 };

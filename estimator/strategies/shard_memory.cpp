@@ -55,7 +55,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const Bytes wide = memory.scratch_backward * (wide_bytes / item);
     switch (context.assumptions.cross_entropy) {
       case CrossEntropy::operators:
-        // A copy in fp32 for forward; two gradients in fp32 before the one in half precision.
+        // Forward needs a copy in fp32. Backward needs two gradients in fp32 before the one in half precision.
         memory.scratch_forward = wide;
         memory.scratch_backward = wide * 2.0;
         break;
@@ -63,7 +63,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
       case CrossEntropy::fused:
-        // Its input, in its own precision, instead of its softmax.
+        // The loss keeps its input, in the input's precision, instead of its softmax in fp32.
         memory.own -= wide - memory.scratch_backward;
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
@@ -84,7 +84,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // The rank's own slice in addition to the whole, or the whole in addition to the slice that is kept.
+      // Counts the rank's own slice if the whole is kept, or the whole if the slice is kept.
       const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };

@@ -7,10 +7,11 @@ namespace ddl {
 
 /// The memory of one rank's part of a layer in one micro-batch, in addition to its input and output.
 struct ShardMemory {
-  Bytes own{};         ///< kept: masks, indices, scores
-  Bytes copies{};      ///< kept: of weights and inputs in half precision
-  Bytes statistics{};  ///< kept, in fp32: means and deviations
-  /// Kept: the halo from neighbouring tiles, or all tiles where a spatial split ends, for a layer that keeps its input.
+  Bytes own{};         ///< kept for backward: masks, indices, scores
+  Bytes copies{};      ///< kept for backward: copies of weights and inputs in half precision
+  Bytes statistics{};  ///< kept for backward, in fp32: means and deviations
+  /// Kept for backward if a layer keeps its input: the halo from neighbouring tiles, or all tiles at the end of a spatial
+  /// split.
   Bytes gathered{};
   Bytes scratch_forward{}, scratch_backward{};  ///< only while a pass runs
 
@@ -22,7 +23,7 @@ struct ShardMemory {
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
 /// Returns this memory by the rules of PyTorch on a GPU, or on a CPU (`on_processor`), where dropout keeps factors of 4
-/// bytes.
+/// bytes each.
 [[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
 
 }  // namespace ddl

@@ -9,9 +9,9 @@ namespace {
 
 using Rows = std::array<std::int64_t, 3>;
 
-/// Halo rows a tile needs from one neighbour to apply the window to its own positions: half of the window's overlap. If one
-/// position i of the input contributes to several of the output, from s·i − padding on, the rows before and after the tile
-/// that contribute to its part of the output.
+/// Halo rows that a tile needs from one neighbour to apply the window to its own positions: half of the window's overlap. If
+/// one position i of the input contributes to several positions of the output, from s·i − padding on, they are the rows
+/// before and after the tile that contribute to its part of the output.
 Rows input_halo(const Operation::Window& window) {
   Rows rows{};
   for (std::size_t d = 0; d < 3; ++d) {
@@ -23,7 +23,8 @@ Rows input_halo(const Operation::Window& window) {
   return rows;
 }
 
-/// Halo rows of the output's gradient a tile needs from one neighbour to compute the gradient of its own input positions.
+/// Halo rows of the output's gradient that a tile needs from one neighbour to compute the gradient of its own input
+/// positions.
 Rows gradient_halo(const Operation::Window& window) {
   Rows rows = input_halo(window);
   for (std::size_t d = 0; d < 3; ++d) {
@@ -36,7 +37,8 @@ Rows gradient_halo(const Operation::Window& window) {
 
 int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
 
-/// Another image of the sample, of which every rank reads its tile; other parts of the sample are read whole.
+/// Whether the layer is another image of the sample, of which every rank reads its tile. Other parts of the sample are read
+/// whole.
 bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
   return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
 }
@@ -82,7 +84,7 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   for (std::size_t d = 0; d < 3; ++d) {
     const std::int64_t extent =
         static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
-    const std::int64_t rows_of_tile = layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d];  // of the smallest
+    const std::int64_t rows_of_tile = layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d];  // in the smallest tile
     if (plan.mesh.tiles()[d] > extent) {
       limits.add(
           {Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent), facts.first_matrix});
@@ -121,16 +123,16 @@ int split_extents(const std::array<int, 3>& split) {
 
 // Every rank holds a tile of the sample. A window that extends beyond its own position needs halo rows of the neighbours'
 // tiles: the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. If
-// the tiles become too small, the tensors are gathered and layers replicated, as in ParaDL's implementation. After them each
-// rank takes its tile of the whole tensors, and the gradients of those tiles are gathered. Layers that sum over all
-// positions of a sample add up the sums of its tiles; every rank computes all layers with a single position. Auxiliary
-// layers gather what they read and are replicated too: their positions end earlier than the network's.
+// the tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's implementation. After these
+// layers each rank takes its tile of the whole tensors, and the gradients of those tiles are gathered. Layers that sum over
+// all positions of a sample add up the sums of its tiles. Every rank computes all layers with a single position. Auxiliary
+// layers gather their inputs and are replicated too, because their positions end earlier than the network's.
 void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = plan.mesh[Axis::spatial];
   if (parts == 1) return;
   const Family axes = family_bit(Axis::spatial);
-  // Tiles are gathered, and each rank contributes to the gradients of all.
+  // Tiles are gathered, and each rank contributes to the gradients of all tiles.
   const auto join_tiles = [&](double items) {
     add_exchange(shard, Spread::positions, Spread::whole, items, axes, Phase::forward, Purpose::halo);
     if (context.facts.needs_input_gradient[context.index()])
@@ -176,7 +178,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const double sums =
       context.facts.divisible[context.index()].position_sums * static_cast<double>(layer.output_shape.channels);
   if (sums > 0) add_up(sums, Phase::forward);
-  // The gradient of a mean is the same for all positions; that of mean and variance sums over them again.
+  // The gradient of a mean is the same for all positions. The gradient of mean and variance sums over the positions once
+  // more.
   if (sums > 0 && !context.facts.pooled_branch[context.index()]) add_up(sums, Phase::backward);
   for (std::size_t input = 0; input < layer.inputs.size(); ++input) {
     if (is_pooled(context.facts, layer.inputs[input]))
@@ -196,7 +199,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   if (!reads_tiles) return;
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.mesh.tiles());
-  // A rank with the whole input also has its halos.
+  // A rank with the whole input needs no halos.
   if (forward > 0 && !context.replicated.contains(layer.inputs.front())) {
     shard.exchanges.push_back({Collective::point_to_point, forward, axes, Phase::forward, Purpose::halo, 2});
     shard.exchanges.back().kernels = 2 * split_extents(plan.mesh.tiles());
@@ -208,7 +211,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-/// The first of the last layers that can all be split, if there are such layers with weights after `first`; else the end.
+/// The first layer behind `first` from which all layers can be split, if there are such layers with weights; otherwise the
+/// end.
 int split_again_from(const ModelFacts& facts, int first, const std::array<int, 3>& split) {
   const auto count = static_cast<int>(facts.model->layers.size());
   int last = count;

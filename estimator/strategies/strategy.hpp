@@ -24,12 +24,12 @@ struct LayerShard {
   TensorShape kept_input;                        ///< as the first input is stored in the rank's memory
   TensorShape kept_output;                       ///< as the output is stored in the rank's memory, after exchanges
   double weights = 0, biases = 0;                ///< parameters on this rank
-  double trained_share = 1;                      ///< of those, the ones that have gradients
-  double samples = 1;                            ///< of one micro-batch
-  double share = 1;                              ///< share of the whole layer's work per sample, if kernels scaled linearly
-  double filter_parts = 1;                       ///< number of parts of the filters, and
-  double channel_parts = 1;                      ///< of the input channels of a matrix layer
-  std::array<AxisLayout, axis_count> layouts{};  ///< of its input and output, by axis
+  double trained_share = 1;                      ///< share of the parameters that have gradients
+  double samples = 1;                            ///< samples of one micro-batch
+  double share = 1;                              ///< share of the layer's work per sample, for linearly scaling kernels
+  double filter_parts = 1;                       ///< number of parts of the filters
+  double channel_parts = 1;                      ///< number of parts of the input channels of a matrix layer
+  std::array<AxisLayout, axis_count> layouts{};  ///< layouts of its input and output, by axis
   std::vector<Exchange> exchanges;
   Family replicas = replica_axes;              ///< the axes whose ranks hold replicas of the layer's weights
   std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it is not the layer's
@@ -74,7 +74,7 @@ struct Strategy {
 
 /// Describes one rank's part of a layer under all strategies of the plan in `shard`, which is reused to save allocations.
 void shard_layer(const ShardContext& context, LayerShard& shard);
-/// Returns every limit that rules the plan out before its time is estimated.
+/// Returns every limit that excludes the plan before its time is estimated.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
 /// Scales the halo exchanges of a layer, for a rank with `part` of its input channels (forward) or filters (backward).

@@ -42,8 +42,8 @@ void slice_tokens(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-/// A layer that every rank computes completely, or with sequence parallelism for its tokens [Kort22, section 4.2.2]. Tensors
-/// that are sharded by tokens are gathered by a layer that is not token-wise.
+/// A layer that every rank computes completely, or with sequence parallelism only for its tokens [Kort22, section 4.2.2]. A
+/// layer that is not token-wise gathers tensors that are sharded by tokens.
 void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_parts, bool writes_parts) {
   const int parts = context.plan.mesh[Axis::tensor];
   const ModelFacts& facts = context.facts;
@@ -78,13 +78,13 @@ void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_part
   if (writes_parts) slice_tokens(shard.kept_output, parts);
 }
 
-// Alternating filter and channel splits [Nar21, section 2.3]: a column layer writes its part of an output that stays
-// sharded, everything up to its paired layer works on that part, and the row layer reads it as its share of the input
-// channels and writes a partial sum of an output that is whole between layers. That takes one Allreduce forward, of the
-// row's output, and one backward, of the gradient of the column's input. With sequence parallelism, tensors that are
-// otherwise whole between layers are sharded by tokens: a Reduce-scatter and an Allgather replace each Allreduce, and there
-// is one more Allgather backward, of the column's input for the gradient of its weights, of which each rank only keeps its
-// part; it overlaps with the gradient of the input [Kort22, section 4.2.2].
+// Alternating filter and channel splits [Nar21, section 2.3]. A column layer writes its part of an output that stays
+// sharded. All layers up to its paired layer work on that part. The row layer reads it as its share of the input channels,
+// and writes a partial sum of an output that is whole between layers. This requires one Allreduce in forward, of the row's
+// output, and one in backward, of the gradient of the column's input. With sequence parallelism, tensors that are otherwise
+// whole between layers are sharded by tokens: a Reduce-scatter and an Allgather replace each Allreduce. Backward has one
+// more Allgather, of the column's input, because each rank only keeps its part and the gradient of the weights needs all of
+// it. This Allgather overlaps with the gradient of the input [Kort22, section 4.2.2].
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
@@ -96,7 +96,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
-  // Of several columns that read one tensor, the first one gathers it.
+  // If several columns read one tensor, the first one gathers it.
   const bool gathers_input = sends_gradient || !facts.needs_input_gradient[index];
   const auto lies_in_parts = [&](int tensor) {
     return context.plan.sequence_parallel && tensor >= 0 && facts.token_split[static_cast<std::size_t>(tensor)];

@@ -6,8 +6,8 @@ namespace ddl {
 
 extern const Strategy tensor_strategy;
 
-/// Returns whether the tensor degree of the plan divides all sequences between pairs of split layers, and there are any: the
-/// requirement of sequence parallelism.
+/// Returns whether sequence parallelism is possible: there are sequences between pairs of split layers, and the tensor
+/// degree of the plan divides all of them.
 [[nodiscard]] bool may_split_tokens(const ModelFacts& facts, const Plan& plan);
 
 }  // namespace ddl

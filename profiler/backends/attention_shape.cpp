@@ -39,9 +39,9 @@ std::vector<KernelTensor> AttentionShape::inputs(bool gradients, Precision preci
   return tensors;
 }
 
-// By distance: near ones have one bucket each, those further away share buckets [Raffel et al., "Exploring the limits of
-// transfer learning", JMLR 21, 2020, section 2.1]; half of the buckets are for later keys. The logarithm ends at a distance
-// of 128, as in the code of the paper.
+// Buckets depend on distance: near keys have one bucket each, and keys further away share buckets [Raffel et al., "Exploring
+// the limits of transfer learning", JMLR 21, 2020, section 2.1]. Half of the buckets are for later keys. The logarithm ends
+// at a distance of 128, as in the code of the paper.
 std::vector<std::int32_t> AttentionShape::buckets_of_pairs() const {
   constexpr double furthest = 128;
   std::vector<std::int32_t> result;

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// The parameters of an attention problem. Queries, keys and values are next to each other in one tensor, or queries in one
-/// and keys and values in another. Query heads that share a key and value head are adjacent.
+/// The parameters of an attention problem. Queries, keys and values are next to each other in one tensor, or queries are in
+/// one tensor, and keys and values in another. Query heads that share a key and value head are adjacent.
 struct AttentionShape {
   explicit AttentionShape(const Problem& problem);
 
@@ -17,12 +17,12 @@ struct AttentionShape {
   bool causal = false, fused = false, alibi = false;
   std::int64_t window = 0, buckets = 0;
   double dropout = 0;
-  float scale = 1;  ///< of the scores
+  float scale = 1;  ///< factor of the scores
 
   [[nodiscard]] std::int64_t width() const { return heads * size; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * size; }
-  /// Channels of the tensor of the queries, and of that of the keys and values, which follow the queries if they are in the
-  /// same tensor.
+  /// Channels per token of the tensor of the queries, and of the tensor of the keys and values. If both are in one tensor,
+  /// keys and values follow the queries.
   [[nodiscard]] std::int64_t query_row() const { return crossed ? width() : width() + 2 * kv_width(); }
   [[nodiscard]] std::int64_t key_row() const { return crossed ? 2 * kv_width() : query_row(); }
   [[nodiscard]] std::int64_t key_offset() const { return crossed ? 0 : width(); }

@@ -8,14 +8,14 @@
 namespace ddl {
 
 /// An image divided into windows for attention, which may be shifted: the position of each item of a window, and the index
-/// in the table of biases for each pair. Items that wrapped around different edges do not attend to each other.
+/// in the table of biases for each pair of items. Items that wrapped around different edges do not attend to each other.
 struct AttentionWindows {
-  /// For a problem of the operation `window_attention`.
+  /// `problem` must have the operation `window_attention`.
   explicit AttentionWindows(const Problem& problem);
 
   std::int64_t area = 1, count = 1;    ///< items of one window, and number of windows
   std::int64_t relative = 1;           ///< relative positions of one item to another
-  bool is_shifted = false;             ///< items wrap around an edge only then
+  bool is_shifted = false;             ///< only then, items wrap around an edge
   std::vector<std::int32_t> places{};  ///< position in a plane of each window's items: count × area
   std::vector<std::uint8_t> edges{};  ///< bit mask of the dimensions in which an item wrapped around the edge: count × area
   std::vector<std::int32_t> rows{};   ///< index in the table for each pair: area × area

@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// What a back end exports as `ddl_backend_NAME`, from a loadable module or from the program itself. Both functions throw
-/// Error if the device cannot be used, with the library's reason.
+/// The functions that a back end exports as `ddl_backend_NAME`, from a loadable module or from the program itself. Both
+/// throw Error with the library's reason if the device cannot be used.
 struct BackendModule {
-  int (*devices)();  ///< of this node, at least 1
+  int (*devices)();  ///< number of devices of this node, at least 1
   std::unique_ptr<KernelBackend> (*open)(const BackendOptions& options);
 };
 

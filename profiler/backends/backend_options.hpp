@@ -11,23 +11,23 @@ enum class ImageLayout { channels_last, channels_first };
 [[nodiscard]] std::string_view to_string(ImageLayout layout);
 [[nodiscard]] std::optional<ImageLayout> parse_image_layout(std::string_view text);
 
-/// Which of the library's algorithms for a problem is measured.
+/// The algorithm of the library that is measured for a problem.
 enum class AlgorithmPreference {
-  fastest,    ///< of those tried
+  fastest,    ///< the fastest of those tried
   smallest,   ///< the one that needs the least workspace
-  first,      ///< the library's own first choice, without trying others
-  framework,  ///< as PyTorch with its benchmark mode on: the first for matrix products, the fastest for everything else
+  first,      ///< the library's first choice; no others are tried
+  framework,  ///< as PyTorch in benchmark mode: the first for matrix products, the fastest for everything else
 };
 [[nodiscard]] std::string_view to_string(AlgorithmPreference preference);
 [[nodiscard]] std::optional<AlgorithmPreference> parse_algorithm_preference(std::string_view text);
 
 /// The user's options for the device. A back end ignores options that its device does not have.
 struct BackendOptions {
-  int threads = 1;                                                 ///< of a CPU
+  int threads = 1;                                                 ///< threads of a CPU
   int device = 0;                                                  ///< index of the device on this node, from 0
-  ImageLayout layout = ImageLayout::channels_last;                 ///< of a GPU
-  AlgorithmPreference algorithm = AlgorithmPreference::framework;  ///< of a GPU
-  std::string blas{};       ///< of a CPU: the library for matrix products, in place of the back end's own
+  ImageLayout layout = ImageLayout::channels_last;                 ///< for a GPU
+  AlgorithmPreference algorithm = AlgorithmPreference::framework;  ///< for a GPU
+  std::string blas{};       ///< for a CPU: the library for matrix products, instead of the back end's own
   std::string simulated{};  ///< parameters of a simulated device (parse_simulated_device)
 };
 

@@ -15,7 +15,7 @@ namespace ddl {
 struct BackendKind {
   std::string_view name;      ///< `onednn`
   std::string_view summary;   ///< one line
-  std::string_view packages;  ///< what to install if it is missing; empty if it is always available
+  std::string_view packages;  ///< packages to install if it is missing; empty if it is always available
   /// Whether all processes of a node share one device: a CPU, whose cores the launcher divides among them.
   bool one_device;
 };
@@ -23,23 +23,22 @@ struct BackendKind {
 /// The back end of that name. Throws Error, with "did you mean".
 [[nodiscard]] const BackendKind& backend_kind(std::string_view name);
 
-/// Initializes it. Throws Error if its module or a library is missing, with what to install, or if its device cannot be
-/// used, with the library's reason.
+/// Initializes a back end. Throws Error if its module or a library is missing, with the packages to install, or if its
+/// device cannot be used, with the library's reason.
 [[nodiscard]] std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options);
-/// The number of devices of this node that it can use. Errors as in open_backend.
+/// The number of devices of this node that a back end can use. Errors are those of open_backend.
 [[nodiscard]] int count_devices(std::string_view name);
 
 /// Whether a back end can run here.
 struct BackendStatus {
   std::vector<DeviceInfo> devices;  ///< devices that can be used
-  std::string problem, hint;        ///< why there are no devices, or fewer, and what to do about it; empty if all can be
-                                    ///< used
+  std::string problem, hint;        ///< why devices are missing, and what to do about it; empty if all can be used
   [[nodiscard]] bool available() const { return !devices.empty(); }
 };
-/// Opens each of its devices.
+/// Opens each device of a back end.
 [[nodiscard]] BackendStatus backend_status(std::string_view name);
 
-/// The default back end for measurements: a GPU, else the CPU, never a simulation. If neither runs, an Error with
+/// The default back end for measurements: a GPU, or else the CPU, but never a simulation. If neither runs, throws Error with
 /// installation instructions.
 [[nodiscard]] std::string default_backend();
 

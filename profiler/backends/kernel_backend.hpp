@@ -14,8 +14,8 @@
 
 namespace ddl {
 
-/// The role of a tensor in a kernel. `kept` is what forward saves for backward in addition to its tensors: statistics of a
-/// norm, the winning positions of a pooling, a mask.
+/// The role of a tensor in a kernel. `kept`: data that forward saves for backward in addition to its tensors, such as
+/// statistics of a norm, the winning positions of a pooling, or a mask.
 enum class TensorRole {
   input,
   weight,
@@ -31,14 +31,14 @@ enum class TensorRole {
 [[nodiscard]] std::string_view to_string(TensorRole role);
 
 /// One tensor that a kernel reads or writes. The passes of one problem share the tensors that have the same role and index.
-/// Layout, dense: samples, channels, extents for images; samples, tokens, channels for sequences; weights as [filters,
-/// channels of a group, kernel], matrices as [features, channels].
+/// The layout is dense: samples, channels, extents for images; samples, tokens, channels for sequences; [filters, channels
+/// of a group, kernel] for weights; [features, channels] for matrices.
 struct KernelTensor {
   TensorRole role = TensorRole::input;
   int index = 0;
   std::int64_t items = 0;
   bool written = false;
-  Precision precision = Precision::fp32;  ///< of the buffer that it needs; a kept tensor may contain words of any kind
+  Precision precision = Precision::fp32;  ///< precision of its buffer; a kept tensor may contain words of any kind
   bool bytes = false;                     ///< one byte per item instead: a mask of zeros and ones
   /// Set if a back end keeps channels innermost: in each sample or filter, this many channels and positions are transposed
   /// in device memory. Data written to the buffer and read from it has the layout described above.
@@ -54,7 +54,7 @@ class DeviceBuffer {
   virtual ~DeviceBuffer() = default;
 
   [[nodiscard]] virtual std::int64_t items() const = 0;
-  /// Whether a kernel can use it as that tensor, even if it was allocated for another kernel.
+  /// Whether a kernel can use this buffer as that tensor, even if it was allocated for another kernel.
   [[nodiscard]] virtual bool holds(const KernelTensor& tensor) const { return items() == tensor.items; }
   virtual void write(std::span<const float> values) = 0;
   virtual void read(std::span<float> values) const = 0;
@@ -69,7 +69,8 @@ class PreparedKernel {
   virtual ~PreparedKernel() = default;
 
   [[nodiscard]] virtual std::span<const KernelTensor> tensors() const = 0;
-  /// Launches the kernel on buffers in the order of tensors(). It may still run on return: KernelBackend::time waits.
+  /// Launches the kernel on buffers in the order of tensors(). It may still run when the call returns; KernelBackend::time
+  /// waits.
   virtual void run(std::span<DeviceBuffer* const> buffers) = 0;
   [[nodiscard]] virtual Bytes workspace() const { return Bytes(0); }
   /// The library's name of the algorithm: `jit:avx512_core`; empty for kernels that do nothing.
@@ -92,7 +93,7 @@ struct TimedWork {
     Seconds starting{};  ///< host time of the last `start`; 0: never run
   };
   std::vector<Piece> pieces;
-  /// In the last timing the device may have waited for the host: the time is too long.
+  /// The device may have waited for the host in the last timing, so the time is too long.
   bool host_bound = false;
 
   explicit TimedWork(std::function<void()> start) { pieces.push_back({std::move(start)}); }
@@ -101,13 +102,14 @@ struct TimedWork {
 
 /// The state of a device at one moment, if its driver reports it.
 struct DeviceState {
-  double clock_hz = 0;      ///< of its multiprocessors; 0: not known
-  double power_w = 0;       ///< power draw; 0: not known
-  std::string slowed_by{};  ///< reasons for lower clocks, in the driver's terms: `power cap`; empty: none, or not known
+  double clock_hz = 0;  ///< clock of its multiprocessors; 0: unknown
+  double power_w = 0;   ///< power draw; 0: unknown
+  /// reasons for lower clocks, in the driver's terms, such as `power cap`; empty: none, or unknown
+  std::string slowed_by{};
 };
 
-/// One library that runs kernels on one device. Errors of the device, including out of memory, are Errors; a device that can
-/// no longer be used is DeviceLost.
+/// A library that runs kernels on one device. Errors of the device, including out of memory, are thrown as Error. DeviceLost
+/// is thrown if the device can no longer be used.
 class KernelBackend {
  public:
   KernelBackend() = default;
@@ -126,7 +128,7 @@ class KernelBackend {
   [[nodiscard]] virtual std::unique_ptr<DeviceBuffer> allocate_for(const KernelTensor& tensor) {
     return allocate(tensor.items, tensor.precision);
   }
-  /// Time until everything that `work` launched is done.
+  /// Returns the time until everything that `work` launches is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
   /// The same for work that is timed repeatedly: the sum over its pieces. A back end excludes the host's launch time if it
   /// can.
@@ -135,18 +137,18 @@ class KernelBackend {
     for (TimedWork::Piece& piece : work.pieces) sum += time(piece.start);
     return sum;
   }
-  /// Shorter kernels are timed in groups, because the clock is too coarse for a single one. 0: none are.
+  /// Shorter kernels are timed in groups, because the clock is too coarse for a single one. 0: no kernel is.
   [[nodiscard]] virtual Seconds shortest_alone() const { return {}; }
-  /// Capacity of the last-level cache; 0: not known.
+  /// Capacity of the last-level cache; 0: unknown.
   [[nodiscard]] virtual Bytes cache_size() const { return {}; }
-  /// Records what `work` launches and returns a function that launches all of it at once, as a CUDA graph does. An Error if
-  /// the back end, or something that `work` launches, cannot be recorded.
+  /// Records what `work` launches and returns a function that launches all of it at once, as a CUDA graph does. Throws Error
+  /// if the back end, or something that `work` launches, cannot be recorded.
   [[nodiscard]] virtual std::function<void()> record(const std::function<void()>& work);
-  /// The kernel whose time shows the current speed of the device (SpeedWatch): the line of a problem.
+  /// The problem, as a line, of the kernel whose time shows the current speed of the device (SpeedWatch).
   [[nodiscard]] virtual std::string speed_problem() const {
     return "fully_connected features=512 bias=no in=512 samples=64";
   }
-  /// How long the device has to run until its clocks are those of training.
+  /// The time that the device has to run until its clocks are those of training.
   [[nodiscard]] virtual Seconds warm_up() const { return {}; }
   [[nodiscard]] virtual DeviceState state() { return {}; }
   /// Evicts these buffers from the caches of the device.
@@ -155,7 +157,7 @@ class KernelBackend {
   virtual void touch(DeviceBuffer& buffer) = 0;
   /// Whether tensors are in memory that the system maps page by page on the first write.
   [[nodiscard]] virtual bool maps_pages() const { return false; }
-  /// Time to map this much, write a word of each page, and free it.
+  /// Returns the time to map this much memory, write a word of each page, and free it.
   [[nodiscard]] virtual Seconds first_touch(Bytes /*bytes*/) { return {}; }
 };
 

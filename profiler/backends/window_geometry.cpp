@@ -16,10 +16,10 @@ WindowGeometry window_geometry(const Operation& operation, const TensorShape& la
     geometry.kernel[d] = kernel[d];
     geometry.dilation[d] = dilation[d];
     geometry.stride[d] = stride[d];
-    // The part of the windows beyond the tensor; negative if they leave positions out.
+    // The extent by which the windows exceed the tensor; negative if they leave positions out.
     const std::int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
     const std::int64_t rim = (small.extent[d] - 1) * stride[d] + reach - large.extent[d];
-    // `same` puts the odd one at the end.
+    // `same` puts an odd position of padding at the end.
     geometry.before[d] = same ? std::max<std::int64_t>(0, rim) / 2 : padding[d];
     geometry.after[d] = rim - geometry.before[d];
   }

@@ -13,20 +13,20 @@
 
 namespace ddl {
 
-/// The user's information about times that were measured elsewhere; missing values are taken from the file, or are an Error
-/// if the file does not contain them.
+/// The user's information about times that were measured elsewhere. Missing values are taken from the file. If the file does
+/// not contain them, an Error is thrown.
 struct ProfileImportOptions {
-  std::optional<std::int64_t> samples{};  ///< of a step, or of one of its micro-batches
+  std::optional<std::int64_t> samples{};  ///< samples of a step, or of one of its micro-batches
   std::optional<Precision> precision{};
   std::optional<Optimizer> optimizer{};
   std::string device{};
 };
 
-/// An operator, or several with the same name and shapes, whose time was not assigned to a layer.
+/// An operator, or several with the same name and shapes, whose time was assigned to no layer.
 struct UnmatchedOperator {
   std::string name, shapes;  ///< shapes: `4,64,56,56 64,64,3,3`; empty if unknown
-  double calls = 0;          ///< in a step
-  Seconds time{};            ///< in a step
+  double calls = 0;          ///< calls in a step
+  Seconds time{};            ///< time in a step
 };
 
 /// A profile made from external times, and the coverage of the import.
@@ -35,13 +35,13 @@ struct ProfileImport {
   std::int64_t samples = 0;
   Precision precision = Precision::fp32;
   std::vector<std::string> missing;   ///< problems of the model without a time
-  std::vector<std::string> warnings;  ///< one line each
-  /// For a trace: the number of steps, the median step's time, and the time of those of its operators that belong to layers.
-  /// For a GPU, times are those of kernels.
+  std::vector<std::string> warnings;  ///< one line per warning
+  /// For a trace: the number of steps, the time of the median step, and the time of those of its operators that belong to
+  /// layers. For a GPU, times are those of kernels.
   int steps = 0;
   Seconds step{}, matched{};
   bool of_device = false;
-  std::vector<UnmatchedOperator> unmatched;  ///< the longest first
+  std::vector<UnmatchedOperator> unmatched;  ///< longest first
 };
 
 }  // namespace ddl

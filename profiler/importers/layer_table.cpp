@@ -30,7 +30,7 @@ constexpr std::array pass_columns{
     PassColumn{"update", &ImportedLayer::update},
 };
 
-/// A column of times, with the unit in its heading, if there is one.
+/// A column of times, with the unit if its heading has one.
 struct TimeColumn {
   std::size_t index = 0;
   const PassColumn* pass = nullptr;
@@ -43,7 +43,7 @@ constexpr std::string_view layout =
 
 /// Parses `forward (ms)`.
 std::optional<TimeColumn> time_column(std::string_view head) {
-  // The longest name first: `backward_data` starts with `backward`.
+  // Longer names are tried first: `backward_data` starts with `backward`.
   const PassColumn* found = nullptr;
   for (const PassColumn& each : pass_columns) {
     if (head.starts_with(each.name) && (found == nullptr || each.name.size() > found->name.size())) found = &each;
@@ -129,7 +129,7 @@ class LayerTable {
     table_.fail(row, layer_, fmt::format("{} has no layer {}", model_.name, quote(cell)), suggest(cell, known));
   }
 
-  /// In seconds.
+  /// Returns the time in seconds.
   [[nodiscard]] std::optional<double> time(std::size_t row, const TimeColumn& column) const {
     const std::string& cell = table_.cell(row, column.index);
     if (cell.empty()) return std::nullopt;

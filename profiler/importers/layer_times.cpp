@@ -50,7 +50,7 @@ class Rows {
     std::vector<PassTimes> times;
   };
 
-  /// Step by step, if all layers have the same number; otherwise of their medians.
+  /// The mean over layers: step by step if all layers have the same number of steps, otherwise of their medians.
   static std::vector<double> mean_of(const std::vector<PassTimes>& times) {
     const std::size_t steps = times.front().seconds.size();
     const auto as_many = [steps](const PassTimes& each) { return each.seconds.size() == steps; };

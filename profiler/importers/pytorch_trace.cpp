@@ -39,7 +39,7 @@ class LayerSignatures {
     const auto found = layers_.find(signature);
     return found == layers_.end() ? nullptr : &found->second;
   }
-  /// The first of an operator's signatures that a layer has.
+  /// The first signature of an operator that matches a layer.
   [[nodiscard]] std::optional<std::string> of_operator(std::string_view name, const OperatorShapes& shapes) const {
     for (std::string& signature : operator_signatures(name, shapes)) {
       if (layers_.contains(signature)) return std::move(signature);
@@ -57,8 +57,8 @@ constexpr std::size_t no_layer = static_cast<std::size_t>(-1);
 struct Claim {
   std::size_t node = 0;
   std::size_t layer = no_layer;
-  std::string signature{};  ///< empty if it does not represent a layer by itself
-  bool again = false;       ///< one of several that together have this signature
+  std::string signature{};  ///< empty if the operator does not represent a layer by itself
+  bool again = false;       ///< it is one of several operators that together have this signature
 };
 
 /// Seconds of the passes of one layer in one step.
@@ -78,7 +78,7 @@ std::string shapes_text(const OperatorShapes& shapes) {
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
-/// `AddmmBackward0` from `autograd::engine::evaluate_function: AddmmBackward0`.
+/// Returns `AddmmBackward0` for `autograd::engine::evaluate_function: AddmmBackward0`.
 std::string short_name(std::string_view name) {
   const std::size_t blank = is_backward_node(name) ? name.rfind(' ') : std::string_view::npos;
   return std::string(blank == std::string_view::npos ? name : name.substr(blank + 1));
@@ -101,7 +101,7 @@ class Matcher {
     for (std::size_t step = 0; step < times_.size(); ++step) match(step);
   }
 
-  /// By layer, with one time per step.
+  /// Times by layer, with one time per step.
   [[nodiscard]] std::vector<ImportedLayer> layer_times() const;
   void report(ProfileImport& into) const;
 
@@ -125,18 +125,18 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  /// Sums of gradients of one shape: the layers whose outputs, or tables, they belong to; calls and time by step.
+  /// Sums of gradients of one shape: the layers whose outputs, or tables, they belong to, and their calls and time by step.
   struct Sums {
     Layers layers{}, tables{};
     std::vector<std::pair<int, double>> times{};
   };
   std::unordered_map<std::string, Sums> sums_;
-  std::vector<std::unordered_map<std::size_t, LayerTimesOfStep>> times_;  ///< by step and layer
-  std::vector<double> update_;                                            ///< by step
+  std::vector<std::unordered_map<std::size_t, LayerTimesOfStep>> times_;  ///< times by step and layer
+  std::vector<double> update_;                                            ///< update times by step
   std::string optimizer_;
   std::vector<double> matched_;
   Unmatched unmatched_;
-  /// By layer and direction, the operator with the longest time, and the number of operators.
+  /// By layer and direction: the operator with the longest time, and the number of operators.
   struct Algorithm {
     std::string name;
     double seconds = 0;
@@ -157,8 +157,9 @@ std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   return claims;
 }
 
-/// Queries, keys and values may be three products where the model has one, and keys and values of another sequence two:
-/// products of one input with only views between them, which together have the features of a layer without an operator.
+/// Queries, keys and values may be three products in the trace but one layer in the model; keys and values of another
+/// sequence may be two. Joins products of one input, with only views between them, that together have the features of a
+/// layer without an operator.
 void Matcher::join_projections(std::vector<Claim>& claims) const {
   std::set<std::string> present;
   for (const Claim& claim : claims) present.insert(claim.signature);
@@ -190,8 +191,8 @@ void Matcher::join_projections(std::vector<Claim>& claims) const {
   }
 }
 
-/// The first operator with a signature belongs to the first layer with it, and so on, for each time that the step runs
-/// through the model: `rounds`.
+/// Assigns the first operator with a signature to the first layer with it, and so on, for each time that the step runs
+/// through the model (`rounds`).
 void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   std::unordered_map<std::string, std::size_t> calls;
   for (const Claim& claim : claims) calls[claim.signature] += claim.signature.empty() || claim.again ? 0U : 1U;
@@ -202,8 +203,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
     }
   }
   rounds = std::max(1.0, std::round(median(ratios)));
-  // For a single sample, the sum with a table of positions may have the same signature as that of two branches. If the step
-  // only has enough sums for the branches, they belong to these.
+  // For a single sample, the sum with a table of positions may have the same signature as the sum of two branches. If the
+  // step only has enough sums for the branches, they are assigned to the branches.
   std::unordered_map<std::string, Layers> of_branches;
   for (const auto& [signature, count] : calls) {
     const Layers* layers = signatures_.find(signature);
@@ -225,8 +226,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
 }
 
-/// Remaining operators are parts of a layer that consists of several operators: of a layer without an operator, between the
-/// previous and the next assigned layer; otherwise of these layers themselves.
+/// Assigns remaining operators to layers that consist of several operators: to a layer without an operator between the
+/// previous and the next assigned layer, otherwise to one of these layers.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
   constexpr int most_looked_at = 16;
   std::vector<bool> named(model_.layers.size(), false);
@@ -243,7 +244,7 @@ void Matcher::place_parts(std::vector<Claim>& claims) const {
     if (claims[i].layer != no_layer) next = claims[i].layer;
   }
   std::size_t before = no_layer;
-  // The parts of a layer are contiguous: after one of a later layer, those of an earlier one are complete.
+  // The parts of a layer are contiguous: after a part of a later layer, earlier layers are complete.
   std::size_t first = 0;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (claims[i].layer != no_layer) {
@@ -342,7 +343,8 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   return summed;
 }
 
-/// Separates the products of a fully connected layer's node by their shapes, the kernels of a convolution's by their names.
+/// Separates the products of a fully connected layer's node by their shapes, and the kernels of a convolution's by their
+/// names.
 void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const {
   double data = 0, weight = 0;
   const std::string of = short_name(steps_.name(node));
@@ -359,7 +361,7 @@ void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfS
       const auto& b = shapes[1].front();
       if (a.size() != 2 || b.size() != 2) continue;
       const bool of_weight = (a[0] == out && b[1] == in) || (a[0] == in && b[1] == out);
-      // If there are as many rows as features the shapes are ambiguous; PyTorch computes the input's first.
+      // If there are as many rows as features, the shapes are ambiguous. PyTorch computes the input's gradient first.
       const bool of_data = a[1] == out && b[1] == in && (data == 0 || !of_weight);
       (of_data ? data : weight) += of_data || of_weight ? steps_.seconds(i) : 0;
     }
@@ -476,7 +478,7 @@ void Matcher::report(ProfileImport& into) const {
   into.steps = static_cast<int>(matched_.size());
   into.of_device = steps_.of_device();
   into.step = Seconds(median(steps));
-  // The share of the mean step, applied to the median one.
+  // The share of the mean step is applied to the median step.
   into.matched = all > 0 ? into.step * std::min(1.0, matched / all) : Seconds(0);
   double left = 0;
   for (const auto& [key, total] : unmatched_) {
@@ -501,7 +503,7 @@ std::int64_t samples_of(const Model& model, const TraceSteps& steps) {
   constexpr std::int64_t most_samples = std::int64_t{1} << 30U;
   std::map<std::int64_t, int> votes;
   std::int64_t largest = model.input.items();
-  std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::int64_t>> positions;  // of fully connected layers
+  std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::int64_t>> positions;  // positions of fully connected layers
   for (const Layer& layer : model.layers) {
     largest = std::max(largest, layer.output_shape.items());
     if (layer.operation->type() == "fully_connected") {
@@ -561,7 +563,7 @@ Precision precision_of(const Trace& trace) {
   return half(TraceEvent::Items::fp16) ? Precision::fp16 : Precision::fp32;
 }
 
-/// The optimizer of the steps in the trace. Momentum in SGD is visible by its multiplication, in a fused SGD by its third
+/// The optimizer of the steps in the trace. SGD with momentum has a multiplication; a fused SGD with momentum has a third
 /// list of tensors.
 Optimizer optimizer_of(const TraceSteps& steps) {
   for (const TraceSteps::Step& step : steps.steps()) {
@@ -570,7 +572,7 @@ Optimizer optimizer_of(const TraceSteps& steps) {
       for (std::size_t i = node; i < steps.node(node).end; ++i) {
         if (steps.name(i) == "aten::mul_" || steps.name(i) == "aten::_foreach_mul_") return Optimizer::momentum;
         const OperatorShapes& shapes = steps.shapes(i);
-        // An empty list looks like a number: a tensor without dimensions.
+        // An empty list has the same shape as a number: a tensor without dimensions.
         if (steps.name(i) == "aten::_fused_sgd_" && shapes.size() > 2 && !shapes[2].empty() && !shapes[2].front().empty()) {
           return Optimizer::momentum;
         }

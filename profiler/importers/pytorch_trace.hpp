@@ -6,13 +6,14 @@
 
 namespace ddl {
 
-/// Makes a profile from a Chrome trace that PyTorch's profiler wrote with `record_shapes=True`. Operators are identified by
-/// what they do and by the shapes of their tensors, backward nodes by the sequence number that they share with their forward
-/// operator. Times are those of the GPU's kernels, or wall-clock times in a CPU trace; one sample per step. Layers with the
-/// same problem share their operators' time. An optimizer step is divided among the layers by their parameters.
+/// Makes a profile from a Chrome trace that PyTorch's profiler wrote with `record_shapes=True`. Forward operators are
+/// identified by their function and the shapes of their tensors, backward nodes by the sequence number that they share with
+/// their forward operator. Times are those of the GPU's kernels, or wall-clock times in a CPU trace. Each step is one sample
+/// of the times. Layers with the same problem share their operators' time. An optimizer step is divided among the layers by
+/// their parameters.
 ///
-/// Errors are placed if the file is not a trace; a trace without shapes, or without any operator of the model, is an Error
-/// too.
+/// Errors are placed if the file is not a trace. A trace without shapes, or without any operator of the model, is also an
+/// Error.
 [[nodiscard]] ProfileImport import_pytorch_trace(std::string text, const std::string& origin, const Model& model,
                                                  const ProfileImportOptions& options);
 

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view step_times_hint = "written by: step_time.py MODEL.json --json";
 
-/// The file, with errors placed at its values.
+/// The file. Errors are placed at its values.
 class StepTimes {
  public:
   StepTimes(std::string text, const std::string& origin) : source_(std::move(text), origin, std::string(step_times_hint)) {
@@ -49,7 +49,7 @@ class StepTimes {
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view otherwise) const {
     return source_.root().contains(key) ? text(key) : std::string(otherwise);
   }
-  /// Of one part of the step.
+  /// The times of one part of the step.
   [[nodiscard]] std::vector<double> seconds(std::string_view part) const {
     const Json& summary = at(part);
     const auto samples = summary.is_object() ? summary.find("samples_s") : summary.end();

@@ -10,15 +10,15 @@ namespace ddl {
 /// Maximum size of a result of step_time.py.
 inline constexpr std::size_t max_step_times_bytes = std::size_t{16} << 20U;
 
-/// Whether a JSON text is one for import_step_times: it has a step, and no events.
+/// Whether import_step_times reads a JSON text: it has a step, and no events.
 [[nodiscard]] bool is_step_times(std::string_view text);
 
 /// Makes a profile from the times of whole steps that `profiler/pytorch/step_time.py --json` prints: one row each for
 /// forward, backward and update, which name PyTorch and its version. Together with a profile of the kernels, they determine
 /// the overhead of a step beyond its kernels.
 ///
-/// Errors are placed: invalid JSON, another version, a key that is missing or of the wrong kind, invalid times, another
-/// model than the one named, and samples, precision or optimizer other than the requested ones.
+/// Errors are placed: invalid JSON, another version, a key that is missing or of the wrong kind, invalid times, a model
+/// other than the requested one, and samples, precision or optimizer other than the requested ones.
 [[nodiscard]] ProfileImport import_step_times(std::string text, const std::string& origin, const Model& model,
                                               const ProfileImportOptions& options);
 

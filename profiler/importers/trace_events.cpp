@@ -23,10 +23,10 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view trace_hint = "a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")";
 
 constexpr std::size_t max_trace_depth = 64;
-/// Of a tensor; those of PyTorch have at most 64.
+/// Maximum dimensions of a tensor; PyTorch's tensors have at most 64.
 constexpr std::size_t max_dimensions = 64;
 constexpr double longest_extent = 9007199254740992.0;  // 2^53: the limit of every tensor of a model
-/// Microseconds: a year of running, and any clock.
+/// Limits in microseconds: a year for a duration, and any clock for a start.
 constexpr double longest_event = 3.2e13;
 constexpr double latest_start = 1e18;
 
@@ -45,7 +45,7 @@ class Names {
   std::vector<std::string> texts_;
 };
 
-/// The names for one kind in different versions of Kineto.
+/// The kind of an event. Versions of Kineto use different names for one kind.
 std::optional<TraceEvent::Kind> kind_of(std::string_view category) {
   using Kind = TraceEvent::Kind;
   if (category == "cpu_op" || category == "Operator") return Kind::operation;
@@ -70,7 +70,7 @@ std::optional<std::int64_t> whole(std::string_view text) {
   return value;
 }
 
-/// Processes the parser's events and keeps the trace events: the whole file as values would take ten times its size.
+/// Processes the parser's events and keeps the trace events. The whole file as values would take ten times its size.
 class Reader final : public nlohmann::json_sax<Json> {
  public:
   explicit Reader(const SourceText& source) : source_(source) {}
@@ -92,7 +92,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
   bool number_float(double value, const std::string& /*text*/) override { return number(value, std::nullopt); }
   bool string(std::string& value) override;
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
 
   bool start_object(std::size_t /*size*/) override;
   bool end_object() override;
@@ -134,12 +134,12 @@ class Reader final : public nlohmann::json_sax<Json> {
   std::unordered_map<std::string, int> threads_, shape_numbers_;
   Trace trace_;
 
-  // The event that is being read.
+  // State of the event that is being read.
   std::size_t event_start_ = 0;
   TraceEvent event_;
   std::string phase_, category_, name_, process_, thread_;
   std::optional<double> start_, duration_;
-  // Its shapes: the depth of open lists, the innermost one's numbers, and the whole as text, for deduplication.
+  // State of its shapes: the depth of open lists, the innermost list's numbers, and the whole as text, for deduplication.
   std::size_t list_depth_ = 0;
   bool has_shapes_ = false;
   OperatorShapes shapes_;
@@ -217,7 +217,7 @@ bool Reader::start_array(std::size_t /*size*/) {
     has_shapes_ = true;
   }
   if (nested) {
-    // Arguments, then dimensions, or tensors and then dimensions.
+    // The lists are arguments with dimensions, or arguments with tensors with dimensions.
     if (++list_depth_ > 2) fail("'Input Dims' of this event are nested deeper than lists of tensors");
     if (list_depth_ == 1) {
       shapes_.emplace_back();

@@ -10,21 +10,21 @@ namespace ddl {
 /// Maximum size of a trace.
 inline constexpr std::size_t max_trace_bytes = std::size_t{512} << 20U;
 
-/// The shapes of an operator's arguments: for each argument, the dimensions of its tensors. Usually it is one tensor; a
-/// number has none, a list of tensors has several.
+/// The shapes of an operator's arguments: for each argument, the dimensions of its tensors. Usually an argument is one
+/// tensor. A number has no tensor, and a list of tensors has several.
 using OperatorShapes = std::vector<std::vector<std::vector<std::int64_t>>>;
 
 /// An event with a duration in a trace that PyTorch's profiler (Kineto) wrote.
 struct TraceEvent {
   enum class Kind {
-    operation,   ///< on the CPU, including autograd nodes
+    operation,   ///< an operation on the CPU, including autograd nodes
     annotation,  ///< a named region
     launch,      ///< a call of the driver
-    kernel,      ///< or a copy, on the device
+    kernel,      ///< a kernel or a copy on the device
   };
   enum class Items { unknown, fp32, bf16, fp16 };
   Kind kind = Kind::operation;
-  Items items = Items::unknown;   ///< of its first tensor
+  Items items = Items::unknown;   ///< items of its first tensor
   int name = 0;                   ///< index in Trace::names
   int shapes = -1;                ///< index in Trace::shapes; -1 if the trace has none
   int thread = 0;                 ///< numbered from 0
@@ -42,8 +42,8 @@ struct Trace {
 };
 
 /// Parses a Chrome trace written by PyTorch: an object with `traceEvents`, or a list of events. Only complete events (`"ph":
-/// "X"`) of the kinds above are kept. Errors are placed: invalid JSON, not a trace, an event without a time, a negative or
-/// absurd time, invalid shapes.
+/// "X"`) of the kinds above are kept. Errors are placed: invalid JSON, a file that is not a trace, an event without a time,
+/// a negative or absurd time, invalid shapes.
 [[nodiscard]] Trace parse_trace(std::string text, const std::string& origin);
 
 }  // namespace ddl

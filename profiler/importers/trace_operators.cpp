@@ -15,7 +15,7 @@ namespace {
 
 using Dimensions = std::vector<std::int64_t>;
 
-/// Operators with one name per function; the names are those of native_functions.yaml of PyTorch 1.13 to 2.11.
+/// Operators whose function follows from their name. The names are those of native_functions.yaml of PyTorch 1.13 to 2.11.
 struct NamedOperator {
   std::string_view name, does;
 };
@@ -107,7 +107,7 @@ constexpr std::array views{
     std::string_view("aten::unsqueeze_"), std::string_view("aten::view"),         std::string_view("aten::view_as"),
 };
 
-/// Operators other than views that layers of an operation may consist of. Separated by blanks, without `aten::`.
+/// Operators other than views that the layers of an operation may consist of, separated by blanks, without `aten::`.
 struct Parts {
   std::string_view type, operators;
 };
@@ -173,16 +173,16 @@ std::string_view what_does(std::string_view name) {
   return found == named.end() ? std::string_view() : found->does;
 }
 
-/// Product of sizes; as a double, since it may exceed a 64-bit number, which no tensor does.
+/// Product of sizes. It is a double, because the product of an invalid trace may exceed 64 bits; no tensor's does.
 double product(std::span<const std::int64_t> sizes) {
   double result = 1;
   for (const std::int64_t size : sizes) result *= static_cast<double>(size);
   return result;
 }
 
-/// `4,64,56,56`
+/// `4,64,56,56`: all dimensions.
 std::string exact(const Dimensions& sizes) { return fmt::format("{}", fmt::join(sizes, ",")); }
-/// `1024x768`: a tensor by its last dimension, the channels, and the product of the others.
+/// `1024x768`: the product of all dimensions but the last one, and the last one, which is the channels.
 std::string rows(const Dimensions& sizes) {
   return fmt::format("{:.0f}x{}", product(std::span(sizes).first(sizes.size() - 1)), sizes.back());
 }
@@ -222,7 +222,7 @@ std::vector<std::string> convolution_signatures(const Layer& layer, std::int64_t
   std::vector<std::string> found{convolution_signature(image(input, samples), weight)};
   const bool is_point = product(std::span(weight).subspan(2)) == 1 && groups == 1 && !transposed;
   if (is_point && input.positions() == output.positions()) {
-    // A pointwise convolution: ConvNeXt and Swin move the channels last and use a matrix product.
+    // A pointwise convolution may be a matrix product: ConvNeXt and Swin move the channels last for it.
     found.push_back(linear_signature({samples * input.positions(), input.channels, output.channels}));
   }
   if (attributes.text("padding") == "same" && !transposed) {
@@ -299,7 +299,7 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
     return {linear_signature({samples * input.positions(), input.channels, layer.output_shape.channels})};
   }
   if (type == "norm" && attributes.text("kind") == "layer") {
-    // For an image, with its channels moved last.
+    // An image has its channels moved last.
     return {fmt::format("layer {}", rows({samples, input.positions(), input.channels}))};
   }
   if (type == "norm" || type == "activation") return {fmt::format("{} {}", attributes.text("kind"), form(input, samples))};

@@ -10,16 +10,15 @@
 
 namespace ddl {
 
-// Which PyTorch operators a layer of a model runs. A signature describes an operator and the shapes of its tensors, so that
-// a layer and its operator have equal signatures: `convolution 4,64,56,56 64,64,3,3`, `relu 4,64,56,56`, `linear 512 768
-// 3072` (rows, features in, features out).
+// The PyTorch operators that a layer of a model runs. A signature describes an operator and the shapes of its tensors, so
+// that a layer and its operator have equal signatures: `convolution 4,64,56,56 64,64,3,3`, `relu 4,64,56,56`, `linear 512
+// 768 3072` (rows, features in, features out).
 
-/// Possible signatures of a forward operator, the likeliest first; empty for an operator that does not represent a whole
-/// layer.
+/// Possible signatures of a forward operator, likeliest first; empty for an operator that does not represent a whole layer.
 [[nodiscard]] std::vector<std::string> operator_signatures(std::string_view name, const OperatorShapes& shapes);
 
-/// Possible signatures of the operator of a layer on `samples` samples, the likeliest first; empty if a layer is not a
-/// single operator.
+/// Possible signatures of the operator of a layer on `samples` samples, likeliest first; empty if the layer is not a single
+/// operator.
 [[nodiscard]] std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t samples);
 
 /// The signature of the sum of two tensors of a shape.
@@ -28,7 +27,7 @@ namespace ddl {
 /// Whether a layer of this operation may consist of several operators including this one.
 [[nodiscard]] bool is_part_of(std::string_view operator_name, const Operation& operation);
 
-/// Whether an operator only changes how memory is interpreted, or copies it for that.
+/// Whether an operator only changes how memory is interpreted, or copies memory for that purpose.
 [[nodiscard]] bool is_view(std::string_view operator_name);
 
 /// Rows, features in and features out of a product with weights; empty for other operators.

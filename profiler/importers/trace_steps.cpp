@@ -19,8 +19,8 @@ bool is_operator(const TraceEvent& event, std::string_view name) {
   return event.kind == TraceEvent::Kind::operation && name.find("::") != std::string_view::npos;
 }
 
-/// Events of torch.amp.GradScaler, which is part of an update: gradients are divided by the scale, and checked for values
-/// that are not finite.
+/// Whether an event belongs to torch.amp.GradScaler, which is part of an update: it divides gradients by the scale, and
+/// checks them for values that are not finite.
 bool is_of_scaler(std::string_view name) {
   return name == "aten::_amp_foreach_non_finite_check_and_unscale_" || name == "aten::_amp_update_scale_";
 }
@@ -45,7 +45,8 @@ void TraceSteps::build_tree() {
     if (a.event->start != b.event->start) return a.event->start < b.event->start;
     return a.event->seconds > b.event->seconds;
   });
-  // Times are rounded: an event that begins within this time of another's end and outlasts it was not called by it.
+  // Times are rounded. An event was not called by another one if it begins within this time of the other's end and outlasts
+  // it.
   constexpr double rounding = 1e-6;
   std::vector<std::size_t> open;
   in_operator_.resize(nodes_.size());
@@ -61,7 +62,7 @@ void TraceSteps::build_tree() {
       nodes_[open.back()].end = i;
       open.pop_back();
     }
-    // Inherited from the caller: events may be nested arbitrarily deep.
+    // The value is inherited from the caller, because events may be nested arbitrarily deep.
     in_operator_[i] =
         !open.empty() && (in_operator_[open.back()] || is_operator(*nodes_[open.back()].event, name(open.back())));
     open.push_back(i);
@@ -69,8 +70,8 @@ void TraceSteps::build_tree() {
   for (const std::size_t node : open) nodes_[node].end = nodes_.size();
 }
 
-/// Finds for each kernel the call that launched it: the one with the same correlation. If that call was in no operator, for
-/// example in a thread with an unknown id in the trace, the operator named by the kernel is used.
+/// Finds the call that launched each kernel, which has the same correlation. If that call was in no operator, for example in
+/// a thread with an unknown id in the trace, the operator that the kernel names is used.
 void TraceSteps::place_kernels() {
   std::unordered_map<std::int64_t, std::size_t> launches, operators;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -107,7 +108,7 @@ void TraceSteps::find_steps() {
   marked_ = !spans_.empty();
   if (!marked_ && !nodes_.empty()) spans_.emplace_back(first, last);
   std::sort(spans_.begin(), spans_.end());
-  // A process runs one step at a time; several in one file (merged ranks) could not be distinguished.
+  // A process runs one step at a time. Simultaneous steps in one file (merged ranks) cannot be distinguished.
   spans_.erase(std::unique(spans_.begin(), spans_.end(), [](const auto& a, const auto& b) { return b.first < a.second; }),
                spans_.end());
   const auto most = static_cast<std::size_t>(SamplingRule{}.most);
@@ -138,7 +139,7 @@ void TraceSteps::sort_into_steps() {
     const std::string_view called = name(i);
     Step* const step = step_at(event.start);
     if (step == nullptr) {
-      // A region around all steps is descended into.
+      // Visits the events inside a region that contains all steps.
       i = is_operator(event, called) ? nodes_[i].end : i + 1;
     } else if (called.starts_with(optimizer_step)) {
       step->optimizer.push_back(i);

@@ -22,16 +22,18 @@ class TraceSteps {
   };
   /// Top-level operators in the order of their start, grouped by the part of a step.
   struct Step {
-    double seconds = 0;                    ///< on the clock
-    double busy = 0;                       ///< of the device's kernels; in a trace without any, `seconds`
-    std::vector<std::size_t> forward{};    ///< on the thread that runs the model; everything that is in no other group
+    double seconds = 0;  ///< wall-clock time
+    double busy = 0;     ///< time of the device's kernels; in a trace without kernels, `seconds`
+    /// on the thread that runs the model; includes all events that are in no other group
+    std::vector<std::size_t> forward{};
     std::vector<std::size_t> backward{};   ///< autograd nodes, on any thread
-    std::vector<std::size_t> optimizer{};  ///< regions `Optimizer.step#…`, and gradient scaling, each with all calls below
+    std::vector<std::size_t> optimizer{};  ///< regions `Optimizer.step#…`, and gradient scaling, each with all nested calls
     std::vector<std::size_t> others{};     ///< `Optimizer.zero_grad#…`
   };
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
-  /// The number of further steps that are ignored: the maximum number of samples of a measurement (SamplingRule) is enough.
+  /// The number of further steps that are ignored, because the maximum number of samples of a measurement (SamplingRule) is
+  /// reached.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
   /// Whether steps were marked (`ProfilerStep#…`); otherwise the whole trace is one step.
   [[nodiscard]] bool marked() const { return marked_; }
@@ -45,7 +47,7 @@ class TraceSteps {
   }
   /// Empty if the trace has no shapes.
   [[nodiscard]] const OperatorShapes& shapes(std::size_t node) const;
-  /// Time of a node and all its calls: of the device's kernels, or wall-clock time in a trace without any.
+  /// Time of a node and all its calls: of the device's kernels, or wall-clock time in a trace without kernels.
   [[nodiscard]] double seconds(std::size_t node) const;
   /// Name and time of the kernels that a node, or its calls, launched.
   [[nodiscard]] std::vector<std::pair<std::string_view, double>> kernels(std::size_t node) const;
@@ -63,13 +65,13 @@ class TraceSteps {
   std::vector<std::vector<const TraceEvent*>> started_;
   std::vector<double> before_;
   std::vector<Step> steps_;
-  std::vector<std::pair<double, double>> spans_;  ///< of the steps, from start to end
+  std::vector<std::pair<double, double>> spans_;  ///< start and end of each step
   std::size_t left_out_ = 0;
   bool marked_ = false, of_device_ = false;
 };
 
-/// `autograd::engine::evaluate_function: AddmmBackward0`: one node of the backward pass, including the engine's work around
-/// it.
+/// Returns whether a name is that of a node of the backward pass, including the engine's work around it, such as
+/// `autograd::engine::evaluate_function: AddmmBackward0`.
 [[nodiscard]] bool is_backward_node(std::string_view name);
 
 }  // namespace ddl

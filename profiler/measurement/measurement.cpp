@@ -46,8 +46,8 @@ bool is_fresh(TensorRole role, Pass pass) {
   return role == (pass == Pass::forward ? TensorRole::input : TensorRole::output_gradient);
 }
 
-/// A kernel run on copies of its tensors in turn, so that each of several runs finds the caches in the same state as a
-/// single one.
+/// A kernel that runs on several copies of its tensors in turn, so that each of several runs finds the caches in the same
+/// state as a single run.
 class Runs {
  public:
   using Copy = std::vector<DeviceBuffer*>;
@@ -91,8 +91,8 @@ struct Batch {
   int runs = 1, copies = 1;
 };
 
-/// A kernel that is too short for the clock is run 8 to 32 times. With caches that are not warm each run has its own
-/// tensors, as many as fill half of the cache: tensors touched for the last run are then still cached when it starts.
+/// A kernel that is too short for the clock is run 8 to 32 times. If caches are not warm, each run has its own tensors, as
+/// many as fill half of the cache. Tensors touched for the last run are then still cached when it starts.
 Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
   constexpr double fewest = 8;
   constexpr double most = 32;
@@ -128,7 +128,7 @@ void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, cons
       try {
         copies.push_back(bind());
       } catch (const Error&) {
-        // Limited by the available memory.
+        // The available memory limits the number of copies.
         batch.copies = batch.runs = static_cast<int>(copies.size());
       }
     }

@@ -13,8 +13,8 @@ namespace ddl {
 
 /// The content of the caches when a kernel starts.
 enum class CacheState {
-  warm,  ///< what the previous run left: the kernel's own tensors
-  cold,  ///< nothing
+  warm,  ///< the data that the previous run left: the kernel's own tensors
+  cold,  ///< no data of the kernel
   step,  ///< as in a training step: only the output of the previous layer
 };
 [[nodiscard]] std::string_view to_string(CacheState state);
@@ -22,20 +22,21 @@ enum class CacheState {
 
 /// The result of measuring one problem.
 struct Measurement {
-  std::string problem{};    ///< its line
+  std::string problem{};    ///< its problem as a line
   Samples samples{};        ///< empty if nothing ran
   Bytes workspace{};        ///< scratch memory of the kernel
-  std::string algorithm{};  ///< the library's name; empty for a kernel with nothing to do, which takes no time
-  std::string reason{};     ///< why it was not measured, else empty
-  bool host_bound = false;  ///< the device waited for the host in some samples: they are too long
+  std::string algorithm{};  ///< the library's name; empty for a kernel without work, which takes no time
+  std::string reason{};     ///< why it was not measured; empty if it was
+  bool host_bound = false;  ///< the device waited for the host in some samples, which are therefore too long
 };
 
-/// Times work, and repeats the timing if the device waited for the host: a host that is slower than the last time was
-/// interrupted, and that time is not the device's. After a few attempts the last one counts. `before` is called before each.
+/// Times work, and repeats the timing if the device waited for the host. If the host was slower than the last time, it was
+/// interrupted, and the time is not the device's. After a few attempts the last one counts. `before` is called before each
+/// attempt.
 [[nodiscard]] Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before = {});
 
-/// Prepares and times one problem (or update). A refusal, or a device error, is a Measurement with a reason; an invalid line
-/// is an Error. The tensors hold random values; those that backward needs come from a run of forward.
+/// Prepares and times one problem (or update). For a refusal, or a device error, returns a Measurement with a reason. An
+/// invalid line is an Error. The tensors have random values; a run of forward computes those that backward needs.
 [[nodiscard]] Measurement measure(KernelBackend& backend, const std::string& line, const SamplingRule& rule,
                                   CacheState caches, const std::function<bool()>& stop = {});
 

@@ -16,14 +16,14 @@ struct LayerProblems {
   int additions = 0;           ///< number of additions for one gradient
   std::string table_addition;  ///< addition of the gradients of a table that an earlier layer owns
 };
-/// By layer.
+/// The problems of each layer.
 [[nodiscard]] std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
                                                         Optimizer optimizer);
 
 /// Every distinct problem of one training step of the whole model on `samples` samples, in the order in which the layers
 /// first need them: forward, backward-data if an earlier layer has parameters, backward-weight if the layer has any, the
-/// additions that combine the gradients from several readers and those of a table that two layers share, update. Passes
-/// without work (views, the backward-weight of a pooling, gradients passed on unchanged) are omitted.
+/// additions that combine the gradients from several readers, the additions for a table that two layers share, and the
+/// update. Passes without work (views, the backward-weight of a pooling, gradients passed on unchanged) are omitted.
 [[nodiscard]] std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples, Precision precision,
                                                       Optimizer optimizer);
 

@@ -52,7 +52,7 @@ Environment process_environment() {
 
 namespace {
 
-/// The missing one of a launcher's two variables; empty if both are set, or neither.
+/// The missing one of a launcher's two variables; empty if both are set, or if neither is.
 std::string missing_beside(const Launcher& launcher, const Environment& environment) {
   const bool has_rank = environment(launcher.rank) != nullptr, has_ranks = environment(launcher.ranks) != nullptr;
   // Shells within an allocation have a rank, but are not a step.
@@ -82,7 +82,7 @@ LaunchedRank this_rank(const Environment& environment) {
   const auto launched = [&](const Launcher& launcher) {
     return environment(launcher.rank) != nullptr && environment(launcher.ranks) != nullptr;
   };
-  // torchrun's processes are its own, whatever started torchrun.
+  // Processes of torchrun use torchrun's variables, whatever launched torchrun itself.
   if (environment("TORCHELASTIC_RUN_ID") != nullptr && launched(launchers[torchrun])) {
     return rank_by(launchers[torchrun], environment);
   }
@@ -92,7 +92,7 @@ LaunchedRank this_rank(const Environment& environment) {
     std::string missing = missing_beside(launcher, environment);
     if (missing.empty()) continue;
     if (launcher.name != launchers[torchrun].name) fail(missing);
-    // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun, as this one does.
+    // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun. This program is one of them.
     half = std::move(missing);
   }
   if (!half.empty()) fail(half);

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// The rank of this process among those started by a launcher.
+/// The rank of this process among those that a launcher started.
 struct LaunchedRank {
   int rank = 0, ranks = 1;
   std::optional<int> local{};  ///< its local rank on this node, if the launcher sets it
@@ -28,15 +28,16 @@ using Environment = std::function<const char*(const char*)>;
 /// - srun: SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURM_LOCALID. The shell of sbatch or salloc has SLURM_PROCID and
 ///   SLURM_NTASKS, too, but is one process: only a step has SLURM_STEP_NUM_TASKS.
 ///
-/// They are checked in this order, since mpirun may start its processes by srun; but torchrun itself (TORCHELASTIC_RUN_ID)
-/// comes first, since any of them may start it. Without any of them the process is alone. A variable that is not a number,
-/// is missing while the others are set, or contradicts them is an Error; WORLD_SIZE alone is accepted within a step of srun.
+/// They are checked in this order, because mpirun may start its processes by srun. torchrun itself (TORCHELASTIC_RUN_ID)
+/// comes first, because any of them may start it. Without any of them, the process is alone. A variable that is not a
+/// number, is missing while the others are set, or contradicts them is an Error. WORLD_SIZE alone is accepted within a step
+/// of srun.
 [[nodiscard]] LaunchedRank this_rank(const Environment& environment = process_environment());
 
-/// The index of the device that a rank uses, of `devices` on its node: its local rank. 0 if the process is alone, if all
-/// processes share `one_device`, or if the launcher shows each process only its own device. An Error if there are fewer
-/// devices than ranks on the node, since two ranks would disturb each other's measurements, or if the launcher sets no local
-/// rank.
+/// The index of the device that a rank uses among the `devices` on its node: its local rank. It is 0 if the process is
+/// alone, if all processes share `one_device`, or if the launcher shows each process only its own device. Throws Error if
+/// there are fewer devices than ranks on the node, because two ranks would disturb each other's measurements, or if the
+/// launcher sets no local rank.
 [[nodiscard]] int device_of(const LaunchedRank& rank, int devices, bool one_device);
 
 }  // namespace ddl

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// Mann-Whitney's U of the first half against the second, in standard deviations; ties count one half.
+/// Mann-Whitney's U of the first half against the second, in standard deviations. Ties count one half.
 double half_against_half(const std::vector<double>& seconds) {
   const std::size_t first = seconds.size() / 2;
   const std::size_t second = seconds.size() - first;
@@ -52,8 +52,8 @@ Samples take_samples(const SamplingRule& rule, const std::function<Seconds()>& o
   for (int run = 0; run < rule.warm_up && !stopped(); ++run) static_cast<void>(once());
   std::vector<double> seconds;
   Seconds total{};
-  // Checking the interval after every sample would sooner or later accept a lucky one: it is checked each time the number of
-  // samples has grown by half.
+  // If the interval were checked after every sample, a lucky one would sooner or later be accepted. It is only checked each
+  // time the number of samples has grown by half.
   int next_look = rule.least;
   while (static_cast<int>(seconds.size()) < rule.most && !stopped()) {
     const Seconds sample = once();

@@ -8,29 +8,30 @@
 
 namespace ddl {
 
-/// When a measurement is complete, and when it is given up.
+/// The rule that decides when a measurement is complete, and when it is given up.
 struct SamplingRule {
   int warm_up = 2;               ///< runs that are not recorded
-  int least = 6;                 ///< minimum number of samples: fewer have no 95 % interval (median_interval)
+  int least = 6;                 ///< minimum number of samples; fewer have no 95 % interval (median_interval)
   int most = 200;                ///< maximum number of samples
-  double tolerance = 0.02;       ///< half of the interval of the median, over the median
-  double confidence = 0.95;      ///< of the interval
-  Seconds limit = Seconds(1.0);  ///< for all samples of one problem; `least` samples are taken in any case
+  double tolerance = 0.02;       ///< half of the interval of the median, relative to the median
+  double confidence = 0.95;      ///< confidence of the interval
+  Seconds limit = Seconds(1.0);  ///< time limit for all samples of one problem; `least` samples are always taken
 };
 
 /// Repeated times of the same work, and their statistics.
 struct Samples {
-  std::vector<double> seconds;    ///< in the order taken, without warm-up
+  std::vector<double> seconds;    ///< in the order of measurement, without warm-up
   int count = 0;                  ///< number of samples, if they are no longer stored
   Seconds median{}, deviation{};  ///< deviation: median distance from the median
   Seconds low{}, high{};          ///< interval of the median; smallest and largest sample if there are too few for one
   bool settled = false;           ///< the interval met the tolerance
-  /// The second half of the samples is slower or faster than the first by more than chance allows: throttling clocks, or
-  /// other load on the machine. Mann-Whitney's U, normal approximation, |z| > 3.29 (0.1 %).
+  /// The second half of the samples is slower or faster than the first by more than chance allows, because of throttling
+  /// clocks or other load on the machine. Mann-Whitney's U, normal approximation, |z| > 3.29 (0.1 %).
   bool has_trend = false;
 };
 
-/// Calls `once` until the rule is met. `stop` is checked before each sample; the samples taken so far are then returned.
+/// Calls `once` until the rule is met. If `stop` returns true, which is checked before each sample, returns the samples so
+/// far.
 [[nodiscard]] Samples take_samples(const SamplingRule& rule, const std::function<Seconds()>& once,
                                    const std::function<bool()>& stop = {});
 /// Statistics of samples from a file.

@@ -55,7 +55,7 @@ bool is_sequence_problem(std::string_view line) { return line.starts_with(start)
 SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin) {
   const SourceText source(line, origin);
   std::size_t at = std::min(start.size(), line.size());
-  // The words are in the order in which they are printed.
+  // The words must be in the order in which they are printed.
   const auto word = [&](std::string_view key) {
     const std::size_t equals = at + key.size();
     if (line.compare(at, key.size(), key) != 0 || equals >= line.size() || line[equals] != '=') {
@@ -130,7 +130,7 @@ struct Sequence::Builder {
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
   /// Gradients without remaining readers.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
-  /// Of the current layer. Denormals and infinities would make kernels slow.
+  /// Scale of the current layer's weights. It avoids denormals and infinities, which would make kernels slow.
   double scale_of_weights = 1;
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
@@ -139,7 +139,7 @@ struct Sequence::Builder {
     return sequence.buffers_.back().get();
   }
 
-  /// A kernel has fixed shapes, so a tensor of another size is not the right one.
+  /// A kernel has fixed shapes, so it cannot use a tensor of another size.
   static bool fits(const DeviceBuffer* buffer, const KernelTensor& tensor) {
     return buffer != nullptr && buffer->holds(tensor);
   }
@@ -211,7 +211,7 @@ struct Sequence::Builder {
       free.emplace(buffer->items(), buffer);
   }
 
-  /// The sum of two tensors, or of substitutes if one of them does not exist in that form.
+  /// Adds two tensors. If one of them does not exist in that form, a substitute takes its place.
   DeviceBuffer* add_up(const Problem& problem, DeviceBuffer* first, DeviceBuffer* second) {
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
     std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
@@ -265,7 +265,7 @@ struct Sequence::Builder {
     return true;
   }
 
-  /// A view passes its only input on.
+  /// A view passes on its only input.
   void pass_on(std::vector<DeviceBuffer*>& tensors, std::size_t from, std::size_t to) const {
     if (tensors[to] == nullptr && model.layers[to].output_shape.items() == model.layers[from].output_shape.items()) {
       tensors[to] = tensors[from];
@@ -289,7 +289,7 @@ struct Sequence::Builder {
       DeviceBuffer* const done = std::exchange(gradients[i], nullptr);
       if (done == nullptr) continue;
       for (const int input : model.layers[i].inputs) {
-        // Views, and sums, pass it on unchanged.
+        // Views and sums pass on the gradient unchanged.
         if (input >= 0 && needs_gradient[i] && !has_sent) sent[static_cast<std::size_t>(input)].push_back(done);
       }
       release(done);
@@ -341,8 +341,8 @@ int Sequence::kernels(StepPart part) const {
 SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                                    Optimizer optimizer, StepStart start)
     : backend_(backend) {
-  // A device queues about a thousand kernels, and one of ours may consist of several: hundreds for an LSTM. If the device
-  // waits for the host nevertheless, pieces are made smaller.
+  // A device queues about a thousand kernels, and one of our kernels may consist of several launches: hundreds for an LSTM.
+  // If the device still waits for the host, pieces are made smaller.
   constexpr std::size_t largest_piece = 64;
   for (const StepPart part : all_step_parts) {
     const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, false, start == StepStart::graph};

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// A name in the form used in the line of a step: without blanks and equals signs.
+/// A name without blanks and equals signs, as used in the line of a step.
 [[nodiscard]] std::string one_word(std::string text);
 
 /// A part of a training step.
@@ -24,7 +24,7 @@ inline constexpr std::array<StepPart, 3> all_step_parts{StepPart::forward, StepP
 /// How the host launches the kernels of a step.
 enum class StepStart {
   kernels,  ///< one by one
-  graph,    ///< all of a part at once, as recorded (KernelBackend::record)
+  graph,    ///< all kernels of a part at once, as recorded (KernelBackend::record)
 };
 
 /// The problem of a profile row for a model run as a whole: `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd
@@ -36,7 +36,7 @@ struct SequenceProblem {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
-  std::string by{};           ///< the framework that ran it; empty: the kernels of the profile, one after the other
+  std::string by{};           ///< the framework that ran it; empty: the profile's kernels ran one after the other
   bool keeps_memory = false;  ///< the framework keeps freed memory
   bool graph = false;         ///< captured as a graph
 };
@@ -55,11 +55,11 @@ class Sequence {
   Sequence& operator=(const Sequence&) = delete;
   ~Sequence();
 
-  /// Runs all kernels of one part; the parts of a step follow each other.
+  /// Runs all kernels of one part. The parts of a step must follow one another.
   void run(StepPart part);
-  /// The same in pieces of at most `piece` kernels.
+  /// Returns the same work, in pieces of at most `piece` kernels.
   [[nodiscard]] TimedWork work(StepPart part, std::size_t piece);
-  /// The number of kernels that do anything.
+  /// The number of kernels that have work to do.
   [[nodiscard]] int kernels(StepPart part) const;
 
  private:
@@ -70,18 +70,18 @@ class Sequence {
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
 };
 
-/// Times whole steps part by part, one step per call: between problems of the same model, so that both are measured under
-/// the same conditions.
+/// Times whole steps part by part, one step per call. Steps run between problems of the same model, so that both are
+/// measured under the same conditions.
 class SequenceSampling {
  public:
   /// A refusal or a device error becomes the reason of all parts.
   SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                    Optimizer optimizer, StepStart start = StepStart::kernels);
 
-  /// One more sample of every part.
+  /// Takes one more sample of every part.
   void step();
   [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
-  /// The mean of the whole steps taken, at least one.
+  /// The mean of the whole steps taken so far, which must be at least one.
   [[nodiscard]] Seconds mean() const;
   [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
   /// One measurement per part, in their order.

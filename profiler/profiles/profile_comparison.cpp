@@ -27,7 +27,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 bool has_value(std::string_view word, std::string_view key) { return word.substr(0, key.size()) == key; }
 
-/// A kernel of `line`, without times.
+/// A kernel with this line, without times.
 ComparedKernel kernel_of(const std::string& line) {
   constexpr std::string_view kind = "kind=", pass = "pass=";
   ComparedKernel kernel;
@@ -50,7 +50,7 @@ ComparedKernel kernel_of(const std::string& line) {
 
 using Kernels = std::map<std::pair<std::string, std::string>, ComparedKernel>;
 
-/// The kernels of a profile that have a time, in a step, by problem and pass.
+/// The kernels of a profile that have a time, per step, by problem and pass.
 Kernels kernels_of(const Profile& given) {
   const Profile profile = at_full_speed(given);
   Kernels kernels;
@@ -61,7 +61,7 @@ Kernels kernels_of(const Profile& given) {
     ComparedKernel found = kernel_of(measured.problem);
     const auto [place, is_new] = kernels.try_emplace({found.problem, found.pass}, std::move(found));
     ComparedKernel& kernel = place->second;
-    // A problem of no particular model counts once.
+    // A problem that belongs to no model counts once.
     kernel.layers = std::max<std::int64_t>({kernel.layers, row.layers, 1});
     kernel.first += measured.samples.median * static_cast<double>(std::max(row.layers, 1));
     std::string& algorithm = kernel.first_algorithm;

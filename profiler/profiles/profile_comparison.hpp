@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// The time of one pass of one problem in two profiles, in a step. The two backward passes of a layer count as one, because
+/// The time of one pass of one problem in two profiles, per step. The two backward passes of a layer count as one, because
 /// many traces do not separate them (profiler/importers).
 struct ComparedKernel {
   std::string problem{};    ///< the line of the problem without its pass
@@ -30,14 +30,14 @@ struct ComparedOperation {
 };
 
 struct ProfileComparison {
-  std::vector<ComparedKernel> kernels{};        ///< in both profiles, the largest difference first
-  std::vector<ComparedOperation> operations{};  ///< in both profiles, the largest difference first
+  std::vector<ComparedKernel> kernels{};        ///< in both profiles; largest difference first
+  std::vector<ComparedOperation> operations{};  ///< in both profiles; largest difference first
   Seconds first{}, second{};                    ///< sums over `kernels`
   std::size_t only_first = 0, only_second = 0;  ///< kernels that have no time in the other profile
 };
 
-/// Compares the times of the kernels that two profiles have in common, each at the full speed of its device. Whole steps and
-/// first touches of memory are not kernels. Throws Error if they have no kernel in common.
+/// Compares the times of the kernels that are in both profiles, each at the full speed of its device. Whole steps and first
+/// touches of memory are not kernels. Throws Error if the profiles share no kernel.
 [[nodiscard]] ProfileComparison compare_profiles(const Profile& first, const Profile& second);
 
 }  // namespace ddl

@@ -26,12 +26,12 @@ constexpr std::array<std::string_view, 18> columns{
     "low_s",           "high_s",    "settled",   "trend",     "reference_kernel_s",
     "workspace_bytes", "algorithm", "reason",    "samples_s", "clock_hz",
     "power_w",         "slowed_by", "host_bound"};
-/// Former names.
+/// Names in older versions.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> former_columns{
     {{"drifted", "trend"}, {"look_s", "reference_kernel_s"}}};
 /// Columns that older profiles do not have.
 constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "slowed_by", "host_bound"};
-/// Only in a shard.
+/// This column exists only in a shard.
 constexpr std::string_view place_column = "place";
 constexpr std::string_view separator = "---\n";
 
@@ -40,7 +40,7 @@ std::string yaml_text(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    // The parser refuses control characters, which no name needs.
+    // The parser refuses control characters, and no name needs them.
     quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return quoted + '"';
@@ -50,7 +50,7 @@ std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   if (text.size() <= CsvTable::max_cell) return text;
-  // Not within a UTF-8 character.
+  // Does not cut within a UTF-8 character.
   std::size_t end = CsvTable::max_cell;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   text.resize(end);
@@ -73,7 +73,7 @@ class RowReader {
     if (value < 0) fail(name, fmt::format("{} is negative", quote(text(name))));
     return value;
   }
-  /// In bytes, hertz or watts.
+  /// A value in bytes, hertz or watts.
   [[nodiscard]] double amount(std::string_view name) const {
     const double value = number(name);
     if (value > largest_amount) fail(name, fmt::format("{} is too large: at most {:g}", quote(text(name)), largest_amount));
@@ -91,7 +91,7 @@ class RowReader {
     if (value != "yes" && value != "no" && !value.empty()) fail(name, "not yes or no");
     return value == "yes";
   }
-  /// Separated by blanks.
+  /// Times separated by blanks.
   [[nodiscard]] std::vector<double> times(std::string_view name) const {
     const std::string& value = text(name);
     std::vector<double> found;
@@ -122,7 +122,7 @@ class RowReader {
   std::size_t row_;
 };
 
-/// The line in the form of print_problem, whatever the order of its attributes.
+/// The line in the form of print_problem, for any order of its attributes.
 std::string canonical(const RowReader& cells, const std::string& line) {
   try {
     if (is_sequence_problem(line)) return print_problem(parse_sequence_problem(line, "the problem"));
@@ -301,7 +301,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
     root.find("layout").value_or(root).fail(fmt::format("{} is not a layout of images", quote(profile.head.layout)),
                                             "channels-last or channels-first");
   }
-  // Blank lines are skipped, but counted for the positions of errors.
+  // Blank lines are skipped, but they count for the positions of errors.
   const std::size_t table_start = cut == 0 ? separator.size() : cut + 1 + separator.size();
   std::string table_text(
       static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(table_start), '\n')),

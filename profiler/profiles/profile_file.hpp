@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// Which part of a plan a profile from one of several processes contains (profiler/profiles/shard.hpp).
+/// The part of a plan that a profile contains if several processes measure the plan (profiler/profiles/shard.hpp).
 struct ProfileShard {
   int index = 0, count = 1;   ///< counted from 0
   std::int64_t problems = 0;  ///< number of problems of this part
@@ -21,24 +21,23 @@ struct ProfileShard {
 
 /// Properties of all rows of a profile: what was measured, on what device, and how.
 struct ProfileHead {
-  std::string model{};    ///< name of the model whose problems these are; empty if they belong to no particular model
+  std::string model{};    ///< name of the model that has these problems; empty if they belong to no particular model
   std::string backend{};  ///< `onednn`
   std::string device{};   ///< the vendor's name
   std::string caches{};   ///< `warm`, `cold` or `step`; empty if unknown
-  std::string layout{};   ///< memory format of images: `channels-last` or `channels-first`; empty if the device does not
-                          ///< support both
+  std::string layout{};   ///< memory format of images: `channels-last` or `channels-first`; empty without a choice
   std::string date{};     ///< `2026-11-21T20:26:49Z`
   std::string host{}, command{};
-  std::string source{};                                        ///< of an imported or merged profile: its source
+  std::string source{};                                        ///< source of an imported or merged profile
   std::optional<ProfileShard> shard{};                         ///< unset: the profile is complete
   std::vector<std::pair<std::string, std::string>> details{};  ///< libraries, driver, clocks, threads
 };
 
 /// One measurement, and the number of layers of the model that run it in a step. The line of a problem is that of a kernel
-/// (print_problem) or, for the model run as a whole, that of a sequence (profiler/measurement/sequence.hpp).
+/// (print_problem). For the model run as a whole, it is that of a sequence (profiler/measurement/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
-  int layers = 0;              ///< 0: not of a particular model
+  int layers = 0;              ///< 0: the problem belongs to no particular model
   Seconds reference_kernel{};  ///< time of the speed watch's kernel around this row (profiler/measurement/speed_watch.hpp);
                                ///< 0 if not measured
   DeviceState state{};         ///< state of the device just after it
@@ -48,25 +47,25 @@ struct ProfileRow {
 struct Profile {
   ProfileHead head{};
   std::vector<ProfileRow> rows{};
-  int cut_line = 0;  ///< number of an incomplete last line of the file, which is ignored; 0: it is complete
+  int cut_line = 0;  ///< number of an incomplete last line of the file, which is ignored; 0: the last line is complete
 };
 
-/// Moves the layout out of the details, where devices and older profiles store it.
+/// Moves the layout out of the details, where DeviceInfo and older profiles store it.
 void move_layout(ProfileHead& head);
 
-/// The rows as if the device had run at full speed all the time: each time is multiplied by the speed watch's time at full
-/// speed over its time around the row, if that is less than one. Full speed is the fastest tenth of all readings.
+/// The rows as if the device had always run at full speed: each time is multiplied by the speed watch's time at full speed
+/// divided by its time around the row, if that is less than one. Full speed is the fastest tenth of all readings.
 [[nodiscard]] Profile at_full_speed(Profile profile);
 
 /// A profile is text: a YAML head, a line `---`, and a CSV table with one row per problem, which grows as problems are
 /// measured. Prints the head with the names of the columns.
 [[nodiscard]] std::string print_profile_head(const ProfileHead& head);
-/// One line of the table, with its line break.
+/// One line of the table, including its line break.
 [[nodiscard]] std::string print_profile_row(const ProfileHead& head, const ProfileRow& row);
 [[nodiscard]] std::string print_profile(const Profile& profile);
 
-/// Seconds of one problem: shorter times count as zero, longer ones are refused. Sums and ratios of times in this range are
-/// finite.
+/// Range of the seconds of one problem. Shorter times count as zero, and longer ones are refused. Sums and ratios of times
+/// in this range are finite.
 inline constexpr double shortest_time = 1e-18;
 inline constexpr double longest_time = 1e15;
 

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// Details of one device at one moment. All others describe what was measured, and with which software.
+/// Details of one device at one moment. All other details describe what was measured, and with which software.
 constexpr std::array<std::string_view, 7> passing_details{
     "event floor", "SM clock", "SM clock of applications", "memory clock", "temperature", "power limit", "slowed down by"};
 
@@ -31,7 +31,7 @@ struct Part {
   [[nodiscard]] const ProfileHead& head() const { return profile.head; }
   [[nodiscard]] const ProfileShard& shard() const { return *profile.head.shard; }
   [[nodiscard]] std::string name() const { return fmt::format("shard {}/{}", shard().index, shard().count); }
-  /// An error placed at a key of the head; at the start if the head does not have it.
+  /// An error placed at a key of the head, or at the start if the head does not have it.
   [[nodiscard]] Error error(std::string_view key, const std::string& message, const std::string& hint) const {
     std::size_t at = text.find(fmt::format("\n{}:", key));
     if (at == std::string::npos) at = text.find(fmt::format("\n  \"{}\":", key));
@@ -107,7 +107,7 @@ ProfileHead merged_head(std::span<const Part> parts) {
   return head;
 }
 
-/// Up to five of them, for a message.
+/// A list of up to five indices for a message.
 std::string list_of(const std::vector<int>& indices) {
   constexpr std::size_t shown = 5;
   const std::size_t count = std::min(shown, indices.size());

@@ -16,9 +16,9 @@
 namespace ddl {
 namespace {
 
-/// Fewer have no 95 % interval (median_interval).
+/// Fewer steps have no 95 % interval (median_interval).
 constexpr std::size_t least_steps = 6;
-/// Short steps are repeated within this time: their sum is compared with that of many more samples.
+/// Short steps are repeated for this time, because their sum is compared with the sum of many more samples.
 constexpr Seconds time_for_steps(3);
 constexpr std::size_t ample_steps = 24;
 
@@ -29,7 +29,7 @@ std::size_t steps_of_a_model(const SequenceSampling* sampling) {
   return std::max(least_steps, static_cast<std::size_t>(fitting));
 }
 
-/// Means add up, medians do not: other load on the machine slows the step and its parts equally.
+/// Means add up, and medians do not: other load on the machine slows down the step and its parts equally.
 Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
 
 /// Runs `work`, and adds the problem to the message if the device is lost.
@@ -124,7 +124,7 @@ void Profiling::step_between(const std::string& line) {
   const auto of_model = samples_of_.find(line);
   if (of_model == samples_of_.end()) return;
   WholeSteps& steps = steps_.at(of_model->second);
-  // Distributed evenly over the problems.
+  // Steps are distributed evenly over the problems.
   const std::size_t all = steps_of_a_model(steps.sampling.get());
   const std::size_t due = (++steps.passed * all + steps.problems - 1) / steps.problems;
   const auto taken = [&] { return steps.sampling ? static_cast<std::size_t>(steps.sampling->steps()) : 0; };
@@ -162,7 +162,7 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
   } else {
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
-      // Its problems were measured before, or elsewhere.
+      // Its problems were measured earlier, or elsewhere.
       const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / all_step_parts.size()];
       WholeSteps steps;
       for (std::size_t step = 0; step < steps_of_a_model(steps.sampling.get()) && !(stop && stop()); ++step) {
@@ -177,7 +177,7 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
     }
     row = parts_.at(line);
   }
-  // A kernel with nothing to do has no samples, and needs none.
+  // A kernel without work has no samples, and needs none.
   const bool nothing_to_do = row.measurement.reason.empty() && row.measurement.algorithm.empty();
   const bool sampled = row.measurement.samples.count > 0 || nothing_to_do || !row.measurement.reason.empty();
   if (!sampled) parts_.erase(row.measurement.problem);

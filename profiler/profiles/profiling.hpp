@@ -19,13 +19,13 @@
 
 namespace ddl {
 
-/// What is to be measured: single problems, and a model as a whole at several numbers of samples.
+/// The problems to measure: single problems, and a model as a whole at several numbers of samples.
 struct ProfilePlan {
   std::vector<CountedProblem> problems{};
-  std::optional<Model> model{};           ///< to be run as a whole; unset: never
+  std::optional<Model> model{};           ///< model to run as a whole; unset: none
   std::vector<std::int64_t> sequences{};  ///< samples of each run of the whole model
-  Precision precision = Precision::fp32;  ///< of those runs
-  Optimizer optimizer = Optimizer::sgd;   ///< of those runs
+  Precision precision = Precision::fp32;  ///< precision of those runs
+  Optimizer optimizer = Optimizer::sgd;   ///< optimizer of those runs
   SamplingRule rule{};
   CacheState caches = CacheState::step;
   StepStart step_start = StepStart::kernels;
@@ -36,31 +36,32 @@ struct ProfilePlan {
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// Why the back end runs none of the plan's problems: its reason for the first; empty if it runs one, or if there are none.
+/// Why the back end runs none of the plan's problems: its reason for the first one. Empty if it runs one, or if there are
+/// none.
 [[nodiscard]] std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan);
 
 /// Measures the items of a plan. Steps of the whole model are run between problems with the same number of samples, so that
-/// a temporarily slow machine is slow for both.
+/// a temporary slowdown of the machine affects both.
 class Profiling {
  public:
   Profiling(KernelBackend& backend, const ProfilePlan& plan);
 
-  /// The row of one item; empty if it was stopped before there was a sample. DeviceLost says which problem it was, or that
-  /// it was a step of the whole model, which is run between its problems.
+  /// The row of one item; empty if it was stopped before there was a sample. A DeviceLost error names the problem, or says
+  /// that it was a step of the whole model, which runs between its problems.
   [[nodiscard]] std::optional<ProfileRow> measure_item(std::size_t item, const std::function<bool()>& stop = {});
 
  private:
   KernelBackend& backend_;
   const ProfilePlan& plan_;
-  /// The steps of the whole model on this many samples, taken between its problems with as many.
+  /// The steps of the whole model with this number of samples. They run between problems with the same number of samples.
   struct WholeSteps {
     std::unique_ptr<SequenceSampling> sampling{};
     std::vector<double> looks{};
-    DeviceState state{};                   ///< at the last of them
-    std::size_t problems = 0, passed = 0;  ///< with this many samples
+    DeviceState state{};                   ///< state at the last step
+    std::size_t problems = 0, passed = 0;  ///< numbers of problems with this many samples, and of those already measured
   };
-  /// Measures the speed of the device, and returns the mean of this reading and the previous one, with the state of this
-  /// one.
+  /// Measures the speed of the device. Returns the mean of this reading and the previous one, with the state of this
+  /// reading.
   [[nodiscard]] SpeedLook look();
   [[nodiscard]] std::string line_of_step(std::int64_t samples) const;
   void take_step(std::int64_t samples, WholeSteps& steps);
@@ -69,7 +70,7 @@ class Profiling {
   [[nodiscard]] std::vector<ProfileRow> rows_of(const WholeSteps& steps) const;
 
   std::map<std::int64_t, WholeSteps> steps_{};
-  std::unordered_map<std::string, std::int64_t> samples_of_{};  ///< of the problems of the whole model
+  std::unordered_map<std::string, std::int64_t> samples_of_{};  ///< samples of the problems of the whole model
   std::map<std::string, ProfileRow> parts_{};                   ///< finished runs of the whole model, by line
   std::optional<SpeedWatch> watch_{};                           ///< unset if the back end cannot run its kernel
   SpeedLook last_look_{};
@@ -77,8 +78,8 @@ class Profiling {
 
 /// How much the speed of a device varied while a profile was measured.
 struct Steadiness {
-  double slowest = 1;     ///< longest reading over that of full speed
-  double slow_share = 0;  ///< share of the rows around which it was slower than full speed by more than a tenth
+  double slowest = 1;     ///< longest reading relative to full speed
+  double slow_share = 0;  ///< share of the rows around which the device was slower than full speed by more than a tenth
   double lowest_clock_hz = 0, highest_clock_hz = 0;  ///< over the rows; 0 if the driver did not report it
   /// The driver's reasons for lower clocks, each with the share of the rows around which it was reported.
   std::vector<std::pair<std::string, double>> slowed_by{};
@@ -92,12 +93,12 @@ struct SumCheck {
   Optimizer optimizer = Optimizer::sgd;
   bool graph = false;  ///< the step was a CUDA graph
   Seconds whole{}, parts{};
-  int kernels = 0;  ///< kernels that do anything
+  int kernels = 0;  ///< number of kernels that have work to do
   /// Σ parts / whole − 1.
   [[nodiscard]] double error() const { return parts / whole - 1; }
 };
-/// For every step of the model that was run as a whole, the means of all samples, because means add up. Steps whose problems
-/// are not all in the profile are omitted.
+/// For every step of the model that was run as a whole, the means of all samples, because means add up. Steps for which the
+/// profile lacks a problem are omitted.
 [[nodiscard]] std::vector<SumCheck> sum_checks(const Profile& profile, const Model& model);
 
 }  // namespace ddl

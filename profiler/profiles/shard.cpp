@@ -26,7 +26,7 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// Bytes that a kernel moves, or could move in the time of its arithmetic. Only the order of these values matters: current
+/// Bytes that a kernel moves, or could move in the time of its arithmetic. Only the order of these values matters. Current
 /// devices do some ten operations in the time of one byte.
 double expected_cost(const std::string& line) {
   constexpr double operations_per_byte = 10, bytes_per_item = 4;
@@ -42,10 +42,11 @@ double expected_cost(const std::string& line) {
                   (work.activation_items * samples + work.weight_items) * bytes_per_item);
 }
 
-/// A unit of distribution: a problem, or the parts of one whole step.
+/// The unit of distribution: a problem, or the parts of one whole step.
 struct Piece {
   std::size_t first = 0, items = 1;
-  std::pair<bool, double> cost{};  ///< whether it is a step, which is longer than any problem, and the sort key among those
+  /// whether it is a whole step, which takes longer than any problem; then the expected cost
+  std::pair<bool, double> cost{};
 };
 
 std::vector<Piece> pieces_of(const ProfilePlan& plan) {

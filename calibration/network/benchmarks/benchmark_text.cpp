@@ -22,8 +22,8 @@ std::vector<BenchmarkWord> words_from(std::string_view text, std::size_t offset)
   return words;
 }
 
-/// Launchers can put the rank before each line: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun --tag-output), `[default0]:`
-/// (torchrun --tee).
+/// Length of the rank label that launchers can print before each line: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun
+/// --tag-output), `[default0]:` (torchrun --tee).
 std::size_t label_length(std::string_view line) {
   const std::size_t start = std::min(line.find_first_not_of(blanks), line.size());
   const std::size_t digits = std::min(line.find_first_not_of("0123456789", start), line.size());

@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// Upper limit of numbers of a benchmark: bytes, elements, microseconds or bandwidth.
+/// Upper limit of numbers in a benchmark: bytes, elements, microseconds or bandwidth.
 inline constexpr double benchmark_number_limit = 1e18;
 
 /// A word of a benchmark's output, and its position in the file.
@@ -27,7 +27,7 @@ struct BenchmarkLine {
   std::size_t number = 0;  ///< counted from 1
   bool ended = true;       ///< terminated by a line break; the last line of a file may not be
 
-  /// Split at blanks.
+  /// The words of the line, which blanks separate.
   [[nodiscard]] std::vector<BenchmarkWord> words() const;
   /// The words after the '#' of a comment, if the line starts with one.
   [[nodiscard]] std::vector<BenchmarkWord> words_of_comment() const;
@@ -50,10 +50,11 @@ class BenchmarkText {
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {
     return source_.error(offset, message, std::move(hint));
   }
-  /// A number from zero to `benchmark_number_limit`; otherwise an Error placed at the word, which names it by `what`.
+  /// A number from zero to `benchmark_number_limit`. Throws Error, placed at the word, for anything else. `what`: its name
+  /// in the message.
   [[nodiscard]] double number(const BenchmarkWord& word, std::string_view what) const;
-  /// Throws Error for a last line without a line break that is shorter than the previous row: both tools align their columns
-  /// to the right, so it was truncated.
+  /// Throws Error if the last line has no line break and is shorter than the previous row. Both tools align their columns to
+  /// the right, so such a line is truncated.
   void refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const;
 
  private:
@@ -61,9 +62,9 @@ class BenchmarkText {
   std::vector<BenchmarkLine> lines_;
 };
 
-/// Whether this word is a number without sign, as at the start of a row.
+/// Whether this word is a number without a sign, as at the start of a row.
 [[nodiscard]] bool is_digits(std::string_view word);
-/// Half a unit of the last printed digit of a number: the maximum rounding error.
+/// Half a unit of the last printed digit of a number, which is the maximum rounding error.
 [[nodiscard]] double rounding_of(std::string_view number);
 
 }  // namespace ddl

@@ -79,7 +79,7 @@ std::optional<Collective> operation_named_by(std::string_view path) {
       here = parse_operation(joined);
       taken = count;
     }
-    // Of all names only this one is a common English word.
+    // This name is the only one that is a common English word.
     const bool is_program = at + taken < words.size() && words[at + taken] == "perf";
     if (here == Collective::reduce && !is_program && words.size() > 1) here.reset();
     if (here && found && *here != *found) return std::nullopt;

@@ -16,10 +16,10 @@ struct ExchangeFacts {
   std::optional<Collective> operation{};
   std::optional<int> ranks{}, nodes{};
   std::optional<NetworkLevel> level{};
-  std::optional<std::string> library{};  ///< with known decision rules
+  std::optional<std::string> library{};  ///< an MPI library whose algorithm decisions are known
 };
 
-/// Facts given by the user: for one file, and for every file that does not contain them. Facts from the file name have the
+/// Facts from the user: for one file, and for every file that does not contain them. Facts from the file name have the
 /// lowest priority.
 struct AskedFacts {
   ExchangeFacts of_file{};
@@ -30,28 +30,29 @@ struct AskedFacts {
 /// Maximum number of ranks, and nodes, of a benchmark run.
 inline constexpr int most_exchange_ranks = 1 << 24;
 
-/// `allreduce`, and the spellings of benchmarks: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
+/// Parses `allreduce`, and the spellings of benchmarks: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
 [[nodiscard]] std::optional<Collective> parse_operation(std::string_view text);
-/// The single operation in the name of a file: `all_gather_perf_16.txt`. Only the last part of a path counts.
+/// The operation in the name of a file, such as `all_gather_perf_16.txt`, if it contains exactly one. Only the last part of
+/// a path counts.
 [[nodiscard]] std::optional<Collective> operation_named_by(std::string_view path);
 /// The names of all operations, for hints.
 [[nodiscard]] std::vector<std::string_view> operation_names();
 [[nodiscard]] std::string_view to_string(NetworkLevel level);
-/// `node` or `between-nodes`.
+/// Parses `node` or `between-nodes`.
 [[nodiscard]] std::optional<NetworkLevel> parse_level(std::string_view text);
 
-/// `openmpi-4.1`, if the rules of this library are known; empty for any other.
+/// Parses `openmpi-4.1`, a library whose rules are known; empty for any other.
 [[nodiscard]] std::optional<std::string> parse_library(std::string_view text);
-/// The library version in a line as printed by mpirun, MPI_Get_library_version, and module names: `Open MPI v4.1.4`, `mpirun
-/// (Open MPI) 4.1.4`, `openmpi/4.1.1`. Empty for another version.
+/// The library version in a line of mpirun, of MPI_Get_library_version, or of module names: `Open MPI v4.1.4`, `mpirun (Open
+/// MPI) 4.1.4`, `openmpi/4.1.1`. Empty for another version.
 [[nodiscard]] std::optional<std::string> library_named_by(std::string_view line);
 
 /// Creates an error placed in the current file from a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;
 
-/// Combines the facts in the file with those of the user, who supplies what the file lacks; the level follows from the
-/// nodes. An Error if the file contradicts what the user gave for it, if facts contradict each other, or if the operation is
-/// not known. Warns of facts that remain unknown.
+/// Combines the facts in the file with those of the user, who supplies what the file lacks. The level follows from the
+/// nodes. Throws Error if the file contradicts a fact that the user gave for it, if facts contradict each other, or if the
+/// operation is unknown. Warns of facts that remain unknown.
 [[nodiscard]] ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const PlacedError& error,
                                    std::vector<std::string>& warnings);
 

@@ -25,7 +25,7 @@ bool is_markdown_row(const BenchmarkLine& line) {
          line.text.find('|', first + 1) != std::string_view::npos;
 }
 
-/// Words of benchmark tables that remain in a retyped table.
+/// Whether a line has words of benchmark tables that remain in a retyped table.
 bool is_retyped(const BenchmarkLine& line) {
   for (const std::string_view word : {"algbw", "busbw", "Latency", "Bandwidth"}) {
     if (line.text.find(word) != std::string_view::npos) return true;
@@ -75,7 +75,7 @@ std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origi
   throw unknown_text(lines);
 }
 
-/// The name of a tool or device in a file, in a form for coefficients: on one line, without control characters, and short.
+/// The name of a tool or device in a file, in a form for coefficients: short, on one line, without control characters.
 std::string name_in(const std::string& text) {
   constexpr std::size_t longest = 200;
   std::string name = visible(text);
@@ -92,7 +92,7 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
                                             std::vector<std::string>& warnings) {
   std::vector<ExchangeSeries> series = parse_any(std::move(text), origin, asked, warnings);
   for (ExchangeSeries& each : series) {
-    // A fit evaluates each of them for each of many ranges of sizes.
+    // A fit evaluates each row for each of many ranges of sizes.
     if (each.rows.size() > most_series_rows)
       throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
                   "keep the relevant sizes; benchmarks measure tens of them");

@@ -14,22 +14,22 @@ enum class NetworkLevel { node, between_nodes };
 
 /// The content of one repetition in a benchmark's row.
 enum class ExchangePattern {
-  one_way,     ///< one message: half a round trip, or one of a window sent in one direction
-  both_ways,   ///< one of a window of messages sent in both directions at once
+  one_way,     ///< one message: half a round trip, or one message of a window in one direction
+  both_ways,   ///< one message of a window of messages in both directions at once
   collective,  ///< the named operation
 };
 
 struct MeasuredExchange {
-  Bytes message{};  ///< of the full vector, the m of docs/formulas.md: P parts for allgather, reduce_scatter and all_to_all
-  Seconds time{};   ///< of one operation; above zero
+  Bytes message{};  ///< full vector, m in docs/formulas.md: P parts for allgather, reduce_scatter and all_to_all
+  Seconds time{};   ///< time of one operation; above zero
   bool in_place = false;
   /// Standard deviation, or half the spread, if the benchmark prints one.
   std::optional<Seconds> spread{};
   std::size_t line = 0;     ///< line of the file, from 1
-  std::string algorithm{};  ///< and protocol used by the library, such as `Ring LL128`; empty if unknown
+  std::string algorithm{};  ///< algorithm and protocol of the library, such as `Ring LL128`; empty if unknown
 };
 
-/// Rows of one benchmark run: same operation, ranks, software.
+/// Rows of one benchmark run with the same operation, ranks and software.
 struct ExchangeSeries {
   Collective operation = Collective::allreduce;
   ExchangePattern pattern = ExchangePattern::collective;
@@ -37,11 +37,11 @@ struct ExchangeSeries {
   double window = 1;
   std::optional<int> ranks{};
   std::optional<int> nodes{};
-  std::optional<NetworkLevel> level{};  ///< unset: not known
+  std::optional<NetworkLevel> level{};  ///< unset: unknown
   std::vector<MeasuredExchange> rows{};
   std::string tool{};     ///< name and version of the benchmark, if the file contains them
-  std::string library{};  ///< with known decision rules: `openmpi-4.1`; else empty
-  std::string device{};   ///< of the first rank, by its name in the file; empty if missing
+  std::string library{};  ///< a library with known decision rules, such as `openmpi-4.1`; otherwise empty
+  std::string device{};   ///< device of the first rank, by its name in the file; empty if missing
   std::string file{};
 };
 

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view inspector_hint =
     "the job ended while NCCL Inspector wrote this: remove the incomplete line, as in head -n -1";
-/// Maximum nesting of one record; the trace of its events has four levels.
+/// Maximum nesting of one record. The trace of its events has four levels.
 constexpr std::size_t most_record_depth = 16;
 
 /// Maximum number of other operations named in the warning.
@@ -52,7 +52,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string& /*text*/) override { return number(value); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
   bool string(std::string& value) override {
     if (is_at("header") && key_ == "id") record_.communicator = value;
     if (is_at("coll_perf") && key_ == "coll") record_.operation = value;
@@ -203,10 +203,10 @@ class InspectorReader {
         .microseconds = record.microseconds,
         .offset = at,
         .ranks = {record.rank}};
-    // For these, NCCL counts the part of one rank.
+    // For these operations, NCCL counts the part of one rank.
     if (operation == Collective::allgather || operation == Collective::reduce_scatter) exchange.bytes *= record.ranks;
     RecordedKey key{record.communicator, record.number};
-    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // without a number, each is distinct
+    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // without a number, each record is distinct
     const auto [place, is_new] = exchanges_.try_emplace(std::move(key), exchange);
     if (is_new) return;
     RecordedExchange& known = place->second;

@@ -9,14 +9,14 @@
 namespace ddl {
 
 // Files that the profiler plugin NCCL Inspector writes while a program runs: github.com/NVIDIA/nccl,
-// plugins/profiler/inspector (previously ext-profiler/inspector). One JSON object for each exchange and rank, one after the
-// other.
+// plugins/profiler/inspector (previously ext-profiler/inspector). They contain one JSON object for each exchange and rank,
+// one after the other.
 
 /// Whether a JSON text is such a file, by its keys.
 [[nodiscard]] bool is_nccl_inspector(std::string_view text);
 
-/// One series for each operation, number of ranks and number of nodes. Of the ranks that recorded an exchange, the last one
-/// to arrive waited least, so the shortest of their times is used.
+/// One series for each operation, number of ranks and number of nodes. Among the ranks that recorded an exchange, the last
+/// one to arrive waited least, so the shortest of their times is used.
 [[nodiscard]] std::vector<ExchangeSeries> read_nccl_inspector(std::string text, const std::string& origin,
                                                               const AskedFacts& asked, std::vector<std::string>& warnings);
 

@@ -13,12 +13,12 @@ namespace {
 
 using Words = std::vector<BenchmarkWord>;
 
-/// In NCCL's numbering.
+/// Names of algorithms, indexed by NCCL's numbers.
 constexpr std::array<std::string_view, 7> algorithm_names{"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
                                                           "NVLSTree", "PAT"};
 constexpr std::array<std::string_view, 3> protocol_names{"LL", "LL128", "Simple"};
 
-/// `NVLS_TREE`, `NVLSTree` and `nvlstree` are the same name.
+/// Converts different spellings to the same name: `NVLS_TREE`, `NVLSTree` and `nvlstree`.
 std::string plain(std::string_view name) {
   std::string letters;
   for (const char c : name) {
@@ -37,7 +37,7 @@ std::string_view name_in(const std::array<std::string_view, size>& names, std::s
   return found == names.end() ? "" : *found;
 }
 
-/// The start of `host:pid:thread` in a word that may begin with the last cell of a row.
+/// The start of `host:pid:thread` in a word, which may begin with the last cell of a row.
 std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   const std::size_t thread = word.rfind(':');
   const std::size_t process = thread == std::string_view::npos || thread == 0 ? thread : word.rfind(':', thread - 1);
@@ -52,8 +52,8 @@ std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   return letter;
 }
 
-/// `AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}`, or before NCCL 2.25
-/// `1048576 Bytes -> Algo 1 proto 2 time 123.4`, with the function since 2.23.
+/// Parses `AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}`, or before NCCL 2.25 `1048576 Bytes
+/// -> Algo 1 proto 2 time 123.4`, with the function since 2.23.
 std::optional<NcclChoice> choice_of(const Words& words) {
   const auto arrow = std::find_if(words.begin(), words.end(), [](const BenchmarkWord& word) { return word.text == "->"; });
   const std::ptrdiff_t at = arrow - words.begin();
@@ -71,7 +71,7 @@ std::optional<NcclChoice> choice_of(const Words& words) {
   return choice;
 }
 
-/// The single name set by `NCCL_ALGO set by environment to Ring`; empty for lists and exclusions.
+/// The single name in `NCCL_ALGO set by environment to Ring`; empty for lists and exclusions.
 std::string name_set(const Words& words, std::string_view variable) {
   if (words.size() != 6 || words[0].text != variable || words[1].text != "set" || words[4].text != "to") return {};
   const std::string_view name = words[5].text;
@@ -96,7 +96,7 @@ std::optional<NcclLogLine> nccl_log_line(std::string_view line, const HostNames&
   if (mark == std::string_view::npos) return std::nullopt;
   const Words before = BenchmarkLine{.text = line.substr(0, mark)}.words();
   NcclLogLine log;
-  // host:pid:thread [device] NCCL INFO
+  // The prefix is: host:pid:thread [device] NCCL INFO
   if (before.size() > 2 && before.back().text.starts_with('[') && before.back().text.ends_with(']')) {
     const BenchmarkWord& host = before[before.size() - 2];
     log.begin = host.offset + host_begin(host.text, hosts);

@@ -18,28 +18,29 @@ namespace ddl {
 /// The algorithm and protocol used for messages of one size.
 struct NcclChoice {
   std::string function{};    ///< `AllReduce`; empty before NCCL 2.23, which does not print it
-  double bytes = 0;          ///< of all ranks' parts together, or of one rank's part
-  bool of_one_rank = false;  ///< since NCCL 2.25: of one rank's part, if the operation has parts
-  std::string algorithm{};   ///< and protocol, as print_nccl_algorithm returns them
+  double bytes = 0;          ///< bytes of all ranks' parts together, or of one rank's part
+  bool of_one_rank = false;  ///< since NCCL 2.25: bytes of one rank's part, if the operation has parts
+  std::string algorithm{};   ///< algorithm and protocol, as print_nccl_algorithm returns them
 };
 
 /// A line of the log.
 struct NcclLogLine {
   std::size_t begin = 0;  ///< start in the line: a partially printed row may precede it
   std::optional<NcclChoice> choice{};
-  std::string set_algorithm{}, set_protocol{};  ///< set by NCCL_ALGO, NCCL_PROTO in the environment; one name, or empty
+  /// set by NCCL_ALGO and NCCL_PROTO in the environment; a single name, or empty
+  std::string set_algorithm{}, set_protocol{};
 };
 
 using HostNames = std::set<std::string, std::less<>>;
 
-/// Parses `line` as a line of the log, if it is one. Its host name may directly follow the last cell of a row; `hosts` are
-/// the known ones, for names that start with a digit.
+/// Parses `line` as a line of the log, if it is one. Its host name may directly follow the last cell of a row. `hosts`: the
+/// known host names, which are needed for names that start with a digit.
 [[nodiscard]] std::optional<NcclLogLine> nccl_log_line(std::string_view line, const HostNames& hosts);
 
-/// `Ring Simple`, as accepted by NCCL_ALGO and NCCL_PROTO, from names in any case or numbers. Empty for unknown ones.
-/// Without a protocol it is `Ring`.
+/// Returns `Ring Simple`, in the spelling of NCCL_ALGO and NCCL_PROTO, from names in any case or from numbers. Empty for
+/// unknown ones. Without a protocol, returns `Ring`.
 [[nodiscard]] std::optional<std::string> print_nccl_algorithm(std::string_view algorithm, std::string_view protocol);
-/// The same from one text.
+/// The same from a single text, such as `Ring Simple`.
 [[nodiscard]] std::optional<std::string> parse_nccl_algorithm(std::string_view text);
 
 /// The name of an operation in NCCL's log; empty for those that are implemented by sends and receives.

@@ -25,7 +25,7 @@ bool has_parts(Collective operation) {
          operation == Collective::all_to_all;
 }
 
-/// The operation of a program; an Error if no plan uses it.
+/// The operation of a program. Throws Error if no plan uses it.
 std::optional<Collective> operation_of(const std::string& program, const PlacedError& error) {
   if (program.empty()) return std::nullopt;
   const auto operation = parse_operation(std::string_view(program).substr(0, program.size() - program_suffix.size()));
@@ -45,7 +45,8 @@ struct RankRange {
   }
 };
 
-/// The bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm's [PERFORMANCE.md]: the possible n, both being rounded.
+/// The possible numbers of ranks n: the bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm's [PERFORMANCE.md], and
+/// both are rounded.
 RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   double low = 0, high = 2;
   for (const NcclRow& row : rows) {
@@ -63,7 +64,7 @@ RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   return range.most < range.least ? RankRange{} : range;
 }
 
-/// The size column counts all parts, the count column one of them.
+/// The number of ranks: the size column counts all parts, the count column one of them.
 std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   std::optional<double> ranks;
   for (const NcclRow& row : rows) {
@@ -105,8 +106,8 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   return facts;
 }
 
-/// Adds the number of ranks that follows from sizes or, unless the user gave it, from bandwidths; discards a list that these
-/// show to be incomplete.
+/// Adds the number of ranks that follows from sizes or, unless the user gave it, from bandwidths. Discards a list that is
+/// shown to be incomplete by them.
 void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
                  std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
@@ -131,7 +132,7 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// Whether the sizes belong to another operation, and if so, whether the send buffer of a rank has the whole size.
+/// Whether the sizes belong to another operation, and if so, whether a rank's send buffer has the whole size.
 struct OtherSizes {
   bool whole = false;
 };
@@ -163,7 +164,7 @@ void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const Pl
                            : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
 }
 
-/// Why the operation has to be given, and the possible ones.
+/// An error that asks for the operation and lists the possible ones.
 Error unknown_operation(const NcclRun& run, const PlacedError& error) {
   // Only an Allreduce has a bus bandwidth above its algorithm bandwidth.
   const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
@@ -227,7 +228,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   auto operation = stated.operation          ? stated.operation
                    : asked.of_file.operation ? asked.of_file.operation
                                              : asked.otherwise.operation;
-  // A name that the sizes contradict is ignored.
+  // An operation in the file name is ignored if the sizes contradict it.
   if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);

@@ -20,13 +20,13 @@ struct NcclTime {
   double algorithm_rounding = 0, bus_rounding = 0;    ///< half a unit of their last digits
   bool in_place = false;
   bool wrong = false;                 ///< the results were wrong
-  std::optional<double> deviation{};  ///< of the time, in microseconds
+  std::optional<double> deviation{};  ///< deviation of the time, in microseconds
 };
 
 struct NcclRow {
   double size = 0;        ///< bytes of the larger of the two buffers: all parts
   double count = 0;       ///< elements in the send buffer of one rank
-  double type_bytes = 0;  ///< of an element; 0: not known
+  double type_bytes = 0;  ///< bytes of an element; 0: unknown
   std::vector<NcclTime> times{};
   std::size_t line = 0;
 };
@@ -41,26 +41,26 @@ struct NcclRank {
 struct NcclRun {
   std::string program{};  ///< `all_reduce_perf`; empty if the file does not contain it
   std::string tool = "nccl-tests";
-  // Set if they are known from elsewhere than the program's name and a list of ranks.
+  // Set if they are known from other sources than the program's name and a list of ranks.
   std::optional<Collective> operation{};
   std::optional<int> rank_count{};
   std::string device{};
   std::vector<NcclRank> ranks{};
   int ranks_per_line = 1;  ///< JSON has one line per process
   std::vector<NcclRow> rows{};
-  // From NCCL's log: the algorithms used, and the settings in the environment.
+  // From NCCL's log: the algorithms, and the settings in the environment.
   std::vector<NcclChoice> choices{};
   std::string set_algorithm{}, set_protocol{};
 };
 
-/// Bytes of an element by its type's name in nccl-tests; 0: not known.
+/// Bytes of an element by its type's name in nccl-tests; 0: unknown.
 [[nodiscard]] double nccl_type_bytes(std::string_view name);
-/// Whether a word is the name of a program of nccl-tests, with or without its path.
+/// The name of a program of nccl-tests in this word, with or without its path; empty if it is none.
 [[nodiscard]] std::optional<std::string> nccl_program(std::string_view word);
 
-/// The usable rows: not those with zero bytes or time, nor those with wrong results. If a run does not list its ranks, their
-/// number follows from the sizes of a collective with parts, or from the two bandwidths of an Allreduce if only one number
-/// fits them.
+/// The series of usable rows: rows with zero bytes or time, and rows with wrong results, are left out. If a run does not
+/// list its ranks, their number follows from the sizes of a collective with parts, or from the two bandwidths of an
+/// Allreduce if only one number fits them.
 [[nodiscard]] ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked,
                                        const PlacedError& error, std::vector<std::string>& warnings);
 

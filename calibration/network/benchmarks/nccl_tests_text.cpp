@@ -27,8 +27,8 @@ bool has_word(const Words& words, std::string_view text) {
   return std::any_of(words.begin(), words.end(), [&](const BenchmarkWord& word) { return word.text == text; });
 }
 
-/// `Rank  0 Group  0 Pid  15784 on nid007106 device  0 [0009:01:00] NVIDIA GH200 120GB`; versions before 2.13 print no
-/// group.
+/// Parses `Rank  0 Group  0 Pid  15784 on nid007106 device  0 [0009:01:00] NVIDIA GH200 120GB`. Versions before 2.13 print
+/// no group.
 std::optional<NcclRank> rank_of(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
   if (words.size() < 2 || words[0].text != "Rank") return std::nullopt;
@@ -99,7 +99,7 @@ class NcclTextReader {
     return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
   }
 
-  /// nccl-tests prints a row in parts, and NCCL its log between them.
+  /// Records a line of the log. nccl-tests prints a row in parts, and NCCL prints its log between them.
   void note_log(const BenchmarkLine& line, const NcclLogLine& log) {
     if (log.choice) run_.choices.push_back(*log.choice);
     if (!log.set_algorithm.empty()) run_.set_algorithm = log.set_algorithm;
@@ -146,7 +146,7 @@ class NcclTextReader {
     }
   }
 
-  /// Lines after a table belong to the next one.
+  /// Starts a new run, because lines after a table belong to the next one.
   void start_run() {
     if (header_ == nullptr) return;
     end_table();
@@ -185,7 +185,7 @@ class NcclTextReader {
       if (name == "cputime") {
         throw text_.error(words[i].offset, "these are CPU times, not times of the collective", "run nccl-tests without -C");
       }
-      // It consists of a date and a time of day.
+      // The timestamp consists of a date and a time of day, which are two cells.
       if (name == "timestamp") ++columns_.cells;
       if (columns_.times.empty()) continue;
       if (name == "algbw") columns_.times.back().algorithm_bandwidth = i;
@@ -267,11 +267,11 @@ class NcclTextReader {
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
   NcclRun run_;
-  HostNames hosts_;  ///< of all ranks that were listed
-  Words begun_;      ///< a partial row that is interrupted by NCCL's log
+  HostNames hosts_;  ///< hosts of all ranks that were listed
+  Words begun_;      ///< a partial row that NCCL's log interrupts
   Sweep sweep_;
   Columns columns_;
-  const BenchmarkLine* header_ = nullptr;  ///< of the table that is read
+  const BenchmarkLine* header_ = nullptr;  ///< header of the table that is being read
   const BenchmarkLine* last_row_ = nullptr;
   bool has_units_ = false;
   std::vector<ExchangeSeries> series_;

@@ -5,7 +5,7 @@ namespace {
 
 using Messages = std::vector<RankMessages>;
 
-/// Half of the vector, then a quarter, and the same in reverse.
+/// Messages of half of the vector, then of a quarter, and the same in reverse.
 Messages rabenseifner(double ranks, double bytes) {
   if (ranks < 4) return {{2, bytes / 2}};
   return {{2, bytes / 2}, {2, bytes / 4}};
@@ -17,7 +17,8 @@ Messages recursive_doubling(double ranks, double bytes) { return {{ranks < 4 ? 1
 
 Messages allreduce(double ranks, double bytes) {
   if (ranks < 4) {
-    // Recursive doubling below 4 KiB and from 8 to 16 KiB, else rings; from 256 KiB on halves.
+    // Recursive doubling is used below 4 KiB and from 8 to 16 KiB, recursive halving from 256 KiB on, and rings for all
+    // other sizes.
     if (bytes >= 262144) return rabenseifner(ranks, bytes);
     const bool doubles = (bytes >= 8 && bytes < 4096) || (bytes >= 8192 && bytes < 16384);
     return doubles ? recursive_doubling(ranks, bytes) : ring_allreduce(ranks, bytes);
@@ -49,7 +50,7 @@ std::optional<std::vector<RankMessages>> open_mpi_messages(Collective operation,
     case Collective::reduce_scatter:
       return reduce_scatter(ranks, bytes);
     case Collective::all_to_all:
-      return Messages{{ranks - 1, bytes / ranks}};  // to each of the others, at all sizes
+      return Messages{{ranks - 1, bytes / ranks}};  // to each of the other ranks, at all sizes
     case Collective::broadcast:
     case Collective::reduce:
     case Collective::point_to_point:

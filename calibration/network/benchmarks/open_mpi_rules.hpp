@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// The name, in files, of the library whose rules are implemented here: `library=openmpi-4.1`.
+/// The name of the library whose rules are implemented here, as in files: `library=openmpi-4.1`.
 inline constexpr std::string_view open_mpi_41 = "openmpi-4.1";
 
 /// Message size from which on TCP uses the rendezvous protocol (btl_tcp_eager_limit).
@@ -21,8 +21,8 @@ struct RankMessages {
 };
 
 /// The messages of one rank in Open MPI 4.1's default algorithm of an operation: the fixed decisions of its component
-/// `tuned` (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c). `bytes` are those of all parts. Empty for numbers of ranks
-/// other than 2 and 4, and for operations that send from one rank in segments.
+/// `tuned` (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c). `bytes`: bytes of all parts. Empty for numbers of ranks other
+/// than 2 and 4, and for operations that send from one rank in segments.
 [[nodiscard]] std::optional<std::vector<RankMessages>> open_mpi_messages(Collective operation, double ranks, double bytes);
 
 }  // namespace ddl

@@ -16,12 +16,12 @@ namespace {
 
 using Words = std::vector<BenchmarkWord>;
 
-/// One benchmark by its title, without "OSU MPI" and "Test".
+/// One benchmark, identified by its title without "OSU MPI" and "Test".
 struct Benchmark {
   std::string_view title, figure;  ///< value: start of the column's name
   Collective operation;
   ExchangePattern pattern;
-  bool of_part = false;  ///< the size column is of one rank's part
+  bool of_part = false;  ///< the size column counts one rank's part
 };
 constexpr auto collective = ExchangePattern::collective;
 constexpr std::array benchmarks{
@@ -36,7 +36,7 @@ constexpr std::array benchmarks{
     Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
 };
 
-/// Starts the line by which print_osu (calibration/network/sweep) adds what OSU's format lacks.
+/// Start of the line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks.
 constexpr std::string_view own_mark = "ddl-oracle:";
 
 /// The parts of `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`.
@@ -55,13 +55,13 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
   return title;
 }
 
-/// `# Size          Avg Latency(us)`; a line with only `#` is not one.
+/// Whether a line is a header such as `# Size          Avg Latency(us)`; a line with only `#` is not one.
 bool is_header(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
   return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
 }
 
-/// Names of columns contain blanks, and are separated by two or more.
+/// Splits a header into columns. Names of columns contain blanks, and two or more blanks separate them.
 std::vector<std::string_view> column_names(const BenchmarkLine& line) {
   std::vector<std::string_view> names;
   std::size_t end = 0;
@@ -88,7 +88,7 @@ class OsuTextReader {
       const Words words = line.words();
       if (words.empty()) continue;
       if (!library_) library_ = library_named_by(line.text);
-      // Set parameters override the default rules.
+      // Parameters that the user set override the default rules.
       is_pinned_ = is_pinned_ || line.text.find("coll_tuned") != std::string_view::npos;
       if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
         end_table();
@@ -104,7 +104,7 @@ class OsuTextReader {
       }
     }
     end_table();
-    // Before or after the tables, it applies to all.
+    // The fact may be before or after the tables; it applies to all of them.
     for (ExchangeSeries& each : series_) {
       if (is_pinned_ && !asked_.of_file.library) each.library.clear();
       if (each.library.empty() && library_ && !is_pinned_) each.library = *library_;
@@ -130,7 +130,7 @@ class OsuTextReader {
     stated.library = library_;
     stated.operation = benchmark_->operation;
     const std::optional<double> window = std::exchange(own_window_, std::nullopt);
-    // Two-process benchmarks run with exactly two.
+    // Two-process benchmarks run with exactly two ranks.
     if (benchmark_->pattern != collective) stated.ranks = 2;
     const PlacedError error = [&](const std::string& message, const std::string& hint) {
       return text_.error(line.offset, message, hint);
@@ -157,7 +157,7 @@ class OsuTextReader {
     }
   }
 
-  /// `# ddl-oracle: ranks=4 nodes=2 window=64`: facts that our own sweep adds for the following table.
+  /// Reads `# ddl-oracle: ranks=4 nodes=2 window=64`: facts about the next table, which our own sweep adds.
   void read_own_facts(const Words& words) {
     own_facts_ = {};
     own_window_.reset();
@@ -187,7 +187,7 @@ class OsuTextReader {
   void read_header(const BenchmarkLine& line) {
     if (!columns_.empty()) return;
     columns_ = column_names(line);
-    // `Latency (us)` before 5.x and for pairs, `Avg Latency(us)` for collectives and since 7.x.
+    // The column is `Latency (us)` before 5.x and for pairs, and `Avg Latency(us)` for collectives and since 7.x.
     const bool in_bytes_per_second = benchmark_->figure == "Bandwidth";
     const std::string_view figure = columns_.size() > 1 ? columns_[1] : std::string_view();
     if (figure.find(benchmark_->figure) == std::string_view::npos ||
@@ -227,7 +227,7 @@ class OsuTextReader {
     }
     double microseconds = figure;
     if (benchmark_->figure == "Bandwidth") {
-      // MB are 10^6 bytes; the sum of both directions if there are two.
+      // MB are 10^6 bytes. If there are two directions, the value is their sum.
       const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
       microseconds = figure > 0 ? bytes / figure : 0;
       if (microseconds > benchmark_number_limit)
@@ -268,10 +268,10 @@ class OsuTextReader {
   std::vector<std::string>& warnings_;
   ExchangeFacts own_facts_;
   std::optional<double> own_window_;
-  std::optional<std::string> library_;  ///< that a line names
-  bool is_pinned_ = false;              ///< to an algorithm that a line selects
+  std::optional<std::string> library_;  ///< the library that a line names
+  bool is_pinned_ = false;              ///< whether a line selects an algorithm
   const Benchmark* benchmark_ = nullptr;
-  const BenchmarkLine* title_ = nullptr;  ///< of the table that is read
+  const BenchmarkLine* title_ = nullptr;  ///< title of the table that is being read
   const BenchmarkLine* last_row_ = nullptr;
   std::vector<std::string_view> columns_;
   std::size_t rows_ = 0, rows_without_time_ = 0, rows_wrong_ = 0;

@@ -14,11 +14,11 @@ inline constexpr double osu_window = 64;
 /// Whether a line is the title of an OSU micro-benchmark: `# OSU MPI Latency Test v7.4`.
 [[nodiscard]] bool is_osu_title(const BenchmarkLine& line);
 
-/// Reads the output of OSU micro-benchmarks, of any version: latency, bandwidth in one or both directions, allreduce,
-/// allgather, reduce_scatter, bcast, alltoall and reduce. Each table is a series; there may be further columns after the
-/// size and the first value. The size column is of one rank's part for allgather and alltoall, so that these need the number
-/// of ranks; of the whole vector for the others. Times of a bandwidth are those of one message of a window. A line `#
-/// ddl-oracle: ranks=4 nodes=2 window=64` before a title sets these for that table (print_osu). An Error placed at the
+/// Reads the output of any version of OSU micro-benchmarks: latency, bandwidth in one or both directions, allreduce,
+/// allgather, reduce_scatter, bcast, alltoall and reduce. Each table is a series. There may be further columns after the
+/// size and the first value. For allgather and alltoall, the size column counts one rank's part, so these need the number of
+/// ranks; for the others it counts the whole vector. Times of a bandwidth are those of one message of a window. A line `#
+/// ddl-oracle: ranks=4 nodes=2 window=64` before a title sets these for that table (print_osu). Throws Error, placed at the
 /// broken part.
 [[nodiscard]] std::vector<ExchangeSeries> read_osu_text(const BenchmarkText& text, const AskedFacts& asked,
                                                         std::vector<std::string>& warnings);

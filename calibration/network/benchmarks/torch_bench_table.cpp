@@ -18,10 +18,10 @@ namespace {
 using Words = std::vector<BenchmarkWord>;
 
 constexpr std::string_view bench_hint = "use the whole original output of all_reduce_bench.py or torch-dist-bench.py";
-/// A time is derived from a bandwidth with at most this relative rounding error.
+/// A time is derived from a bandwidth only if its relative rounding error is at most this.
 constexpr double coarsest_rounding = 0.1;
 
-/// The trimmed cells of a Markdown row; none if the line is not a row.
+/// The trimmed cells of a Markdown row; empty if the line is not a row.
 Words cells_of(const BenchmarkLine& line) {
   constexpr std::string_view blanks = " \t";
   Words cells;
@@ -33,7 +33,7 @@ Words cells_of(const BenchmarkLine& line) {
     const std::size_t first = std::min(text.find_first_not_of(blanks, at), end);
     std::size_t last = end;
     while (last > first && blanks.find(text[last - 1]) != std::string_view::npos) --last;
-    // Nothing follows the last bar.
+    // There is no cell after the last bar.
     if (end < text.size() || last > first) cells.push_back({text.substr(first, last - first), line.offset + first});
     at = end + 1;
   }
@@ -53,14 +53,14 @@ std::optional<std::size_t> column_named(const Words& header, std::string_view na
   return static_cast<std::size_t>(found - header.begin());
 }
 
-/// The line above a table.
+/// The line before a table.
 struct TableHeading {
   std::string_view operation;
   int ranks = 0;
-  std::optional<BenchmarkWord> payload;  ///< if all rows have the same one: `0.5GiB`
+  std::optional<BenchmarkWord> payload;  ///< set if all rows have the same payload: `0.5GiB`
 };
 
-/// `The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):`.
+/// Parses `The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):`.
 std::optional<TableHeading> heading_of(const BenchmarkLine& line) {
   const Words words = line.words();
   if (words.size() < 6 || words[0].text != "The") return std::nullopt;
@@ -111,7 +111,8 @@ class TorchBenchReader {
   }
 
  private:
-  /// `- software: torch=2.9.1+cu130, cuda=13.0, nccl=(2, 27, 7)` and `- hardware: _CudaDeviceProperties(name='...', ...`.
+  /// Reads `- software: torch=2.9.1+cu130, cuda=13.0, nccl=(2, 27, 7)` and `- hardware: _CudaDeviceProperties(name='...',
+  /// ...`.
   void read_environment(const BenchmarkLine& line) {
     const auto after = [&](std::string_view key, std::string_view end) -> std::string {
       const std::size_t at = line.text.find(key);
@@ -155,7 +156,7 @@ class TorchBenchReader {
     }
   }
 
-  /// A number before its unit.
+  /// The number in a cell in front of its unit.
   [[nodiscard]] double number_before(const BenchmarkWord& cell, std::string_view unit, std::string_view what) const {
     if (!cell.text.ends_with(unit)) {
       throw text_.error(cell.offset, fmt::format("{} is not a valid {}", quote(cell.text), what), std::string(bench_hint));
@@ -233,11 +234,11 @@ class TorchBenchReader {
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
   std::string tool_ = "PyTorch", device_;
-  std::optional<TableHeading> heading_;         ///< without a table so far
-  const BenchmarkLine* header_line_ = nullptr;  ///< of the table that is read
+  std::optional<TableHeading> heading_;         ///< heading of a table that has not started yet
+  const BenchmarkLine* header_line_ = nullptr;  ///< header of the table that is being read
   Words header_;
   NcclRun run_;
-  std::optional<double> payload_;  ///< of all rows
+  std::optional<double> payload_;  ///< payload of all rows
   bool is_skipped_ = false;
   std::size_t coarse_ = 0;
   std::vector<ExchangeSeries> series_;

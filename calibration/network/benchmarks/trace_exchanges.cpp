@@ -35,15 +35,15 @@ struct TensorType {
   std::string_view name;
   double bytes;
 };
-/// PyTorch's names (c10/core/ScalarType.h).
+/// Number formats by their PyTorch names (c10/core/ScalarType.h).
 constexpr std::array tensor_types{
     TensorType{"Float", 4}, TensorType{"Half", 2}, TensorType{"BFloat16", 2},    TensorType{"Double", 8},
     TensorType{"Long", 8},  TensorType{"Int", 4},  TensorType{"Short", 2},       TensorType{"Char", 1},
     TensorType{"Byte", 1},  TensorType{"Bool", 1}, TensorType{"Float8_e5m2", 1}, TensorType{"Float8_e4m3fn", 1},
 };
 
-/// `_allgather_base`, `reduce_scatter_tensor_coalesced`, `all_to_allv`: an operation, with the variant of PyTorch's
-/// function.
+/// The operation of a PyTorch function, without its variant: `_allgather_base`, `reduce_scatter_tensor_coalesced`,
+/// `all_to_allv`.
 std::optional<Collective> traced_operation(std::string name) {
   for (const std::string_view ending : {"_coalesced", "_tensor", "_into", "_base", "_oop", "v"}) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
@@ -53,7 +53,7 @@ std::optional<Collective> traced_operation(std::string name) {
   return operation == Collective::point_to_point ? std::nullopt : operation;
 }
 
-/// `[0, 1, 2]`; empty if it is abbreviated (`[0, 1, ...]`) or not a list of ranks.
+/// Parses `[0, 1, 2]`; empty if the list is abbreviated (`[0, 1, ...]`), or is not a list of ranks.
 std::optional<std::vector<int>> listed_ranks(std::string_view text) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
   std::vector<int> ranks;
@@ -90,7 +90,7 @@ struct GroupTimes {
   std::map<double, std::vector<double>> by_size{};
 };
 
-/// Processes the parser's events and keeps the exchanges: the whole file as values would take ten times its size.
+/// Processes the parser's events and keeps the exchanges. The whole file as values would take ten times its size.
 class TraceExchangeReader final : public nlohmann::json_sax<Json> {
  public:
   TraceExchangeReader(std::string text, const std::string& origin, const AskedFacts& asked,
@@ -108,7 +108,7 @@ class TraceExchangeReader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string& /*text*/) override { return number(value); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
   bool string(std::string& value) override;
   bool key(std::string& key) override {
     key_.swap(key);
@@ -233,7 +233,7 @@ bool TraceExchangeReader::string(std::string& value) {
 void TraceExchangeReader::keep() {
   if (event_.phase != "X" || event_.operation.empty()) return;
   if (event_.category != "kernel" && event_.category != "Kernel") return void(++on_host_);
-  // A barrier is an exchange of one element.
+  // A barrier is an exchange of one element, and is left out.
   if (event_.operation == "barrier" || event_.operation == "wait") return;
   const std::optional<Collective> operation = traced_operation(event_.operation);
   if (!operation) {
@@ -246,7 +246,7 @@ void TraceExchangeReader::keep() {
   if (!(ranks >= 1 && ranks <= most_exchange_ranks && ranks == std::floor(ranks))) {
     throw broken("this collective has no whole number 'Group size' of at least 1");
   }
-  // For operations with parts, one of the two contains all of them.
+  // In operations with parts, the larger of the two buffers contains all parts.
   const double elements = std::max(event_.in, event_.out);
   if (!(event_.in >= 0 && event_.out >= 0 && elements <= benchmark_number_limit)) {
     throw broken("this collective has no sizes 'In msg nelems' and 'Out msg nelems' of at least 0");
@@ -270,7 +270,7 @@ void TraceExchangeReader::keep() {
   times.by_size[elements * type->bytes].push_back(event_.duration / 1e6);
 }
 
-/// The user's facts, with the nodes of a group in place of those of the job.
+/// The user's facts, with the number of nodes of a group instead of that of the job.
 AskedFacts TraceExchangeReader::asked_of(const GroupKey& key) const {
   AskedFacts asked = asked_;
   for (ExchangeFacts* facts : {&asked.of_file, &asked.otherwise}) {

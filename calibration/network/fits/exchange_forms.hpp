@@ -8,19 +8,19 @@
 
 namespace ddl {
 
-/// The number of ranks and nodes; zero nodes: not known.
+/// The number of ranks and nodes. Zero nodes: unknown.
 struct RankCount {
   double ranks = 2;
   double nodes = 0;
   friend bool operator==(const RankCount&, const RankCount&) = default;
 };
 
-/// The candidate algorithms of an operation. Hierarchical ones only with `several_levels`, a ring on several rails only with
-/// `several_shapes`: different numbers of ranks per node, without which it cannot be distinguished from a ring with another
-/// β.
+/// The candidate algorithms of an operation. Hierarchical ones are included only with `several_levels`, a ring on several
+/// rails only with `several_shapes`, which means different numbers of ranks per node: otherwise it cannot be distinguished
+/// from a ring with another β.
 [[nodiscard]] std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes);
-/// The algorithm assumed for times of a single rank count, which cannot distinguish algorithms: the one that libraries use
-/// for large messages.
+/// The algorithm that is assumed if all times have the same rank count, which cannot distinguish algorithms. It is the one
+/// that libraries use for large messages.
 [[nodiscard]] ExchangeAlgorithm usual_algorithm(Collective operation);
 
 /// Whether the algorithm has separate phases inside nodes and between them, and therefore needs the number of nodes.

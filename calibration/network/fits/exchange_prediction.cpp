@@ -31,7 +31,7 @@ double bus_factor(Collective operation, double ranks) {
   return 1;
 }
 
-/// The error of predictions by links for the measurements of a level, as a factor: the 95th percentile.
+/// The error of predictions by links for the measurements of a level, as a factor at the 95th percentile.
 std::optional<double> miss_of_links(const Machine& machine, const MeasuredExchanges& measured, bool inside) {
   const Coefficients none;
   std::vector<double> misses;

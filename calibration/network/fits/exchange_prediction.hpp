@@ -27,24 +27,23 @@ enum class ExchangeBasis {
 struct PredictedExchange {
   Collective operation = Collective::allreduce;
   int ranks = 2, nodes = 1;
-  Bytes message{};  ///< of the full vector
+  Bytes message{};  ///< bytes of the full vector
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset if nothing was measured
-  Bandwidth bus_bandwidth{};             ///< as nccl-tests defines it: what each rank's link carries
-  std::string algorithm{};  ///< of the formulas, or the algorithm that the library used in the measurement: `Ring Simple`;
-                            ///< else `measured`
+  Bandwidth bus_bandwidth{};             ///< bandwidth of each rank's link, as nccl-tests defines it
+  std::string algorithm{};               ///< the formula's, or the measurement's: `Ring Simple`, else `measured`
   ExchangeBasis basis = ExchangeBasis::data_sheet;
   std::string warning{};  ///< a sentence; may be empty
 };
 
-/// Predicts single exchanges with the same model as for plans.
+/// Predicts single exchanges with the same model that plans use.
 class ExchangePredictor {
  public:
-  /// `sheet`: the machine by its datasheet; links are fitted to the coefficients' measurements here.
+  /// `sheet`: the machine according to its datasheet. Links are fitted to the coefficients' measurements here.
   ExchangePredictor(Machine sheet, Coefficients coefficients);
 
-  /// `ranks` must be a multiple of `nodes`, at least 2, with at most as many ranks per node as the machine has devices
-  /// there; otherwise an Error.
+  /// `ranks` must be a multiple of `nodes`, and at least 2. A node must have no more ranks than the machine's nodes have
+  /// devices. Otherwise throws Error.
   [[nodiscard]] PredictedExchange predict(Collective operation, Bytes message, int ranks, int nodes) const;
   /// Findings from fitting the links, in sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -53,7 +52,7 @@ class ExchangePredictor {
   std::vector<std::string> notes_;
   Machine machine_;
   Coefficients coefficients_;
-  /// The error factor of formulas with fitted links for the measurements of a level: the 95th percentile.
+  /// The error of formulas with fitted links for the measurements of a level, as a factor at the 95th percentile.
   std::array<std::optional<double>, 2> links_miss_{};
 };
 

@@ -20,11 +20,11 @@
 namespace ddl {
 namespace {
 
-/// Two series of one rank count whose times differ by more than this are not repetitions of each other.
+/// Two series of one rank count are not repetitions of each other if their times differ by more than this.
 constexpr double repeat_difference = 0.1;
 /// A point with a lower weight counts as an outlier.
 constexpr double outlier_weight = 0.05;
-/// A range's own noise is averaged with that of all, with the weight of this many rows for the latter (Smyth, "Linear models
+/// The noise of a range is averaged with that of all ranges, which has the weight of this many rows (Smyth, "Linear models
 /// and empirical Bayes methods", 2004: with few rows, the range's own estimate is unreliable).
 constexpr double shared_rows = 3;
 
@@ -88,7 +88,7 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
 enum class Joint {
   jump,        ///< a separate start-up and time per byte
   same_slope,  ///< a separate start-up: the protocol changes, the link does not
-  bend,        ///< a larger time per byte, from where the lines cross
+  bend,        ///< a larger time per byte, from the size on at which the lines cross
 };
 
 /// Coefficients of each range's terms as linear combinations of free parameters.
@@ -97,7 +97,7 @@ using Shares = std::vector<Eigen::MatrixXd>;
 struct Design {
   Eigen::MatrixXd terms;
   Shares shares;
-  double parameters = 0;  ///< including knees
+  double parameters = 0;  ///< number of parameters, including knees
 };
 
 double knee_between(const ExchangePoint& last, const ExchangePoint& first) {
@@ -125,7 +125,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
         share.row(0).setZero();
         share(0, next++) = 1;
       } else {
-        // The next line starts lower and is steeper, by amounts that are not negative.
+        // The next line starts lower and is steeper, both by amounts that are not negative.
         share(0, next++) = -1;
         share(1, next++) += 1;
       }
@@ -165,8 +165,8 @@ bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design
   return true;
 }
 
-/// The joints that the information criterion prefers, of all combinations. If several rank counts were measured, or
-/// algorithms change, ranges only have jumps.
+/// The combination of joints with the best information criterion. If several rank counts were measured, or algorithms
+/// change, ranges only have jumps.
 std::vector<Joint> joints_of(std::span<const ExchangePoint> points, Collective operation,
                              const std::vector<SizeRange>& ranges) {
   const std::size_t knees = ranges.size() - 1;
@@ -204,7 +204,7 @@ std::optional<Estimated<Unit>> estimated(double value, double variance, double r
   return Estimated<Unit>{Unit(value), Unit(value - half), Unit(value + half)};
 }
 
-/// The residuals of each range: noise, its degrees of freedom, and the statistics in reports.
+/// Describes the residuals of each range: noise, its degrees of freedom, and the statistics in reports.
 void describe_residuals(FitRange& range, std::span<const ExchangePoint> points, const Eigen::VectorXd& residuals,
                         const Eigen::VectorXd& weights) {
   std::vector<double> absolute;
@@ -273,7 +273,7 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
     for (std::size_t k = range.begin; k < range.end; ++k) by_row[static_cast<Eigen::Index>(k)] = shrunk.value;
     variances.push_back(shrunk);
   }
-  // Each row with the variance of its range: C (Σ w² v xxᵀ) C.
+  // Each row has the variance of its range: C (Σ w² v xxᵀ) C.
   const Eigen::VectorXd fitted = times.cwiseQuotient((fit.residuals.array() + 1).matrix());
   const Eigen::MatrixXd rows = fitted.cwiseInverse().asDiagonal() * design.terms;
   const Eigen::MatrixXd influence = rows.transpose() * fit.weights.cwiseProduct(by_row).asDiagonal() * rows;
@@ -304,8 +304,8 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
     double deviation = 0;
     for (Eigen::Index k = begin; k < begin + count; ++k)
       deviation += std::abs(fit.residuals[k]) / static_cast<double>(count);
-    // Outliers are part of the measurement noise, too: for a normal distribution, 1.2533 times the mean deviation is the
-    // standard deviation.
+    // Outliers are part of the measurement noise, too. For a normal distribution, the standard deviation is 1.2533 times the
+    // mean deviation.
     range.noise = std::max(std::sqrt(variances[i].value), 1.2533 * deviation);
     const double reach = student_t_95(range.freedom);
     const Eigen::Index last = coefficients.size() - 1;

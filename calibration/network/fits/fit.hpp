@@ -19,7 +19,7 @@ enum class ExchangeAlgorithm {
   linear,             ///< the root's messages, one after the other
   tree,               ///< ⌈log2 P⌉ rounds of the whole vector
   pipelined_tree,     ///< a tree whose rounds overlap, with the vector in segments
-  butterfly,          ///< recursive doubling
+  butterfly,          ///< recursive doubling of the whole vector
   ring,               ///< steps of one slice to the neighbour
   chain,              ///< from rank to rank, with the vector in segments
   pairwise,           ///< every rank exchanges one slice with each other one
@@ -29,7 +29,7 @@ enum class ExchangeAlgorithm {
   in_switch,          ///< reductions or copies in the network switch: time does not depend on P (NVLS, SHARP)
   open_mpi_41,        ///< the messages that Open MPI 4.1 sends for this size and number of ranks
   striped_ring,       ///< a ring on the rails of all ranks of a node
-  // First inside each node, then between the nodes by the named algorithm, then inside again.
+  // A phase inside each node, then the named algorithm between the nodes, then another phase inside each node.
   hierarchical_ring,
   hierarchical_tree,
   hierarchical_pipelined_tree,
@@ -48,11 +48,11 @@ struct Estimated {
 
 /// α and β of the link over a range of message sizes with one protocol and algorithm.
 struct FitRange {
-  Bytes min_message{};  ///< smallest and largest measured one
+  Bytes min_message{};  ///< smallest and largest measured message
   Bytes max_message{};
-  /// Upper end of the range, where the next one starts. Infinite in the last.
+  /// Upper end of the range, where the next range starts. Infinite in the last range.
   Bytes knee{};
-  /// The time is continuous at the end of this range; else it jumps there.
+  /// The time is continuous at the end of this range; otherwise it jumps there.
   bool continuous = false;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
   /// Unset if the rows cannot distinguish it from zero. A window of messages in flight hides α.
@@ -62,7 +62,7 @@ struct FitRange {
   double median_residual = 0;  ///< |measured − fitted| / fitted
   double worst_residual = 0;
   std::size_t points = 0;
-  std::size_t outliers = 0;  ///< of these, rows with zero weight in the fit
+  std::size_t outliers = 0;  ///< rows with zero weight in the fit
   /// Coefficients of the algorithm's terms, in seconds and seconds per byte, and their covariance row by row.
   std::vector<double> coefficients{};
   std::vector<double> covariance{};
@@ -76,12 +76,12 @@ struct ExchangeFit {
   ExchangePattern pattern = ExchangePattern::collective;
   double window = 1;
   std::optional<NetworkLevel> level{};
-  /// Measured numbers; unset if no series has them.
+  /// Smallest and largest measured numbers; unset if no series has them.
   std::optional<int> min_ranks{};
   std::optional<int> max_ranks{};
   std::optional<int> min_nodes{};
   std::optional<int> max_nodes{};
-  std::size_t rank_counts = 0;        ///< number of different ones
+  std::size_t rank_counts = 0;        ///< number of different rank counts
   std::vector<std::size_t> series{};  ///< indices in the input of `fit_exchanges`
   std::vector<FitRange> ranges{};     ///< by size; at least one unless there is a refusal
   std::vector<std::string> notes{};   ///< caveats, in whole sentences
@@ -89,16 +89,17 @@ struct ExchangeFit {
   std::string what_to_measure{};      ///< a hint for the refusal
 };
 
-/// Fits every operation and level separately, with series of several rank counts jointly, so that the result can be used for
-/// other counts. Series of one rank count that contradict each other are fitted separately. In the order of first
-/// appearance. Throws Error for a time or size that is not positive.
+/// Fits every operation and level separately. Series of several rank counts are fitted jointly, so that the result can be
+/// used for other counts. Series of one rank count that contradict each other are fitted separately. Results are in the
+/// order of first appearance. Throws Error for a time or size that is not positive.
 [[nodiscard]] std::vector<ExchangeFit> fit_exchanges(std::span<const ExchangeSeries> series);
 
 struct ExchangePrediction {
-  Estimated<Seconds> time{};            ///< the interval is that of a single measurement
-  std::vector<std::string> warnings{};  ///< why it may be wrong: outside the measured ranks, nodes or bytes
+  Estimated<Seconds> time{};            ///< with the interval of a single measurement
+  std::vector<std::string> warnings{};  ///< reasons why it may be wrong: outside of the measured ranks, nodes or bytes
 };
-/// Time of one operation of `ranks` ranks on `nodes` nodes; `message` is of the full vector. The fit must not be refused.
+/// Time of one operation of `ranks` ranks on `nodes` nodes. `message`: bytes of the full vector. The fit must not be
+/// refused.
 [[nodiscard]] ExchangePrediction predict(const ExchangeFit& fit, int ranks, int nodes, Bytes message);
 
 }  // namespace ddl

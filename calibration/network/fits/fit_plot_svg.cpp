@@ -15,7 +15,7 @@ namespace {
 constexpr double width = 760;
 constexpr double height = 480;
 constexpr double left = 80;
-constexpr double right = 200;  // the legend's
+constexpr double right = 200;  // width of the legend
 constexpr double top = 40;
 constexpr double bottom = 60;
 
@@ -35,7 +35,7 @@ std::string plot_svg(const ExchangeFit& fit, std::span<const ExchangeSeries> ser
   SvgDrawing svg(width, height);
   svg.text(left, top - 16, "start", title_of(fit), " font-size=\"14\"");
 
-  // Sizes by factors of 16, a tick for each decade of time.
+  // The size axis has a tick for each factor of 16, the time axis one for each decade.
   const auto sizes = static_cast<int>(std::floor(std::log2(frame.max_bytes) / 4 + 1e-9));
   for (auto size = static_cast<int>(std::ceil(std::log2(frame.min_bytes) / 4 - 1e-9)); size <= sizes; ++size) {
     const double bytes = std::exp2(4 * size);

@@ -10,7 +10,7 @@ namespace ddl {
 
 namespace {
 
-constexpr int margin = 10;  // for the times next to the axis
+constexpr int margin = 10;  // columns for the times next to the axis
 int columns_of(int width) { return std::max(width - margin - 2, 20); }
 
 }  // namespace
@@ -49,7 +49,7 @@ std::string plot_text(const std::string& title, std::span<const PlotCurve> curve
   const double top = std::log(frame.max_seconds);
   const double bottom = std::log(frame.min_seconds);
   for (int row = 0; row < rows; ++row) {
-    // A time next to every fourth line, and the lowest.
+    // Every fourth line has a time, and so does the lowest.
     const bool labelled = row % 4 == 0 || row == rows - 1;
     const double seconds = std::exp(top + (bottom - top) * row / (rows - 1));
     std::string drawn =

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// A warning if `asked` is outside what was measured.
+/// Adds a warning if `asked` is outside of the measured range.
 void check_count(std::vector<std::string>& warnings, int asked, std::optional<int> least, std::optional<int> most,
                  std::string_view what) {
   if (!least || !most || (asked >= *least && asked <= *most)) return;
@@ -43,7 +43,7 @@ ExchangePrediction predict(const ExchangeFit& fit, int ranks, int nodes, Bytes m
   const auto size = terms.size();
   const Eigen::Map<const Eigen::VectorXd> coefficients(range.coefficients.data(), size);
   const Eigen::Map<const Eigen::MatrixXd> covariance(range.covariance.data(), size, size);
-  // The start-up of a range that continues another may be negative; a time may not.
+  // The start-up of a range that continues another one may be negative, but a time must not be.
   const double time = std::max(terms.dot(coefficients), 0.0);
   const double variance = std::max(terms.dot(covariance * terms), 0.0) + range.noise * range.noise * time * time;
   const double half = student_t_95(range.freedom) * std::sqrt(variance);

@@ -16,16 +16,16 @@
 namespace ddl {
 namespace {
 
-/// The maximum factor by which links may exceed a datasheet, which states what such machines attain.
+/// The maximum factor by which links may exceed the datasheet, because datasheets give attainable values.
 constexpr double slack = 1.1;
-/// Only messages of at least this size determine a bandwidth, only smaller ones a start-up.
+/// Only messages of at least this size determine a bandwidth; only smaller ones determine a start-up.
 constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
 
 /// The argument in [low, high], both above zero, at which an increasing function has a value; the nearer end if there is
 /// none.
 template <class Function>
 double where(double value, double low, double high, Function&& function) {
-  constexpr int halvings = 20;  // of a logarithm, for a precision of one in a thousand
+  constexpr int halvings = 20;  // number of halvings of a logarithm, for a precision of one in a thousand
   for (int i = 0; i < halvings; ++i) {
     const double middle = std::sqrt(low) * std::sqrt(high);
     (function(middle) < value ? low : high) = middle;
@@ -34,12 +34,12 @@ double where(double value, double low, double high, Function&& function) {
 }
 
 struct FittedLink {
-  std::optional<double> alpha, bandwidth;  ///< seconds, bytes/s of one rail
+  std::optional<double> alpha, bandwidth;  ///< in seconds, and bytes/s of one rail
   double rails = 1;                        ///< rails used at once
   bool capped = false;
 };
 
-/// From messages between two ranks.
+/// The link according to messages between two ranks.
 FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool inside) {
   FittedLink link;
   if (curve.window == 1 && !curve.both_ways && curve.points.front().message < least_of_bandwidth) {
@@ -49,14 +49,14 @@ FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool
   if (last.message < least_of_bandwidth) return link;
   const double startup = link.alpha.value_or(0.0);
   const double per_byte = (last.time.value() - std::min(startup, 0.9 * last.time.value())) / last.message.value();
-  // Inside a node a message is striped over all links of a device; between nodes it takes one rail.
+  // Inside a node, a message is striped over all links of a device. Between nodes, it uses one rail.
   const double rail = 1 / per_byte / (inside ? sheet.rails : 1.0);
   link.capped = rail > slack * sheet.bandwidth.value();
   link.bandwidth = std::min(rail, slack * sheet.bandwidth.value());
   return link;
 }
 
-/// From a collective, by inverting the formulas that predict it.
+/// The link according to a collective, by inverting the formulas that predict it.
 FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine, std::size_t level) {
   const LinkLevel& sheet = machine.levels[level];
   const Coefficients none;
@@ -107,7 +107,7 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
     const FittedLink link = pair ? link_of_pair(curve, sheet, inside) : link_of_collective(curve, machine, level);
     if (link.alpha) (pair ? pair_alphas : alphas).push_back(*link.alpha);
     if (link.bandwidth && !pair && link.rails > most_rails) {
-      // Fewer ranks of a node use fewer rails, and do not determine their total bandwidth.
+      // If fewer ranks of a node communicate, they use fewer rails and do not determine the total bandwidth.
       bandwidths.clear();
       most_rails = link.rails;
     }
@@ -115,7 +115,8 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
       (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
     if (link.capped && capped == nullptr) capped = &curve;
   }
-  // Collectives determine the times of collectives; two-rank messages are used if there are none.
+  // Times of collectives are preferred, because links are used to predict collectives. If there are none, two-rank messages
+  // are used.
   if (alphas.empty()) alphas = std::move(pair_alphas);
   if (bandwidths.empty()) bandwidths = std::move(pair_bandwidths);
   if (!alphas.empty()) machine.levels[level].latency = Seconds(median(alphas));

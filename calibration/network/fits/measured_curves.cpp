@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// To five digits: measurements are not more precise, and the file should be readable.
+/// Rounds to five digits. Measurements are not more precise, and the file should be readable.
 double rounded(double value) {
   const double digits = std::strtod(fmt::format("{:.4e}", value).c_str(), nullptr);
   return std::isfinite(digits) && digits > 0 ? digits : value;
@@ -59,7 +59,7 @@ std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   return "";
 }
 
-using Times = std::map<double, std::vector<double>>;  // for each size
+using Times = std::map<double, std::vector<double>>;  // times for each size
 
 Times times_of(const ExchangeSeries& series) {
   Times times;
@@ -70,8 +70,9 @@ Times times_of(const ExchangeSeries& series) {
   return times;
 }
 
-/// Groups of runs that are repetitions of each other; different groups contradict each other. Two runs belong together if
-/// they differ by less than a contradiction, or if others lie between them. Without a common size there is no contradiction.
+/// Groups of runs that are repetitions of each other. Different groups contradict each other. Two runs belong to one group
+/// if they differ by less than a contradiction, or if other runs lie between them. Runs without a common size do not
+/// contradict each other.
 std::vector<std::vector<const ExchangeSeries*>> alike(const std::vector<const ExchangeSeries*>& runs) {
   std::vector<std::vector<const ExchangeSeries*>> sets;
   for (const ExchangeSeries* run : runs) {
@@ -100,7 +101,7 @@ std::string files_of(const std::vector<const ExchangeSeries*>& runs) {
   return fmt::format("{}", fmt::join(files, ", "));
 }
 
-/// Pooled over sizes, from the logarithms of times that were measured twice or more.
+/// The spread, pooled over sizes, from the logarithms of times that were measured at least twice.
 double spread_of(const Times& times) {
   double squares = 0;
   double freedom = 0;

@@ -9,10 +9,10 @@
 
 namespace ddl {
 
-/// Curves for coefficients from measured series: one for each operation, number of ranks and of nodes. Rows of one size, in
-/// place or not and from several files, are replaced by their median; their differences become the curve's spread. Series
-/// without a number of ranks and nodes are skipped, with a warning. Throws Error, with their names, if files of one
-/// operation and count contradict each other. `date` is the date of reading.
+/// Curves for coefficients from measured series: one for each operation, number of ranks and number of nodes. Rows of one
+/// size are replaced by their median, whether in place or not, and from all files; their differences become the curve's
+/// spread. Series without a number of ranks and nodes are skipped, with a warning. Throws Error, with the names of the
+/// files, if files of one operation and count contradict each other. `date`: the date of reading.
 [[nodiscard]] std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> series, const std::string& date,
                                                          std::vector<std::string>& warnings);
 

@@ -19,10 +19,10 @@ namespace ddl {
 namespace {
 
 constexpr double most_window = 1 << 20;
-/// Repetitions that differ by more than this are useless.
+/// Larger spreads of repetitions are refused.
 constexpr double most_spread = 100;
 
-/// All times with five digits in one unit, for easy comparison; others in full.
+/// Times with at most five digits are printed in microseconds, for easy comparison; others are printed in full.
 std::string microseconds(Seconds time) {
   if (std::strtod(fmt::format("{:.4e}", time.value()).c_str(), nullptr) != time.value()) return print_quantity(time);
   const double value = time.value() * 1e6;

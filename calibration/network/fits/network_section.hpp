@@ -9,14 +9,14 @@
 
 namespace ddl {
 
-/// The section `communication` of a coefficients file (docs/coefficients.md): measured times of exchanges. Strict, every
-/// number with its unit. An Error placed at the invalid part.
+/// Reads the section `communication` of a coefficients file (docs/coefficients.md), which contains measured times of
+/// exchanges. The reader is strict: every number has its unit. Throws Error, placed at the invalid part.
 [[nodiscard]] std::vector<MeasuredCurve> read_measured_network(const YamlNode& section);
 
-/// The section as text, which read_measured_network parses to the same values.
+/// Prints the section as text, which read_measured_network parses to the same values.
 [[nodiscard]] std::string print_measured_network(std::span<const MeasuredCurve> network);
 
-/// A coefficients file with this section in place of its own, or appended.
+/// A coefficients file in which this section replaces its own, or is appended.
 [[nodiscard]] std::string with_network_section(const std::string& file, std::span<const MeasuredCurve> network);
 
 }  // namespace ddl

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// Residuals below this relative size have equal weight: benchmarks print three or four digits.
+/// Residuals below this relative size have equal weight, because benchmarks print three or four digits.
 constexpr double print_precision = 1e-3;
 /// Tukey's bisquare with 95 % efficiency for normal errors (Maronna, Martin & Yohai, "Robust Statistics", 2006,
 /// section 2.2).
@@ -55,7 +55,7 @@ AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
     const Eigen::VectorXd lengths = rows.colwise().norm();
     if (lengths.minCoeff() <= 0) return result;
     rows *= lengths.cwiseInverse().asDiagonal();
-    // Least absolute residuals as repeatedly weighted least squares (Schlossmacher, JASA 1973).
+    // Computes least absolute residuals as repeatedly weighted least squares (Schlossmacher, JASA 1973).
     Eigen::VectorXd weights = Eigen::VectorXd::Ones(rows.rows());
     double before = -1;
     for (int step = 0; step < 30; ++step) {
@@ -91,7 +91,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   result.coefficients = start.coefficients;
   const auto fitted_by = [&](const Eigen::VectorXd& coefficients) {
     Eigen::VectorXd fitted = terms * coefficients;
-    // A range's start-up may be negative if it continues another one; a time may not.
+    // The start-up of a range may be negative if it continues another one, but a time must not be.
     for (Eigen::Index i = 0; i < count; ++i) fitted[i] = std::max(fitted[i], 1e-3 * times[i]);
     return fitted;
   };
@@ -150,7 +150,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   rows *= lengths.cwiseInverse().asDiagonal();
   Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
   Eigen::FullPivLU<Eigen::MatrixXd> factors(normal);
-  if (!factors.isInvertible()) {  // outliers were needed for it
+  if (!factors.isInvertible()) {  // outliers were needed to determine the terms
     normal = rows.transpose() * rows;
     factors.compute(normal);
   }
@@ -171,7 +171,8 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
 
 double student_t_95(double freedom) {
   const double n = std::max(freedom, 1.0);
-  // Exact for 1, 2 and 4 degrees of freedom; otherwise by Abramowitz & Stegun, 26.7.5, from the normal's 1.95996.
+  // The value is exact for 1, 2 and 4 degrees of freedom. Otherwise it follows Abramowitz & Stegun, 26.7.5, from the normal
+  // distribution's 1.95996.
   if (n < 2) return 12.7062 + (4.30265 - 12.7062) * (n - 1);
   if (n < 3) return 4.30265 + (3.18245 - 4.30265) * (n - 2);
   const double z = 1.959963985;

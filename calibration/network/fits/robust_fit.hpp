@@ -10,13 +10,13 @@ struct AbsoluteFit {
   Eigen::VectorXd residuals{};     ///< (time − fitted) / time
   bool determined = false;         ///< the terms are linearly independent
 };
-/// `terms` is rows × terms, with at least as many rows as terms. Coefficients that would be negative are set to zero.
+/// `terms`: rows × terms, with at least as many rows as terms. Coefficients that would be negative are set to zero.
 [[nodiscard]] AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times);
 
-/// The same with the influence of rows decreasing to zero for outliers, starting from `start`: an M-estimate.
+/// An M-estimate: the same fit, but the influence of rows decreases to zero for outliers. It starts from `start`.
 struct WeightedFit {
   Eigen::VectorXd coefficients{};
-  Eigen::MatrixXd unscaled_covariance{};  ///< multiplied by the variance of a row's relative residual it is the covariance
+  Eigen::MatrixXd unscaled_covariance{};  ///< covariance for a variance of one of a row's relative residual
   Eigen::VectorXd residuals{};            ///< (time − fitted) / fitted
   Eigen::VectorXd weights{};              ///< 1 for a row that fits, 0 for an outlier
   Eigen::VectorXd leverages{};            ///< leverage of each row; their sum is the number of free terms
@@ -26,7 +26,8 @@ struct WeightedFit {
 [[nodiscard]] WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times,
                                        const Eigen::VectorXi& groups, const AbsoluteFit& start);
 
-/// Two-sided: |t| is below this value with a probability of 95 % for this many degrees of freedom, at least 1.
+/// Returns the two-sided 95 % quantile: |t| is below this value with a probability of 95 % for this many degrees of freedom,
+/// at least 1.
 [[nodiscard]] double student_t_95(double freedom);
 
 }  // namespace ddl

@@ -21,14 +21,14 @@ struct SizeRange {
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
 };
 
-/// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978), for relative residuals with a Student's t
-/// distribution with four degrees of freedom, with its width fitted: outliers hardly count (Lange, Little & Taylor, "Robust
+/// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978). Relative residuals have a Student's t
+/// distribution with four degrees of freedom and a fitted width, so outliers hardly count (Lange, Little & Taylor, "Robust
 /// statistical modeling using the t distribution", JASA 1989).
 [[nodiscard]] double information_criterion(const Eigen::VectorXd& residuals, double parameters);
 
-/// Divides points, ordered by size, into the number of ranges that minimizes the information criterion, and gives each the
-/// best algorithm of `candidates` by that criterion. Each range has at least three sizes; a cut counts as a parameter. Empty
-/// if no candidate is determined by any division.
+/// Divides points, ordered by size, into the number of ranges that minimizes the information criterion. Each range has the
+/// best algorithm of `candidates` by that criterion, and at least three sizes. A cut counts as a parameter. Empty if no
+/// division determines any candidate.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collective operation,
                                                  std::span<const ExchangeAlgorithm> candidates);
 

@@ -14,9 +14,9 @@ struct ContentionPoint {
   Interval interval{};  ///< derived from the intervals of the underlying medians
 };
 
-/// Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte is computed from the
-/// difference of `largest` bytes and a quarter of them, so that α and everything else that does not grow with the message
-/// cancels out. Empty if no two groups cross nodes.
+/// Times Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte is computed from
+/// the difference between `largest` bytes and a quarter of them, so that α and all other times that do not grow with the
+/// message cancel out. Empty if no two groups cross nodes.
 [[nodiscard]] std::vector<ContentionPoint> sweep_contention(Transport& transport, std::int64_t largest,
                                                             const TimingRule& rule);
 

@@ -9,7 +9,7 @@ namespace ddl {
 
 std::vector<double> gather_numbers(Processes& processes, double mine) {
   std::vector<double> numbers;
-  // The shortest text that is parsed to the same number.
+  // Sends the shortest text that parses to the same number.
   for (const std::string& text : processes.gather(fmt::format("{}", mine))) {
     double number = 0;
     std::from_chars(text.data(), text.data() + text.size(), number);

@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// Sampling without an end, in groups of this many samples.
+/// Samples until it is stopped, in groups of this many samples.
 constexpr SamplingRule until_stopped{.warm_up = 1, .least = 1, .most = 10'000, .tolerance = 0, .limit = Seconds(1e9)};
 
 class KernelLoad final : public DeviceLoad {
@@ -52,7 +52,7 @@ class KernelLoad final : public DeviceLoad {
     is_running_ = false;
     is_idle_ = false;
     changed_.notify_all();
-    // Kernels are prepared first, which may take long.
+    // Waits until kernels are prepared, which may take long.
     changed_.wait(lock, [&] { return is_running_ || is_idle_; });
   }
 
@@ -67,9 +67,9 @@ class KernelLoad final : public DeviceLoad {
  private:
   void run() {
     guarded([&] {
-      // A back end belongs to the thread that opened it, and so does CUDA's current device.
+      // A back end belongs to the thread that opened it, because CUDA's current device does.
       backend_ = std::make_unique<RowsOfKernels>(open_backend(name_, options_));
-      // One initial measurement, so that one-time work for a kernel is done before.
+      // Takes one initial measurement, so that one-time work for a kernel is done before.
       const Measurement first = measure(*backend_, problem_, {.warm_up = 1, .least = 1, .most = 1}, CacheState::warm);
       if (!first.reason.empty()) throw Error(fmt::format("{} does not run {}: {}", name_, quote(problem_), first.reason));
       backend_->make_rows(first.samples.median);
@@ -98,7 +98,7 @@ class KernelLoad final : public DeviceLoad {
     int asked = 0;
     const Measurement measured = measure(*backend_, problem_, until_stopped, CacheState::warm, [&] {
       const std::lock_guard lock(mutex_);
-      // It is also called before the warm-up run.
+      // The sampler also asks before the warm-up run.
       if (++asked == 2 && !std::exchange(is_running_, true)) changed_.notify_all();
       return asked > 2 && !is_wanted_;
     });

@@ -6,7 +6,8 @@
 namespace ddl {
 namespace {
 
-// In the order of the enumeration. Titles and size conventions: mvapich.cse.ohio-state.edu/benchmarks, versions 5 to 7.
+// Operations in the order of the enumeration. Titles and size conventions: mvapich.cse.ohio-state.edu/benchmarks, versions 5
+// to 7.
 constexpr std::array<SweepOperationKind, 8> kinds{{
     {SweepOperation::latency, "latency", "Latency", Collective::point_to_point, ExchangePattern::one_way},
     {SweepOperation::bandwidth, "bw", "Bandwidth", Collective::point_to_point, ExchangePattern::one_way},

@@ -27,10 +27,10 @@ struct SweepOperationKind {
   std::string_view title;  ///< in the title of OSU's table
   Collective collective;
   ExchangePattern pattern;
-  /// Sizes are those of the part that one rank contributes, of which each other rank gets all or 1/P; the full vector has P
-  /// of them.
+  /// Whether sizes count the part that one rank contributes. Each other rank gets all or 1/P of that part; the full vector
+  /// consists of P parts.
   bool of_part = false;
-  bool reduces = false;  ///< adds floats, so a message has at least one float
+  bool reduces = false;  ///< it adds floats, so a message has at least one float
 };
 [[nodiscard]] std::span<const SweepOperationKind> sweep_operations();
 [[nodiscard]] const SweepOperationKind& kind_of(SweepOperation operation);

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// Seven significant digits, at least two decimals, and no exponent.
+/// A number with seven significant digits, at least two decimals, and no exponent.
 std::string figure(double value) {
   const int digits = value > 0 ? 6 - static_cast<int>(std::floor(std::log10(value))) : 2;
   return fmt::format("{:.{}f}", value, std::clamp(digits, 2, 15));
@@ -19,7 +19,7 @@ std::string figure(double value) {
 
 std::string osu_version() { return fmt::format("{}-ddl-oracle", version()); }
 
-/// In MB/s, the sum of both directions if there are two.
+/// The bandwidth in MB/s; if there are two directions, their sum.
 double bandwidth_of(const SweepRow& row, ExchangePattern pattern) {
   const double bytes = static_cast<double>(row.bytes) * (pattern == ExchangePattern::both_ways ? 2 : 1);
   return bytes / row.timing.time().value() / 1e6;

@@ -11,10 +11,10 @@
 namespace ddl {
 namespace {
 
-/// Duration of kernels alone.
+/// Duration for which kernels run alone.
 constexpr std::chrono::milliseconds alone_for(200);
 
-/// Stops the kernels of every process.
+/// Stops the kernels of every process, and returns their mean time.
 Seconds time_of_kernels(Transport& transport, DeviceLoad& load) {
   Seconds mine;
   do_or_agree(transport.processes(), [&] { mine = load.stop(); });
@@ -26,7 +26,7 @@ Seconds time_of_kernels(Transport& transport, DeviceLoad& load) {
 Overlap sweep_overlap(Transport& transport, std::int64_t bytes, const TimingRule& rule, const LoadMaker& make) {
   NamedLoad loaded{transport.simulated_load(), "simulated"};
   const bool is_real = loaded.load == nullptr;
-  // Either all take part or none does.
+  // If one process cannot take part, none does.
   do_or_agree(transport.processes(), [&] {
     if (is_real) loaded = make();
   });

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Kernels and an exchange, each alone and concurrently. Means over the ranks.
+/// Times of kernels and of an exchange, each alone and concurrently, as means over the ranks.
 struct Overlap {
   std::string kernel{};
   std::int64_t bytes = 0;  ///< bytes of the Allreduce
@@ -26,8 +26,8 @@ struct NamedLoad {
 };
 using LoadMaker = std::function<NamedLoad()>;
 
-/// An Allreduce of all ranks while each runs kernels repeatedly. An AgreedError if the kernels of a process cannot be
-/// prepared, or fail.
+/// Times an Allreduce of all ranks while each rank runs kernels repeatedly. Throws AgreedError if the kernels of a process
+/// cannot be prepared, or fail.
 [[nodiscard]] Overlap sweep_overlap(Transport& transport, std::int64_t bytes, const TimingRule& rule, const LoadMaker& make);
 
 }  // namespace ddl

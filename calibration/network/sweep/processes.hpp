@@ -7,13 +7,13 @@
 
 namespace ddl {
 
-/// Another process ended, or requested that all of them end: with its message, which all of them have.
+/// Another process ended, or requested that all processes end. All of them have its message.
 class EndedElsewhere : public Error {
  public:
   using Error::Error;
 };
 
-/// The processes of one launch, and how they agree: all of them must call the same functions in the same order.
+/// The processes of one launch, and how they communicate. All of them must call the same functions in the same order.
 class Processes {
  public:
   Processes() = default;
@@ -23,18 +23,18 @@ class Processes {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int count() const = 0;
-  /// For each process, the index of its node: from 0, in the order of the nodes' first ranks.
+  /// For each process, the index of its node, counted from 0 in the order of the nodes' first ranks.
   [[nodiscard]] virtual const std::vector<int>& nodes() const = 0;
   [[nodiscard]] virtual const std::vector<std::string>& node_names() const = 0;
-  /// Gathers a text from each process, by rank.
+  /// Gathers a text from each process; the result is ordered by rank.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// Throws EndedElsewhere if it is known, without waiting, that another process has ended. For callers that wait for
-  /// something else.
+  /// Throws EndedElsewhere if another process is known to have ended; does not wait. For callers that wait for another
+  /// event.
   virtual void look() {}
-  /// Makes all other processes end with this message. Returns false if they can only be ended without a message: by
+  /// Makes all other processes end with this message. Returns false if they can only be ended without a message, by
   /// abort_all.
   virtual bool end_others(const std::string& /*what*/, const std::string& /*hint*/) noexcept { return false; }
-  /// Ends all of them at once, wherever they are; the launcher's exit status is not zero. May not return.
+  /// Ends all processes at once, in any state. The launcher's exit status is not zero. May not return.
   virtual void abort_all() noexcept = 0;
 };
 

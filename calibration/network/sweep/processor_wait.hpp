@@ -18,15 +18,15 @@ struct ProcessorTurns {
 /// and waiting for one, and time slices. Empty for any other text.
 [[nodiscard]] std::optional<ProcessorTurns> parse_processor_turns(std::string_view schedstat);
 
-/// How long ranks wait for a CPU while they measure. Messages are delayed with them, at such regular intervals that the
+/// Measures how long ranks wait for a CPU while they run. Waiting ranks delay messages at such regular intervals that the
 /// times do not scatter.
 class ProcessorWait {
  public:
   /// Starts the measurement.
   ProcessorWait();
   /// The longest mean wait for a time slice among the processes that have waited for more than a twentieth of the time so
-  /// far; all of them must call it. Ranks that yield to each other wait often, but only briefly. 0 if the operating system
-  /// does not report it.
+  /// far. All processes must call it. Ranks that yield to each other wait often, but only briefly. 0 if the operating system
+  /// does not report waiting times.
   [[nodiscard]] Seconds longest(Processes& processes) const;
 
  private:

@@ -6,11 +6,11 @@
 namespace ddl {
 namespace {
 
-/// Total duration of the timed kernels: the overhead of a back end's timing is small in comparison.
+/// Total duration of the timed kernels. The overhead of a back end's timing is small in comparison.
 constexpr Seconds timed_for(100e-6);
-/// Duration of a row: the wait for its end is small in comparison.
+/// Duration of a row. The wait for its end is small in comparison.
 constexpr Seconds row_for(5e-3);
-/// Devices queue about a thousand kernels, then the host blocks.
+/// Maximum kernels in a row. Devices queue about a thousand kernels, and then the host blocks.
 constexpr int queue_length = 500;
 
 int how_many(Seconds time, Seconds each) {

@@ -8,13 +8,13 @@
 namespace ddl {
 
 /// A back end that times a kernel within a row of equal kernels, so that the device always has the next one queued, as in
-/// training. Otherwise the host would wait for each kernel before launching the next, and the device would be idle in
-/// between: the load would be too light, especially for short kernels.
+/// training. Otherwise the host would wait for each kernel before it launches the next one, and the device would be idle in
+/// between. The load would then be too light, especially with short kernels.
 class RowsOfKernels final : public KernelBackend {
  public:
   explicit RowsOfKernels(std::unique_ptr<KernelBackend> backend) : backend_(std::move(backend)) {}
 
-  /// From now on runs rows of a kernel that takes this long alone.
+  /// From now on, runs rows of a kernel that takes this long alone.
   void make_rows(Seconds alone);
   [[nodiscard]] int before() const { return before_; }
   [[nodiscard]] int timed() const { return timed_; }

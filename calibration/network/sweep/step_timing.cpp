@@ -30,10 +30,11 @@ OneSample sample_of(Transport& transport, const ExchangeStep& step, int repetiti
 }  // namespace
 
 StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule) {
-  // Warm-up exchanges: the first ones of a size connect ranks and load code, which takes as long as thousands of exchanges.
+  // Warm-up exchanges. The first exchanges of a size connect ranks and load code, which takes as long as thousands of
+  // exchanges.
   constexpr int uncounted = 2;
   for (int i = 0; i < uncounted; ++i) static_cast<void>(sample_of(transport, step, 1));
-  // The decision uses values that all processes have, so that all decide the same.
+  // All processes have these values, so all of them decide the same.
   const double messages = kind_of(step.operation).pattern == ExchangePattern::collective ? 1.0 : step.window;
   const double once = sample_of(transport, step, 1).mean * messages;
   StepTiming timing;
@@ -49,7 +50,7 @@ StepTiming time_step(Transport& transport, const ExchangeStep& step, const Timin
     most.push_back(sample.most);
     return Seconds(sample.mean);
   });
-  // Without the warm-up runs.
+  // Skips the warm-up runs.
   const std::size_t first = least.size() - static_cast<std::size_t>(timing.samples.count);
   timing.least = Seconds(median(std::span(least).subspan(first)));
   timing.most = Seconds(median(std::span(most).subspan(first)));

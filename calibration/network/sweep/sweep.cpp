@@ -51,9 +51,9 @@ std::string title_of(const SweepTable& table) {
                      table.nodes == 1 ? "" : "s");
 }
 
-/// A time whose median has a larger relative interval was disturbed by other work.
+/// If the interval of a median is relatively larger than this, other work disturbed the time.
 constexpr double unsteady = 0.1;
-/// One such size out of this many is expected by chance.
+/// One such size in this many is expected by chance.
 constexpr std::size_t sizes_for_one_unsteady = 10;
 
 double doubt_of(const SweepRow& row) {
@@ -100,7 +100,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   const auto show = [&](std::size_t done, const std::string& next) {
     if (watch) watch(done, all, next);
   };
-  // If a single exchange takes too long, concurrent groups or concurrent kernels would not be faster.
+  // If a single exchange already takes too long, concurrent groups or kernels are not faster.
   std::int64_t largest = plan.largest;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     SweepTable& table = tables[i];
@@ -108,7 +108,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     for (const std::int64_t bytes : sweep_sizes(plan, table.operation, table.ranks)) {
       const ExchangeStep step{.operation = table.operation, .bytes = bytes, .window = table.window, .groups = {groups[i]}};
       table.rows.push_back({bytes, time_step(transport, step, plan.rule)});
-      // The next takes about twice as long.
+      // The next size takes about twice as long.
       const Seconds next = table.rows.back().timing.time() * (2.0 * table.window * plan.rule.sampling.least);
       if (next > plan.longest_row && 2 * bytes <= plan.largest) {
         result.warnings.push_back(fmt::format("{}: sizes above {} were skipped, since each would take longer than {}",
@@ -135,7 +135,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     try {
       result.overlap = sweep_overlap(transport, largest, plan.rule, load);
     } catch (const AgreedError& error) {
-      // No AgreedError here: if one process left, the others would wait for it.
+      // This is not an AgreedError: if one process left, the others would wait for it.
       result.warnings.push_back(fmt::format("no kernels were overlapped with a collective: {}", error.what()));
     }
   }

@@ -22,7 +22,7 @@ struct SweepPlan {
   std::int64_t smallest = 4, largest = std::int64_t{4} << 20;  ///< bytes of the full vector
   int window = 64;                                             ///< messages in flight in bandwidth tests; OSU's default
   TimingRule rule{};
-  /// A size, and all above it, are skipped if six samples of it would take longer.
+  /// A size, and all larger ones, are skipped if six samples of it would take longer than this.
   Seconds longest_row = Seconds(10);
 };
 
@@ -46,16 +46,16 @@ struct SweepResult {
   std::vector<std::string> warnings{};
 };
 
-/// Called before each table with the number of finished tables, of all tables, and the next one.
+/// Called before each table with the number of finished tables, the number of all tables, and the next table.
 using SweepWatch = std::function<void(std::size_t done, std::size_t all, const std::string& next)>;
 
-/// Runs the plan. All processes get the same result. Throws Error if processes have different plans, and whatever a
-/// transport throws. `load` creates the kernels that run concurrently with an exchange; if they fail, this becomes a
-/// warning.
+/// Runs the plan. All processes get the same result. Throws Error if processes have different plans, and all errors of the
+/// transport. `load`: creates the kernels that run concurrently with an exchange. If they fail, the result has a warning.
 [[nodiscard]] SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMaker& load,
                                     const SweepWatch& watch = {});
 
-/// The sizes of one table, doubling: for a reducing operation, multiples of floats that divide evenly among the ranks.
+/// The sizes of one table, each twice the previous one. For a reducing operation, they are multiples of floats that divide
+/// evenly among the ranks.
 [[nodiscard]] std::vector<std::int64_t> sweep_sizes(const SweepPlan& plan, SweepOperation operation, int ranks);
 
 }  // namespace ddl

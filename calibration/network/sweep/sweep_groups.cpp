@@ -18,7 +18,7 @@ Members by_node(std::span<const int> nodes) {
   return members;
 }
 
-/// 2, 4, 8, … below a number, then the number itself.
+/// Returns 2, 4, 8, … below a number, then the number itself.
 std::vector<std::size_t> doublings(std::size_t least, std::size_t all) {
   std::vector<std::size_t> counts;
   for (std::size_t count = least; count < all; count *= 2) counts.push_back(count);

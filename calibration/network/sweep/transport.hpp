@@ -12,16 +12,17 @@
 
 namespace ddl {
 
-/// The same exchange in several groups of ranks at once. Rank 0 of a pair is its first.
+/// The same exchange in several groups of ranks at once. Rank 0 of a pair is its first rank.
 struct ExchangeStep {
   SweepOperation operation = SweepOperation::latency;
-  std::int64_t bytes = 0;  ///< by OSU's convention: of one rank's part for some operations, else of the full vector
-  int window = 1;          ///< messages in flight in a bandwidth test
-  std::vector<std::vector<int>> groups{};  ///< disjoint
+  /// bytes by OSU's convention: of one rank's part for some operations, of the full vector for others
+  std::int64_t bytes = 0;
+  int window = 1;                          ///< messages in flight in a bandwidth test
+  std::vector<std::vector<int>> groups{};  ///< disjoint groups
   friend bool operator==(const ExchangeStep&, const ExchangeStep&) = default;
 };
 
-/// Kernels of a device, run one after the other concurrently with something else.
+/// Kernels of a device that run one after the other, concurrently with an exchange.
 class DeviceLoad {
  public:
   DeviceLoad() = default;
@@ -35,8 +36,8 @@ class DeviceLoad {
   [[nodiscard]] virtual Seconds stop() = 0;
 };
 
-/// Moves bytes between ranks: a library, or a simulated network. Every process must call the same functions with the same
-/// arguments in the same order. A failure is an Error in the process that detects it.
+/// Moves bytes between ranks, by a library or in a simulated network. Every process must call the same functions with the
+/// same arguments in the same order. A failure is an Error in the process that detects it.
 class Transport {
  public:
   Transport() = default;
@@ -44,18 +45,19 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  /// `MPI`, and further details: version, device.
+  /// The name, such as `MPI`, and further details: version, device.
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> details() const = 0;
   [[nodiscard]] virtual Processes& processes() = 0;
-  /// For each rank, the index of its node, from 0. If one process plays all ranks there are more ranks than processes.
+  /// For each rank, the index of its node, counted from 0. If one process simulates all ranks, there are more ranks than
+  /// processes.
   [[nodiscard]] virtual const std::vector<int>& nodes() const = 0;
 
   /// Mean time of one of `repetitions` exchanges, by group and rank: half a round trip for latency, one message of a window
-  /// for bandwidth. The groups start together; ranks in no group wait.
+  /// for bandwidth. The groups start together. Ranks that belong to no group wait.
   [[nodiscard]] virtual std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) = 0;
 
-  /// Simulated kernels for a simulated network; null if those of a real device are to run.
+  /// Simulated kernels for a simulated network; null if kernels of a real device are used.
   [[nodiscard]] virtual std::unique_ptr<DeviceLoad> simulated_load() { return nullptr; }
 };
 

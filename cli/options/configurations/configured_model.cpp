@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/configuration.hpp"
-#include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"

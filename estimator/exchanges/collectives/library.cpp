@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Bytes flow while later steps start, but not from the first step on.
+/// Bytes flow while later steps start up, but not yet during the first step.
 Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGroup& group) {
   const double waiting = std::sqrt(startups.value() * bytes.value() * (group.beta_factor / group.alpha_factor));
   return startups + bytes + Seconds(fill * waiting);
@@ -28,7 +28,7 @@ Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& grou
   return call_of(group, habits) + pipelined(startups, turns * (message * group.ring), habits.ring_fill, group) + adding;
 }
 
-// 2·log2(n)·tα + 2(g−1)·t′αi for start-ups; c·mβ out of a node, or 2mβi along its chain, whichever takes longer.
+// Start-ups: 2·log2(n)·tα + 2(g−1)·t′αi. Bytes: c·mβ out of a node or 2mβi along its chain, whichever takes longer.
 Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double in_node = group.ranks / group.nodes;
   const Seconds startups =
@@ -38,7 +38,7 @@ Seconds library_tree_time(Bytes message, const LibraryGroup& group, const Librar
   return call_of(group, habits) + pipelined(startups, bytes, habits.tree_fill, group) + message * group.add;
 }
 
-// (P−g)·m′α + (m/P)(P−g)β/s: traffic inside a node overlaps.
+// (P−g)·m′α + (m/P)(P−g)β/s: traffic inside a node is overlapped.
 Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double others = group.ranks - group.ranks / group.nodes;
   return call_of(group, habits) + others * habits.message * group.between +

@@ -4,10 +4,11 @@
 
 namespace ddl {
 
-// Every rank sends to the one s places on and receives from the one s places back, s = ⌈p/2⌉, ⌈⌈p/2⌉/2⌉, …, 1: of the blocks
-// it still holds, those that belong to ranks from there on. As all ranks behave the same, a ring with links s places on
-// carries each round without two messages on one link: halving-doubling shifted along a distributed loop network [Nguyen and
-// Wahib, CCGrid 2021]; for numbers of ranks that are no power of two [Träff, arXiv 2410.14234].
+// Every rank sends to the rank s places ahead and receives from the rank s places behind, with s = ⌈p/2⌉, ⌈⌈p/2⌉/2⌉, …, 1.
+// Of the blocks that it still holds, it sends those that belong to ranks from s places ahead on. All ranks behave the same,
+// so a ring with links over s places carries each round without two messages on one link: halving-doubling shifted along a
+// distributed loop network [Nguyen and Wahib, CCGrid 2021]; for numbers of ranks that are no power of two [Träff, arXiv
+// 2410.14234].
 std::vector<HalvingRound> shifted_halving_rounds(double ranks) {
   std::vector<HalvingRound> rounds;
   for (double held = ranks; held > 1;) {

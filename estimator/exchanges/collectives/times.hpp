@@ -36,7 +36,7 @@ struct HalvingRound {
 /// The rounds of a Reduce-scatter in which every rank sends to the rank ⌈p/2⌉ places on, then ⌈p/4⌉ and so on down to 1; any
 /// p [Träff, 2024, circulant graphs].
 [[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);
-/// Shifted halving-doubling where all distances share the same link: the time of Rabenseifner's algorithm, for any P.
+/// Shifted halving-doubling if all distances share the same link: the time of Rabenseifner's algorithm, for any P.
 [[nodiscard]] Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link);
 /// α⌈log2 P⌉ + 2mβ(P−1)/P: no Allreduce is faster.
 [[nodiscard]] Seconds allreduce_lower_bound(Bytes message, double ranks, const Link& link);
@@ -73,7 +73,7 @@ struct HalvingRound {
 /// rings.
 [[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                             const Link& between, double phi);
-/// The same with k leaders in each node, each of which carries 1/k of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
+/// The same with k leaders in each node, each of which exchanges 1/k of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
 /// m/(kn)·βe).
 [[nodiscard]] Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders,
                                                   const Link& inside, const Link& between);

@@ -9,12 +9,13 @@ namespace {
 
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
-/// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group with ranks in it.
+/// Flows that one unit of level `l−1` sends up into level `l` at once; `per_group` from each group that has ranks in the
+/// unit.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
   return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
 }
 
-/// A link that is slower than those before it limits the flow.
+/// The link limits the flow if it is slower than the links before it.
 void narrow(SharedLink& shared, SecondsPerByte beta, const Bottleneck& bottleneck) {
   if (beta <= shared.link.beta) return;
   shared.link.beta = beta;
@@ -26,8 +27,8 @@ double members_below(const Group& group, std::size_t level) {
   return level == 0 ? 1.0 : std::max(1.0, group.members[level - 1]);
 }
 
-/// Measured φ for this many flows, each of one rank. A striped flow counts as as many flows as its group has ranks there,
-/// `members`, each of which carries its part of the bytes.
+/// Measured φ for this number of flows of one rank each. A striped flow counts as `members` flows, one for each of its
+/// group's ranks there, each of which carries its part of the bytes.
 std::optional<double> known_phi(const std::vector<MeasuredContention>& measured, std::string_view level, double flows,
                                 bool striped, double members) {
   if (measured.empty()) return std::nullopt;
@@ -39,7 +40,7 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
 /// β and φ of a level's links with this many flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
-  // A striped flow opens channels on every link, so a link carries flows/links of them: less than one if a single flow has
+  // A striped flow opens channels on every link, so each link carries flows/links flows: less than one if a single flow has
   // several links.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
@@ -47,7 +48,7 @@ void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, 
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// The same for a network that is not a tree: outside the node its links represent those of all levels.
+/// The same for a network that is not a tree. Outside the node, its links represent the links of all levels.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];
@@ -89,7 +90,7 @@ SharedLink share_of_levels(const Machine& machine, const Group& group, const Flo
                            const std::vector<MeasuredContention>& measured) {
   const std::size_t outermost = std::min(flows.to, group.outermost);
   SharedLink shared;
-  shared.link.alpha = machine.levels[outermost].latency;  // of the widest hop
+  shared.link.alpha = machine.levels[outermost].latency;  // α of the outermost hop
   for (std::size_t level = flows.from; level <= outermost; ++level) {
     if (level > 0 && contention && machine.network) {
       cross_network(shared, machine, group, flows, measured);
@@ -110,8 +111,8 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
   const HostPath& host = *machine.host;
   SharedLink shared;
   shared.link.alpha = machine.levels[group.outermost].latency;
-  // A transfer crosses the device's link to the host and the host's link to a NIC or device: the same PCIe link twice if NIC
-  // and device share it. One message takes one rail; it is not striped.
+  // A transfer crosses the device's link to the host and the host's link to a NIC or device. If NIC and device share a PCIe
+  // link, the transfer crosses it twice. One message uses one rail; it is not striped.
   const SecondsPerByte down_and_up = per_byte(host.bandwidth) * 2.0;
   if (group.outermost == 0) {
     const double sharers = host.devices_per_link;

@@ -34,36 +34,36 @@ enum class Pattern {
   slices,      ///< each rank to the one at the same position in the next node
   leaders,     ///< `per_group` ranks of each node to the next node
   neighbours,  ///< each rank at an edge of its node to its neighbour in the next node, on one link
-  shift,       ///< each rank to the one `step` places on, wrapping around in the group
+  shift,       ///< each rank to the rank `step` places ahead, wrapping around in the group
   exchange     ///< each pair of ranks whose positions differ in the bit `step`
 };
 
-/// How the flows of a phase are laid over the machine's links.
+/// How the flows of a phase use the machine's links.
 struct Flows {
   Pattern pattern = Pattern::ring;
   /// Flows that one group sends out of a unit at once.
   double per_group = 1;
   /// Whether a flow is striped over all parallel links, as NCCL's channels are, or uses one.
   bool striped = true;
-  /// The innermost and the outermost level whose links count; none above the one at which the group meets.
+  /// The innermost and the outermost level whose links count. Levels above the one at which the group meets never count.
   std::size_t from = 0, to = Group::max_levels;
   /// For neighbours, shift and exchange: the distance in places. For neighbours also the number of such steps in a row.
   double step = 1, extent = 0;
 };
 
 /// The share that one flow of each group gets of the links of all levels up to the one at which the group meets. All units
-/// of a level are equal, so all flows are equal, and their max-min fair share is the minimum of capacity over flows
+/// of a level are equal, so all flows are equal. Their max-min fair share is the minimum of capacity over flows
 /// (`max_min_shares` computes the same link by link: tests/unit/estimator/topology). If groups do not fill units evenly, the
 /// number of flows is a mean. Without `contention`, each flow has one link of each level to itself.
 [[nodiscard]] SharedLink share_of_levels(const Machine& machine, const Group& group, const Flows& flows, bool contention,
                                          const std::vector<MeasuredContention>& measured);
 
-/// The same through the host: every flow crosses a shared PCIe link twice, and uses one link of each level.
+/// The share of a flow through the host. Every flow crosses a shared PCIe link twice, and uses one link of each level.
 [[nodiscard]] SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
                                             const std::vector<MeasuredContention>& measured);
 
-/// The measured φ of this number of flows on the links of a level: linear between two measured counts; outside of them it
-/// grows as the model does (flows over links). Empty if nothing was measured there.
+/// The measured φ of this number of flows on the links of a level. It is linear between two measured counts; outside of them
+/// it grows as the model does (flows over links). Empty if no φ was measured there.
 [[nodiscard]] std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level,
                                                  double flows);
 

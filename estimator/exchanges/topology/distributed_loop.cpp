@@ -22,7 +22,8 @@ class DistributedLoop final : public Network {
 
   void route(int from, int to, int, std::vector<Crossing>& path) const override {
     path.push_back({2 * static_cast<std::size_t>(from), 1});
-    // Each step halves the distance or takes a whole jump, so the loop terminates: a step of one is always nearer.
+    // Each step halves the distance or takes a whole shortcut. The loop terminates, because a step of one always comes
+    // nearer.
     for (int at = from; at != to;) {
       std::size_t best = 0;
       bool best_forward = true;

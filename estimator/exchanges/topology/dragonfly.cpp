@@ -16,7 +16,7 @@ class Dragonfly final : public Network {
         global_links_(machine.shape.global_links) {
     const int in_group = nodes_per_router_ * routers_;
     groups_ = (nodes_ + in_group - 1) / in_group;
-    // Global links that are left after distributing them evenly over the other groups are not used.
+    // Global links are distributed evenly over the other groups. Remaining links are not used.
     per_pair_ = groups_ > 1 ? std::max(1, channels_ / (groups_ - 1)) : 0;
     local_ = {"local link", machine.shape.link_bandwidth.value()};
     global_ = {"global link", machine.shape.global_bandwidth.value()};
@@ -36,7 +36,7 @@ class Dragonfly final : public Network {
     if (source_group == target_group) {
       cross(source_group, source % routers_, target % routers_, 1, path);
     } else {
-      // The other groups in order, starting with the next; each uses the next few of a group's links.
+      // The other groups are numbered from the next one on. Each uses the next few of a group's links.
       const int there = (target_group - source_group - 1 + groups_) % groups_;
       const int back = (source_group - target_group - 1 + groups_) % groups_;
       const double part = 1.0 / per_pair_;

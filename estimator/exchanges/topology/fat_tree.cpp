@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// For every unit, one bundle up to the next level and one down.
+/// Every unit has one bundle of links up to the next level and one down.
 class FatTree final : public Network {
  public:
   explicit FatTree(const Machine& machine) : Network(nodes_of(machine), machine.devices_per_node(), machine.levels[1]) {
@@ -40,7 +40,7 @@ class FatTree final : public Network {
     return nodes;
   }
 
-  std::vector<Kind> kinds_;         ///< of each level outside the node
+  std::vector<Kind> kinds_;         ///< kind of link of each level outside the node
   std::vector<int> sizes_;          ///< nodes per unit below that level
   std::vector<std::size_t> first_;  ///< index of its first bundle
 };

@@ -16,17 +16,17 @@ struct Crossing {
 /// A flow, or many equal ones: each crosses links of the same kinds, which carry the same number of flows of each kind.
 struct Flow {
   std::vector<Crossing> path;
-  double limit = std::numeric_limits<double>::infinity();  ///< its rate if no link is shared: limited by its own links
+  double limit = std::numeric_limits<double>::infinity();  ///< its rate if no link is shared; its own links limit it
 };
 
 /// The result for each flow.
 struct FairShares {
   static constexpr std::size_t own_limit = static_cast<std::size_t>(-1);
-  std::vector<double> rate;             ///< of each flow, in the unit of the capacities
+  std::vector<double> rate;             ///< rate of each flow, in the unit of the capacities
   std::vector<std::size_t> bottleneck;  ///< the saturated link that limits each flow, or `own_limit`
 };
 
-/// Max-min fair shares: no flow can get more without taking from a flow that has no more than it has. Computed by
+/// Max-min fair shares: no flow can get more without taking from a flow that has no more than itself. They are computed by
 /// progressive filling: all rates grow equally until a link is full; the flows on it then keep their rates [Bertsekas and
 /// Gallager, Data Networks, section 6.5.2]. A flow without links and without a limit has no rate, which is an Error.
 /// `capacities` must be finite and not negative.

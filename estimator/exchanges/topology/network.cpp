@@ -30,7 +30,7 @@ class Sending {
     }
   }
 
-  /// The position it sends to, or its own if it sends nothing.
+  /// The position that this rank sends to, or its own if it sends nothing.
   [[nodiscard]] std::int64_t to(std::int64_t place) const {
     if (place % every_ >= senders_) return place;
     if (flows_.pattern == Pattern::exchange) {
@@ -104,7 +104,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
       other += rest % size * static_cast<std::int64_t>(group.digits[i].stride);
       rest /= size;
     }
-    // A plan that is larger than the machine is estimated all the same.
+    // A plan that is larger than the machine is estimated, too.
     const auto from = static_cast<int>(rank / devices_per_node_ % nodes_);
     const auto to = static_cast<int>(other / devices_per_node_ % nodes_);
     if (from != to) streams.push_back({from, to, lane_of(static_cast<int>(other % devices_per_node_), flows.striped)});

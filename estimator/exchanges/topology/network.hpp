@@ -15,12 +15,12 @@ namespace ddl {
 
 /// The rate of the slowest flow of a phase between nodes, and the link that limits it.
 struct NetworkShare {
-  double rate = 0;  ///< bytes per second; zero where no flow leaves its node
+  double rate = 0;  ///< bytes per second; zero if no flow leaves its node
   std::string_view where;
   double flows = 1;  ///< flows on that link
-  double links = 1;  ///< number of parallel links that it consists of
-  double phi = 1;    ///< rate of a single flow on single links, over `rate`
-  double hops = 0;   ///< links between the first and the last node's, on the longest route
+  double links = 1;  ///< number of parallel links in that link
+  double phi = 1;    ///< rate of a single flow on single links, divided by `rate`
+  double hops = 0;   ///< links between the first node's and the last node's link, on the longest route
 };
 
 /// The links between the nodes of a machine, one by one and per direction, and the routes between nodes.
@@ -41,14 +41,14 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  /// Lays the flows of all groups over the links at once and returns max-min fair shares. Results are cached.
+  /// Puts the flows of all groups on the links at once and returns max-min fair shares. Results are cached.
   [[nodiscard]] NetworkShare share(const Group& group, const Flows& flows) const;
 
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Bundle>& bundles() const { return bundles_; }
   /// The links of the route from one node to another, in order; `lane` as in lane_of.
   virtual void route(int from, int to, int lane, std::vector<Crossing>& path) const = 0;
-  /// Which of a node's links a flow to this device of the other node uses, if that makes a difference; -1 for all of them.
+  /// Which of a node's links a flow to this device of the other node uses; -1 if it uses all of them.
   [[nodiscard]] virtual int lane_of(int device, bool striped) const;
 
  protected:
@@ -57,7 +57,7 @@ class Network {
   std::size_t add(const Kind& kind, double links);
 
   int nodes_, devices_per_node_;
-  Kind nic_;  ///< of a node into the network
+  Kind nic_;  ///< a node's link into the network
 
  private:
   [[nodiscard]] NetworkShare lay(const Group& group, const Flows& flows) const;
@@ -67,19 +67,19 @@ class Network {
   mutable std::map<std::vector<double>, NetworkShare> known_;
 };
 
-/// The links described by a machine's levels and shape. Null for a fat tree, for which levels suffice (`share_of_levels`).
+/// The links that a machine's levels and shape describe. Null for a fat tree, whose levels suffice (`share_of_levels`).
 [[nodiscard]] std::shared_ptr<const Network> make_network(const Machine& machine);
 
 // Each is defined in its own file.
-/// A fat tree link by link, for analysing the flows of others one by one. Levels with fractions of links are bundles.
+/// A fat tree link by link, for analysing the flows of other plans one by one. Levels with fractions of links are bundles.
 [[nodiscard]] std::shared_ptr<const Network> fat_tree_network(const Machine& machine);
 /// Rail r of every node leads to switch r of its unit, and switches r of all units to spine r.
 [[nodiscard]] std::shared_ptr<const Network> rail_optimised_network(const Machine& machine);
 /// Groups of fully connected routers, with links between each pair of groups [Kim et al., ISCA 2008]. Routes are minimal: to
 /// the router that has a link to the target group, over it, and to the router of the node.
 [[nodiscard]] std::shared_ptr<const Network> dragonfly_network(const Machine& machine);
-/// Nodes in a grid whose rows are closed. Dimension-ordered routes, the shorter way round; both ways if they are equally
-/// long.
+/// Nodes in a grid whose rows are closed. Routes are dimension-ordered and take the shorter way round, or both ways if they
+/// are equally long.
 [[nodiscard]] std::shared_ptr<const Network> torus_network(const Machine& machine);
 /// A ring with additional links to nodes further on; at each hop, a message takes the link that brings it nearest.
 [[nodiscard]] std::shared_ptr<const Network> distributed_loop_network(const Machine& machine);

@@ -6,15 +6,15 @@
 namespace ddl {
 namespace {
 
-/// A flow leaves its node by the rail of the destination device, which it reaches inside its own node, so that it needs no
-/// switch of another rail (NCCL's PXN); a striped one uses all rails.
+/// A flow first goes to the destination device's rail inside its own node and leaves the node there, so it needs no switch
+/// of another rail (NCCL's PXN). A striped flow uses all rails.
 class RailOptimised final : public Network {
  public:
   explicit RailOptimised(const Machine& machine)
       : Network(nodes_of(machine), machine.devices_per_node(), machine.levels[1]),
         rails_(std::max(1, static_cast<int>(machine.levels[1].rails))),
         nodes_per_unit_(machine.levels[1].units) {
-    // Up and down for each node and rail, then for each unit and rail.
+    // The links up and down for each node and rail, then for each unit and rail.
     for (int link = 0; link < 2 * nodes_ * rails_; ++link) add(nic_, machine.levels[1].rails / rails_);
     if (machine.levels.size() < 3) return;
     const LinkLevel& spine = machine.levels[2];

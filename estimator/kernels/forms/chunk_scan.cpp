@@ -4,9 +4,9 @@ namespace ddl {
 namespace chunk_scan {
 namespace {
 
-// Products inside the chunks of a recurrence, with its states [Dao and Gu, "Transformers are SSMs", ICML 2024, section 6]:
-// small tiles, whose items are scaled by exponentials. The rate of a multiprocessor per clock cycle is about the same
-// independent of the rate of its matrix units with large tiles.
+// Products inside the chunks of a recurrence, and of its states [Dao and Gu, "Transformers are SSMs", ICML 2024, section 6].
+// They use small tiles, whose items are scaled by exponentials. A multiprocessor does about the same number of FLOPs per
+// clock cycle on all devices, whatever rate its matrix units reach with large tiles.
 enum Constant : std::size_t { start, cycle, bandwidth, sharpness };
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},

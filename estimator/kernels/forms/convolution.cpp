@@ -27,7 +27,7 @@ constexpr std::array<KernelConstant, 12> constants{{
 /// and transformed filters [Lavin and Gray, "Fast algorithms for convolutional neural networks", CVPR 2016]. Images are
 /// padded to whole tiles.
 struct WinogradTiles {
-  double side;      ///< of a tile of the output
+  double side;      ///< side of a tile of the output
   double products;  ///< multiplications per tile and pair of channels: those of a tile of side + 2
 };
 constexpr WinogradTiles small_tiles{2, 16}, large_tiles{4, 36};
@@ -76,7 +76,7 @@ double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std
   own[peak] = c[separate_tiles];
   KernelShape products = transformed(shape, large_tiles);
   products.count *= large_tiles.products;
-  // An image's channel has as many items as its tiles have positions.
+  // The tiles of one image's channel have as many positions as the channel has items.
   const double filter_bytes = shape.flops / (2 * shape.m) * shape.bytes / shape.items;
   const double image_bytes = std::max(0.0, shape.bytes - filter_bytes);
   const double places = large_tiles.products * tiles_of_position(shape, large_tiles);
@@ -85,15 +85,15 @@ double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std
   return arithmetic(products, peaks, own, tiles(), {.are_split = false}) + moved / (peaks.bandwidth * c[transforms]);
 }
 
-/// Gradients of weights only have tiles of 4 × 4: cuDNN has no kernel that both transforms and multiplies for them
-/// (managedCuda's documentation of cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and depth are not counted
-/// (inferred: with them, those of DeepBench on V100, T4 and P100 are predicted worse).
+/// Gradients of weights only use tiles of 4 × 4: cuDNN has no kernel that both transforms and multiplies for them
+/// (managedCuda's documentation of cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and pipeline depth are not
+/// counted (inferred: with them, DeepBench's times on V100, T4 and P100 are predicted worse).
 double by_summed_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   return soft_max(multiplied(shape, large_tiles) / (peaks.flop_rate * c[separate_tiles]),
                   2 * shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// Without matrix units and for windows of 3 × 3 with stride 1.
+/// For devices without matrix units, and windows of 3 × 3 with stride 1.
 double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   if (shape.sums_positions) return by_summed_tiles(shape, peaks, c);
   return std::min(by_fused_tiles(shape, peaks, c), by_separate_tiles(shape, peaks, c));
@@ -107,8 +107,8 @@ double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const 
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
   const Blocks blocks{.are_split = peaks.has_matrix_units || shape.sums_positions,
                       .operand_bytes = c[operands] < unlimited_operands ? c[operands] : 0};
-  // The input gradient of a strided convolution is a product with zeros between the positions that it read. A part of the
-  // zeros is multiplied.
+  // The input gradient of a strided convolution is a product with zeros between the positions that it read. Some of the
+  // zeros are multiplied, too.
   const double spread = std::max(1.0, 2 * shape.m * shape.n * shape.k * shape.count / shape.flops);
   double time =
       soft_max(arithmetic(shape, peaks, c, tiles(), blocks) * std::pow(spread, c[spreading]), traffic, c[sharpness]);

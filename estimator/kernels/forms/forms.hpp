@@ -32,7 +32,7 @@ struct Tile {
   double m, n, step;
 };
 [[nodiscard]] std::span<const Tile> tiles();
-/// What the tiles of a product read and how they are distributed over multiprocessors.
+/// The data that the tiles of a product read, and the distribution of tiles over multiprocessors.
 struct Blocks {
   bool are_split = true;     ///< split-K: if there are few blocks, long sums are divided among several of them
   double operand_bytes = 0;  ///< bytes that a multiprocessor reads in a clock cycle; 0: unlimited
@@ -41,7 +41,7 @@ struct Blocks {
 /// Arithmetic alone, in seconds, with the best of these tiles.
 [[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants,
                                 std::span<const Tile> tiles, const Blocks& blocks = {});
-/// Without launch, padding, idle multiprocessors and pipeline depth, in seconds.
+/// The least time, without launch, padding, idle multiprocessors and pipeline depth, in seconds.
 [[nodiscard]] double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
 }  // namespace product
 

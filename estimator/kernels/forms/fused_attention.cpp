@@ -17,17 +17,17 @@ constexpr std::array<KernelConstant, 7> constants{{
     {"wave", 0.9, 0.01, 0.99},
 }};
 constexpr double query_block = 128;
-constexpr double least_rows = 16;  // of a matrix unit: shorter sequences are padded to these
+constexpr double least_rows = 16;  // rows of a matrix unit: shorter sequences are padded to these
 constexpr double femtosecond = 1e-15;
 
-/// Padded to whole blocks, or to whole rows of matrix units if there is less than a block.
+/// The length padded to whole blocks, or, if it is less than a block, to whole rows of matrix units.
 double filled(double length) {
   const double whole = length < query_block ? least_rows : query_block;
   return std::ceil(length / whole - 1e-9) * whole;
 }
 
-/// Heads are padded to the sizes that kernels are made for: those of 72 items take as long as those of 80 on H100, H200 and
-/// B200 (medians of 1.02 to 1.06 times), and 1.3 times as long as those of 64 [NVIDIA, aiconfigurator, encoder attention].
+/// Heads are padded to the sizes that kernels exist for: heads of 72 items take as long as heads of 80 on H100, H200 and
+/// B200 (medians of 1.02 to 1.06 times), and 1.3 times as long as heads of 64 [NVIDIA, aiconfigurator, encoder attention].
 double filled_head(double size) {
   constexpr double step = 32;
   return std::ceil(size / step - 1e-9) * step;

@@ -4,8 +4,8 @@ namespace ddl {
 namespace traffic {
 namespace {
 
-// Elementwise operations, norms, softmax, dropout, lookups, depthwise convolutions: limited by memory bandwidth, by the
-// items that a multiprocessor loads and stores per clock cycle, and for very small ones by the launch.
+// Elementwise operations, norms, softmax, dropout, lookups and depthwise convolutions. They are limited by memory bandwidth,
+// by the items that a multiprocessor loads and stores per clock cycle, or, if very small, by the launch.
 enum Constant : std::size_t { start, bandwidth, peak, items };
 constexpr double unlimited = 1000;  ///< items per cycle that are never a limit
 constexpr std::array<KernelConstant, 4> constants{{
@@ -16,13 +16,14 @@ constexpr std::array<KernelConstant, 4> constants{{
 }};
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  // These do not overlap: threads that wait for memory issue no instructions.
+  // The two times do not overlap: threads that wait for memory issue no instructions.
   const double issue = c[items] < unlimited ? shape.items / (peaks.cycle_rate * c[items]) : 0;
   return std::max(shape.bytes / (peaks.bandwidth * c[bandwidth]) + issue, shape.flops / (peaks.vector_flop_rate * c[peak]));
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  // The first wave of blocks fills while the last wave of the previous kernel drains: launch and traffic overlap in part.
+  // The first wave of blocks starts while the last wave of the previous kernel drains, so launch and traffic overlap in
+  // part.
   constexpr double sharpness = 2;
   return soft_max(c[start] * microsecond, least(shape, peaks, c), sharpness);
 }

@@ -9,7 +9,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// A function in our own kernels, and in the library: CUDNN_ACTIVATION_IDENTITY if the library lacks it.
+/// A function in our own kernels and in the library; CUDNN_ACTIVATION_IDENTITY if the library lacks it.
 struct Function {
   std::string_view name;
   device::Function own;
@@ -42,7 +42,7 @@ std::string refusal_activation(const Problem& problem) {
   return "the function " + std::string(problem.operation->attribute_values().text("kind")) + " is not in this back end";
 }
 
-/// The library's kernel, by its older interface: the newer one compiles a kernel for each size.
+/// The library's kernel, called by its older interface, because the newer one compiles a kernel for each size.
 class Library {
  public:
   Library(const Function& function, const Problem& problem)

@@ -22,7 +22,7 @@ std::unique_ptr<PreparedKernel> prepare_add(const Device& device, const Problem&
     });
   }
   // Each input's gradient is the output's, unchanged. If a tensor has several readers, their gradients are added up, which
-  // moves as much: this kernel represents that.
+  // moves the same bytes; this kernel represents that addition.
   tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
   for (std::size_t i = 0; i < inputs; ++i) {
     tensors.push_back(flat(TensorRole::input_gradient, static_cast<int>(i), items, true, precision));

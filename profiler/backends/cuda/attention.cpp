@@ -6,7 +6,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// By one kernel that does not write the scores.
+/// Attention by one kernel that does not write the scores.
 std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Problem& problem) {
   AttentionGraph made = attention_graph(problem);
   const auto runner =
@@ -24,7 +24,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
     tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
     for (const KernelTensor& tensor : shape.inputs(true, precision)) tensors.push_back(tensor);
   }
-  // Both directions draw the same mask: seed and offset are zeros. Sums of the queries, and their gradients in fp32.
+  // Both directions draw the same dropout mask, because seed and offset are zeros. Sums are those of the queries, and
+  // accumulated gradients are in fp32.
   struct Scratch {
     DeviceMemory zeros, sums, accumulated;
   };
@@ -42,7 +43,7 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
   const Names names{made.queries,        made.keys,   made.values,          made.output,         made.statistics,
                     made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
                     made.value_gradient, made.sums,   made.accumulated};
-  // Packed in each token, in 16 bits: keys, or the values after them.
+  // The address of the keys, or of the values after them. They are packed in each token, in 16 bits.
   const auto keys_of = [shape](void* packed, std::int64_t number) -> void* {
     return static_cast<std::uint16_t*>(packed) + shape.key_offset() + number * shape.kv_width();
   };
@@ -72,8 +73,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
       runner->workspace() + scratch->sums.bytes() + scratch->accumulated.bytes());
 }
 
-/// The supported cases of the graph: no mask other than a causal one, and no biases. A window that covers all tokens has no
-/// effect.
+/// Whether the graph supports the problem: no mask other than a causal one, and no biases. A window that covers all tokens
+/// has no effect.
 bool has_graph(const Problem& problem) {
   const AttentionShape shape(problem);
   return is_mixed(problem.precision) && shape.fused && !shape.alibi && shape.buckets == 0 &&

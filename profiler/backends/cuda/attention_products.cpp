@@ -8,7 +8,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Attention by matrix products, as in a framework without a fused kernel: copies separate the heads, the softmax scales,
+/// Attention by matrix products, as in a framework without a fused kernel. Copies separate the heads. The softmax scales,
 /// biases and masks the scores that it reads, and probabilities are kept. The query heads of one key and value head form one
 /// matrix with consecutive rows.
 class Products {
@@ -95,7 +95,7 @@ class Products {
   [[nodiscard]] std::int64_t key_items() const { return s_.samples * s_.keys * s_.kv_width(); }
   [[nodiscard]] std::int64_t score_items() const { return s_.score_rows() * s_.keys; }
   [[nodiscard]] device::Heads query_heads() const { return {s_.samples, s_.queries, s_.heads, s_.size, s_.query_row(), 0}; }
-  /// Keys, or the values after them.
+  /// The keys, or the values after them.
   [[nodiscard]] device::Heads key_heads(int part) const {
     return {s_.samples, s_.keys, s_.kv_heads, s_.size, s_.key_row(), s_.key_offset() + part * s_.kv_width()};
   }

@@ -62,7 +62,7 @@ const Kind* find_kind(std::string_view type) {
   return found == kinds.end() ? nullptr : *found;
 }
 
-/// The libraries' handles, each destroyed if a later one cannot be created.
+/// The libraries' handles. Each is destroyed if a later one cannot be created.
 struct Stream {
   Stream() { check(cudaStreamCreate(&stream), "a stream"); }
   Stream(const Stream&) = delete;
@@ -94,14 +94,15 @@ struct DestroyGraph {
 using GraphHandle = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
 using ReadyGraphHandle = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
 
-/// Makes it the device of this thread.
+/// Makes `device` the device of this thread.
 cudaDeviceProp use_device(int device) {
   const int count = count_cuda_devices();
   if (device < 0 || device >= count) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
                 fmt::format("CUDA has {}, numbered from 0", count));
   }
-  // If this creates the context, another process may use the device exclusively: an error that is repeated, but harmless.
+  // If another process uses the device exclusively, creating the context here fails. The error is repeated later, and
+  // harmless.
   if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
@@ -210,7 +211,7 @@ class Backend final : public KernelBackend {
   Seconds shortest_alone() const override { return cuda::shortest_alone; }
   Bytes cache_size() const override { return Bytes(static_cast<double>(properties_.l2CacheSize)); }
 
-  // A recording contains the address of the shared workspace: after it has moved, the work is recorded again.
+  // A recording contains the address of the shared workspace. After the workspace has moved, the work is recorded again.
   std::function<void()> record(const std::function<void()>& work) override {
     struct Recorded {
       ReadyGraphHandle graph;
@@ -223,8 +224,8 @@ class Backend final : public KernelBackend {
     };
   }
 
-  // Reading twice the size of the cache evicts everything, with any replacement policy: the requested buffers, too. Dirty
-  // lines of the previous kernel are written back now, and not while the next one is timed.
+  // Reading twice the size of the cache evicts everything, including the requested buffers, with any replacement policy.
+  // Dirty lines of the previous kernel are written back now, and not while the next kernel is timed.
   void evict(std::span<DeviceBuffer* const> /*buffers*/) override {
     if (flushing_.bytes() == 0) {
       constexpr int least = 1 << 20;
@@ -238,9 +239,9 @@ class Backend final : public KernelBackend {
     started(device::touch(stream_.stream, memory.data(), memory.bytes(), nullptr));
   }
 
-  // A product of square matrices on the tensor cores that takes about 0.2 ms: long enough for the same power as in training.
-  // A multiprocessor does up to 7.5e12 operations per second (989 TFLOP/s of 132 [NVIDIA H100 Tensor Core GPU Architecture,
-  // table 2]), and those of older devices take longer.
+  // A product of square matrices on the tensor cores that takes about 0.2 ms, which is long enough to draw the same power as
+  // training. A multiprocessor does up to 7.5e12 operations per second (989 TFLOP/s of 132 [NVIDIA H100 Tensor Core GPU
+  // Architecture, table 2]). Older devices take longer.
   std::string speed_problem() const override {
     constexpr double seconds = 0.2e-3;
     constexpr double rate_of_one = 7.5e12;

@@ -9,7 +9,7 @@
 namespace ddl::cuda {
 
 /// A batch norm by the precompiled kernels of cuDNN's older interface, which frameworks call. Both directions use the same
-/// mode, as they share what forward saves.
+/// mode, because backward reads what forward saves.
 class BatchNormRunner {
  public:
   /// Throws Error if the library does not support it.

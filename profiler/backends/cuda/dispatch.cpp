@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// The router's choice has no gradient here: the experts' weights have theirs in `combine`.
+// The router's choice has no gradient here. The experts' weights get their gradient in `combine`.
 std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);

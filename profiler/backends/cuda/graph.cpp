@@ -97,7 +97,7 @@ Graph::Tensor Graph::add(const Extents& extents, cudnnDataType_t type, bool is_v
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.finish();
   if (!is_virtual) {
-    // Queries, keys and values are interleaved: memory for tuning must cover the whole range.
+    // Queries, keys and values are interleaved, so memory for tuning must cover the whole range.
     stored_.push_back({number, type, extents.reach(), static_cast<std::size_t>(extents.reach() * item_bytes_of(type))});
   }
   return number;
@@ -133,7 +133,7 @@ std::vector<Descriptor> Graph::ask(const Target& target, cudnnBackendHeurMode_t 
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *whole_);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (target.described() != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.described());
-  // A mode that does not support a graph fails.
+  // A heuristic mode that does not support a graph fails.
   if (cudnnBackendFinalize(heuristics.get()) != CUDNN_STATUS_SUCCESS) return {};
   std::int64_t count = 0;
   check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
@@ -142,7 +142,7 @@ std::vector<Descriptor> Graph::ask(const Target& target, cudnnBackendHeurMode_t 
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) raw.push_back(found.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
-  // The first count is the number of candidates, the second that of returned ones.
+  // `count` is the number of candidates, `given` the number of those that are returned.
   std::int64_t given = 0;
   if (count > 0) {
     check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,

@@ -16,8 +16,8 @@
 #include "profiler/backends/cuda/layout.hpp"
 #include "profiler/backends/cuda/memory.hpp"
 
-// cuDNN's graph interface: operations on tensors are described, the library lists engines that run them as one kernel, and
-// one of those is planned and executed.
+// cuDNN's graph interface. The caller describes operations on tensors. The library lists engines that run them as one
+// kernel, and one of those engines is planned and executed.
 namespace ddl::cuda {
 
 /// One of the library's descriptors, destroyed with its owner.
@@ -46,7 +46,7 @@ class Descriptor {
 
 [[nodiscard]] cudnnDataType_t data_type(Precision precision);
 
-/// A GPU that is present, or one that is only described: plans can be made for it, but not executed.
+/// A GPU that is present, or one that is only described. Plans can be made for the latter, but not executed.
 class Target {
  public:
   explicit Target(cudnnHandle_t handle) : handle_(handle) {}
@@ -65,7 +65,7 @@ class Graph {
  public:
   using Tensor = std::int64_t;
 
-  /// `alignment` of its address, in bytes: CUDA's own allocations have a larger one.
+  /// `alignment`: of the tensor's address, in bytes. CUDA's own allocations have a larger one.
   Tensor add_tensor(const Extents& extents, cudnnDataType_t type, std::int64_t alignment = 16) {
     return add(extents, type, false, alignment);
   }
@@ -74,13 +74,13 @@ class Graph {
   /// One number, passed to the kernel from the host, as a tensor with `rank` extents of one.
   Tensor add_scalar(float value, std::size_t rank);
 
-  /// An operation to which its tensors and descriptors are then attached. `finish` ends the last one added.
+  /// Adds an operation. The caller then attaches tensors and descriptors to it, and `finish` ends the last one added.
   Descriptor& add_operation(cudnnBackendDescriptorType_t type);
   void attach(cudnnBackendAttributeName_t name, Tensor tensor);
-  /// A descriptor that the graph stores for its operations, for example of a convolution. The caller finishes it.
+  /// Adds a descriptor that the graph stores for its operations, for example of a convolution. The caller finishes it.
   Descriptor& add_part(cudnnBackendDescriptorType_t type);
   Descriptor& operation() { return operations_.back(); }
-  /// Whether the graph contains matrix products or convolutions: without them, no engine is inexact.
+  /// Whether the graph contains matrix products or convolutions. Without them, all engines are exact.
   [[nodiscard]] bool multiplies() const { return multiplies_; }
   void finish_operation() { operations_.back().finish(); }
 
@@ -112,7 +112,7 @@ class Graph {
 /// Addresses of a graph's tensors in the library's format; rebuilt only if one of them changes.
 class Addresses {
  public:
-  /// Every stored tensor and scalar has an address.
+  /// All stored tensors and scalars must have addresses.
   [[nodiscard]] const Descriptor& of(std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace);
 
  private:
@@ -124,11 +124,11 @@ class Addresses {
 /// An engine that is ready to run.
 class Plan {
  public:
-  /// Throws Error if the engine does not support the graph after all.
+  /// Throws Error if the engine turns out not to support the graph.
   Plan(const Target& target, const Descriptor& configuration);
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Launches it in the handle's stream.
+  /// Launches the plan in the handle's stream.
   void execute(const Target& target, const Descriptor& addresses) const;
 
  private:
@@ -137,8 +137,8 @@ class Plan {
   std::string name_;
 };
 
-/// Whether an engine computes in the required precision: inputs are never rounded to fewer bits than their format has,
-/// except for tf32, whose tensor cores round fp32 to 10 bits; fp32 does not use tensor cores. Partial sums of 16-bit formats
+/// Whether an engine computes in the required precision. Inputs must not be rounded to fewer bits than their format has,
+/// except for tf32, whose tensor cores round fp32 to 10 bits; fp32 must not use tensor cores. Partial sums of 16-bit formats
 /// may be rounded to 16 bits. These are the engines that PyTorch lets cuDNN choose from
 /// (aten/src/ATen/native/cudnn/Conv_v8.cpp, filterEngineConfigs, with its defaults).
 [[nodiscard]] bool is_exact_enough(const Descriptor& configuration, Precision precision);

@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Calls `copy(addresses, count, index of the first)` for tensors from `at` on, as many at once as one kernel supports.
+/// Calls `copy(addresses, count, index of the first)` for tensors from `at` on, with as many at once as one kernel supports.
 template <class Copy>
 void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
   constexpr std::size_t most = device::Addresses::most;
@@ -62,7 +62,7 @@ std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const 
         },
         product->workspace() + products->bytes());
   }
-  // Z = T·Tᵀ: the gradient of T is dZ·T and dZᵀ·T, added.
+  // Z = T·Tᵀ. The gradient of T is the sum of dZ·T and dZᵀ·T.
   Product shape{.m = count, .n = channels, .k = count, .count = samples};
   const auto by_rows = std::make_shared<ProductRunner>(device, shape, precision, key + " by rows");
   shape.a_transposed = true;

@@ -11,7 +11,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// An engine with products is selected among many; of other engines, which are compiled when they are tried, a few suffice.
+/// Engines with products are selected among many candidates. Other engines are compiled when they are tried, so only a few
+/// are.
 constexpr std::size_t tries_of_others = 3;
 
 class Kernel final : public PreparedKernel {
@@ -23,7 +24,7 @@ class Kernel final : public PreparedKernel {
   void run(std::span<DeviceBuffer* const> buffers) override {
     addresses_.clear();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      // A kernel writes without bounds checks: memory that is too small would corrupt another tensor.
+      // A kernel writes without bounds checks, so memory that is too small would corrupt another tensor.
       if (!buffers[i]->holds(tensors_[i])) throw Error("a tensor was given memory of another size");
       addresses_.push_back(static_cast<CudaBuffer*>(buffers[i])->data());
     }
@@ -40,8 +41,8 @@ class Kernel final : public PreparedKernel {
   std::vector<void*> addresses_;
 };
 
-/// Memory for tuning a candidate, with values in (-1, 1); zeros for tensors of indices or bits, of which other values may be
-/// invalid.
+/// Memory for tuning a candidate, with values in (-1, 1). Tensors of indices or bits contain zeros, because other values may
+/// be invalid.
 DeviceMemory values_for(const Device& device, const Graph::Stored& stored) {
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
     if (data_type(precision) == stored.type) return values(device, stored.items, precision);
@@ -133,7 +134,7 @@ struct ReadyGraph {
   Graph graph;
   Descriptor configuration;  ///< must outlive its plan
   Plan plan;
-  bool is_final;  ///< as of Choice
+  bool is_final;  ///< as in Choice
 };
 
 namespace {
@@ -147,7 +148,7 @@ std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, 
   }
   if (configurations.empty()) throw Error("cuDNN has no engine that computes this problem as exactly as asked");
   std::vector<DeviceMemory> tensors;
-  std::unique_ptr<Plan> plan;  // of the current candidate
+  std::unique_ptr<Plan> plan;  // plan of the current candidate
   DeviceMemory workspace;
   const Candidates candidates{
       .key = key,

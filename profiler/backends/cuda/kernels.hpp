@@ -18,7 +18,7 @@ struct cublasLtContext;
 
 namespace ddl::cuda {
 
-/// A graph with an engine that is ready to run, which several kernels may share.
+/// A graph with an engine that is ready to run. Several kernels may share it.
 struct ReadyGraph;
 
 /// The device and library handles that kernels are prepared for and run on.
@@ -28,18 +28,19 @@ struct Device {
   cublasLtContext* products = nullptr;
   Target target;
   Stopwatch* stopwatch = nullptr;
-  /// Scratch memory of library kernels, and of intermediates between several kernels that form one kernel here (attention).
+  /// Scratch memory of library kernels, and of intermediates of kernels that consist of several launches (attention).
   mutable Workspace workspace{}, between{};
-  /// Chosen candidates by their key: a kernel that is prepared again need not be tuned again.
+  /// Chosen candidates by their key, so that a kernel that is prepared again need not be tuned again.
   mutable std::map<std::string, std::size_t> choices{};
-  /// By key: engines that are compiled at run time take seconds to prepare.
+  /// Engines by key. Engines that are compiled at run time take seconds to prepare.
   mutable std::map<std::string, std::shared_ptr<const ReadyGraph>> graphs{};
 
   [[nodiscard]] device::Launch launch(Precision precision) const;
 };
 [[nodiscard]] device::Number number(Precision precision);
 
-/// Shorter kernels are timed in groups: the events of an empty interval show about 1.5 to 3 µs, in steps of about 0.5 µs.
+/// Shorter kernels are timed in groups, because the events of an empty interval show about 1.5 to 3 µs, in steps of about
+/// 0.5 µs.
 inline constexpr Seconds shortest_alone{20e-6};
 
 /// Time of `work` in the device's stream, in seconds: the minimum of three runs after one warm-up.
@@ -48,16 +49,17 @@ inline constexpr Seconds shortest_alone{20e-6};
 /// Memory with values in (-1, 1), for tuning.
 [[nodiscard]] DeviceMemory values(const Device& device, std::int64_t items, Precision precision);
 
-/// Chooses among `count` candidates according to the options. `workspace` returns the scratch memory of one, `time` its
-/// time; both throw if it does not run after all. Throws the last reason if none runs.
+/// Chooses among `count` candidates according to the options. `workspace` returns the scratch memory of one candidate,
+/// `time` its time. Both throw if the candidate turns out not to run. If none runs, the choice throws the last reason.
 struct Candidates {
   std::string key;  ///< a description: the problem's line and the part of it
   std::size_t count = 0;
   std::function<std::size_t(std::size_t)> workspace;
   std::function<double(std::size_t)> time;
-  std::size_t tries = 10;        ///< of the first that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
-  bool must_run = false;         ///< only running a candidate shows whether it works
-  bool framework_first = false;  ///< frameworks take the first without trying others
+  /// number of candidates tried among those that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
+  std::size_t tries = 10;
+  bool must_run = false;         ///< whether a candidate works only shows when it runs
+  bool framework_first = false;  ///< frameworks use the first candidate without trying others
 };
 struct Choice {
   std::size_t index = 0;
@@ -85,14 +87,14 @@ class GraphRunner {
 [[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
                                                      const std::string& key, std::string* reason = nullptr);
 
-/// Whether the library supports both directions of the problem: backward must be able to read what forward keeps.
+/// Whether the library supports both directions of the problem, because backward must be able to read what forward keeps.
 [[nodiscard]] bool library_runs(const Device& device, Problem problem, const std::function<Graph(const Problem&)>& graph);
 
 /// The action of a kernel, called with the addresses of its tensors in their order.
 using Work = std::function<void(std::span<void* const>)>;
 [[nodiscard]] std::unique_ptr<PreparedKernel> make_kernel(std::string algorithm, std::vector<KernelTensor> tensors,
                                                           Work work, std::size_t workspace = 0);
-/// For passes without cost: views, and gradients that another pass computes.
+/// A kernel for passes without cost: views, and gradients that another pass computes.
 [[nodiscard]] std::unique_ptr<PreparedKernel> empty_kernel();
 /// Throws Error with the status of a failed kernel launch.
 void started(cudaError_t status);
@@ -102,13 +104,13 @@ void started(cudaError_t status);
 /// An image (or a part of one) in the requested layout.
 [[nodiscard]] KernelTensor image_tensor(const Device& device, TensorRole role, int index, const TensorShape& shape,
                                         const Problem& problem, bool written);
-/// Describes for our own kernels whether its channels are innermost.
+/// Describes an image for our own kernels, including whether its channels are innermost.
 [[nodiscard]] device::Image image_of(const Device& device, const TensorShape& shape, std::int64_t samples);
 
 /// One kind of operation that this back end can run.
 struct Kind {
   std::string_view type;
-  /// The reason why it cannot run, or empty.
+  /// The reason why a problem cannot run; empty if it can.
   std::string (*refusal)(const Problem& problem);
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
@@ -118,7 +120,7 @@ extern const Kind activation, add, additive_attention, attention, cast, channel_
     norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
     transposed_convolution, window_attention;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
-/// For a list of tensors.
+/// Prepares the update of a list of tensors.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const UpdateProblem& problem);
 
 [[nodiscard]] std::string no_refusal(const Problem& problem);

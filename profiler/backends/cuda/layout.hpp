@@ -28,19 +28,20 @@ struct Extents {
 /// Filters of a convolution over `rank` extents.
 [[nodiscard]] Extents filters(std::int64_t count, std::int64_t channels, const std::array<std::int64_t, 3>& kernel, int rank,
                               ImageLayout layout);
-/// Of a window's three sizes those of `rank` dimensions, with `otherwise` prepended up to two.
+/// The sizes of `rank` dimensions out of a window's three, with `otherwise` prepended up to two dimensions.
 [[nodiscard]] std::vector<std::int64_t> window_sizes(const std::array<std::int64_t, 3>& sizes, int rank,
                                                      std::int64_t otherwise);
 
-/// The padding at the end: equal to that at the start if the window's positions fit with equal padding, which the libraries
-/// prefer; else as much as the positions cover, never negative.
+/// The padding at the end. It equals the padding at the start if the window's positions fit with equal padding, which the
+/// libraries prefer. Otherwise it is what the positions cover, but never negative.
 [[nodiscard]] std::array<std::int64_t, 3> rim_behind(const WindowGeometry& window, const TensorShape& large,
                                                      const TensorShape& small);
 
-/// Transposes [outer, channels, positions] to [outer, positions, channels]. Sizes are equal and multiples of both.
+/// Transposes [outer, channels, positions] to [outer, positions, channels]. Both sizes must be equal, and multiples of
+/// channels times positions.
 void exchange(std::span<const float> from, std::span<float> to, std::int64_t channels, std::int64_t positions);
 
-/// To the nearest, ties to even; values that are too large become infinite.
+/// Rounds to the nearest, ties to even. Values that are too large become infinite.
 [[nodiscard]] std::uint16_t to_fp16(float value);
 [[nodiscard]] float from_fp16(std::uint16_t value);
 [[nodiscard]] std::uint16_t to_bf16(float value);

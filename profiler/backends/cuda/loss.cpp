@@ -10,10 +10,10 @@ namespace {
 struct Part {
   std::int64_t items = 0, classes = 1, rows = 1;
   device::Image image;
-  bool apart = false;  ///< the classes of a row are not contiguous, as may be the case for an image's channels
+  bool apart = false;  ///< the classes of a row are not contiguous, which is possible for channels of an image
 };
 
-/// `first`, then one tensor, then `last`.
+/// Returns `first`, then one tensor, then `last`.
 std::vector<KernelTensor> joined(std::vector<KernelTensor> first, const KernelTensor& middle,
                                  const std::vector<KernelTensor>& last) {
   first.push_back(middle);
@@ -23,8 +23,8 @@ std::vector<KernelTensor> joined(std::vector<KernelTensor> first, const KernelTe
 
 float* float_pointer(void* data) { return static_cast<float*>(data); }
 
-// The mean over rows, of each input, added up; in fp32 in any precision, as in autocast. The targets are artificial: class
-// `row modulo classes`, and zero for the mean square; time does not depend on them.
+// The loss is the sum over inputs of the mean over rows. It is in fp32 in any precision, as in autocast. The targets are
+// artificial: class `row modulo classes`, and zero for the mean square. The time does not depend on them.
 std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;

@@ -19,21 +19,22 @@ struct Sizes {
         directions(problem.operation->attribute_values().flag("bidirectional", false) ? 2 : 1) {}
   [[nodiscard]] std::int64_t rows() const { return samples * tokens; }
   [[nodiscard]] std::int64_t width() const { return directions * features; }
-  /// Numbers of one direction and one step.
+  /// Number of items of one direction and one step.
   [[nodiscard]] std::int64_t states() const { return samples * features; }
   [[nodiscard]] std::int64_t gate_items() const { return gates * states(); }
 
   std::int64_t samples, tokens, channels, features, directions;
 };
 
-/// Transposes samples and tokens, and back: the rows of a step are then contiguous.
+/// Transposes samples and tokens, or back, so that the rows of a step are contiguous.
 device::Order turned(const Sizes& s, std::int64_t width, bool back) {
   return order_of({{s.samples, s.tokens * width, width}, {s.tokens, width, s.samples * width}, {width, 1, 1}}, 0, back);
 }
 
-// Gates in the order input, forget, cell, output; for each direction a matrix for the input, one for the state, [gates ×
-// features, channels] each, and one bias. The input's products of all steps are one product; each step adds one of the
-// state, and a pass over the units. Kept tensors are stored step by step: gates, cells, and the initial states of steps.
+// Gates are in the order input, forget, cell, output. Each direction has one matrix for the input and one for the state,
+// [gates × features, channels] each, and one bias. The input's products of all steps are one product. Each step adds a
+// product of the state, and a pass over the units. Kept tensors are stored step by step: gates, cells, and the initial
+// states of steps.
 class Lstm {
  public:
   Lstm(const Device& on, const Problem& problem)
@@ -66,7 +67,7 @@ class Lstm {
         on, Product{.m = rows, .n = s_.features, .k = s_.rows(), .a_transposed = true, .alignment = alignment}, precision_,
         key + " of the state's weights");
     input_products_ = memory(s_.tokens * s_.gate_items(), precision_);  // gradients of the gates
-    state_products_ = memory(s_.states(), precision_);                  // of a step's state
+    state_products_ = memory(s_.states(), precision_);                  // gradient of a step's state
     cell_gradients_ = memory(s_.states(), Precision::fp32);
     for (DeviceMemory& part : input_gradients_) part = memory(s_.rows() * s_.channels, precision_);
     sums_ = memory(device::channel_sum_parts(bias_rows()) * rows, Precision::fp32);
@@ -209,7 +210,7 @@ class Lstm {
 };
 
 std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
-  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed:
+  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed. So
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
   const auto lstm = std::make_shared<Lstm>(device, problem);

@@ -10,8 +10,8 @@
 namespace ddl::cuda {
 namespace {
 
-// The part of NVML that is used, declared here: its header is only in toolkits, the library comes with every driver [NVML
-// API Reference, "Device Queries"].
+// The part of NVML that is used is declared here, because its header is only in toolkits; the library itself comes with
+// every driver [NVML API Reference, "Device Queries"].
 using Status = int;  ///< 0 is success
 using Handle = void*;
 enum class Clock : int { sm = 1, memory = 2 };
@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, std::string>> Management::details() const {
   };
   number("SM clock", "nvmlDeviceGetClockInfo", "MHz", Clock::sm);
   number("highest SM clock", "nvmlDeviceGetMaxClockInfo", "MHz", Clock::sm);
-  // Differs from the default if clocks were locked or set.
+  // The value differs from the default if clocks were locked or set.
   number("SM clock of applications", "nvmlDeviceGetApplicationsClock", "MHz", Clock::sm);
   number("default SM clock of applications", "nvmlDeviceGetDefaultApplicationsClock", "MHz", Clock::sm);
   number("memory clock", "nvmlDeviceGetClockInfo", "MHz", Clock::memory);

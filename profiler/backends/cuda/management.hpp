@@ -22,8 +22,8 @@ class Management {
 
   /// Driver, clocks, power limit, and reasons for slowdown, by name.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const;
-  /// The clock and the reasons are instantaneous; the power may be an average of the last second [NVML API Reference,
-  /// nvmlDeviceGetPowerUsage].
+  /// The clock and the slowdown reasons are instantaneous. The power may be an average of the last second [NVML API
+  /// Reference, nvmlDeviceGetPowerUsage].
   [[nodiscard]] DeviceState state() const;
   /// `550.54.15`; empty if no driver reports it.
   [[nodiscard]] static std::string driver_version();

@@ -11,7 +11,7 @@ namespace ddl::cuda {
 namespace {
 
 constexpr std::string_view library = "cuBLASLt";
-constexpr int asked = 10;  // maximum number of heuristic algorithms, all of which are tried
+constexpr int asked = 10;  // maximum number of algorithms requested from the heuristics; all of them are tried
 /// The workspace limit of algorithms: NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace), which
 /// PyTorch follows.
 constexpr std::size_t room = std::size_t{32} << 20U;

@@ -13,18 +13,18 @@
 
 namespace ddl::cuda {
 
-/// C = A·B of dense row-major matrices, `count` consecutive ones: A is m × k, B k × n.
+/// C = A·B of dense row-major matrices. A is m × k, B is k × n, and `count` of each are consecutive.
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
   bool a_transposed = false, b_transposed = false;  ///< stored as k × m, and as n × k
   bool has_bias = false;                            ///< one bias item per column is added to all rows
   std::int64_t count = 1;
-  std::uint32_t alignment = 256;  ///< of all addresses, in bytes: smaller for parts of larger tensors
+  std::uint32_t alignment = 256;  ///< alignment of all addresses, in bytes; smaller for parts of larger tensors
 };
 /// The largest power of two up to 256 that divides all of these offsets, in items.
 [[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
-/// The same in the library's column-major convention: Cᵀ = Bᵀ·Aᵀ, so its first matrix is our second.
+/// The same in the library's column-major convention: Cᵀ = Bᵀ·Aᵀ, so the library's first matrix is our second.
 struct ColumnProduct {
   struct Matrix {
     std::int64_t rows = 1, columns = 1, leading = 1, stride = 0;
@@ -40,7 +40,7 @@ class ProductRunner {
  public:
   /// `key` describes its purpose. Throws Error if no algorithm runs it.
   ProductRunner(const Device& device, const Product& product, Precision precision, const std::string& key);
-  /// `bias` only if there is one.
+  /// `bias` is used only if the product has one.
   void run(const Device& device, const void* a, const void* b, void* c, const void* bias = nullptr);
   [[nodiscard]] std::string name() const { return name_; }
   [[nodiscard]] std::size_t workspace() const { return workspace_; }

@@ -29,11 +29,12 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Scratch memory shared by all kernels of one stream, since one runs at a time: as large as the largest requirement.
-/// Kernels ask for its address on every launch.
+/// Scratch memory shared by all kernels of one stream, which run one at a time. It is as large as the largest requirement.
+/// Kernels ask for its address at every launch.
 class Workspace {
  public:
-  /// Makes it at least this large. Throws Error if there is not enough memory; the workspace is then unchanged if possible.
+  /// Makes the workspace at least this large. Throws Error if there is not enough memory; the workspace is then unchanged if
+  /// possible.
   void reserve(std::size_t bytes);
   [[nodiscard]] void* data() const { return memory_.data(); }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
@@ -45,7 +46,7 @@ class Workspace {
   int moves_ = 0;
 };
 
-/// A part of a workspace. Its content is valid as long as the kernel that it belongs to runs.
+/// A part of a workspace. Its content is valid while the kernel that it belongs to runs.
 class WorkspacePart {
  public:
   WorkspacePart() = default;

@@ -10,8 +10,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// Scales and shifts of a norm that trains only one of them, or none: the library requires both, so missing ones are ones or
-/// zeros, with memory for their gradient.
+/// Scales and shifts of a norm that trains only one of them, or none. The library requires both, so missing scales are ones
+/// and missing shifts are zeros, with memory for their gradient.
 class Parameters {
  public:
   explicit Parameters(const Problem& problem)
@@ -27,7 +27,7 @@ class Parameters {
     check(cudaMemcpy(memory_.data(), constants.data(), constants.size() * sizeof(float), cudaMemcpyHostToDevice),
           "copying to the device");
   }
-  /// Consecutive, in fp32 like kept tensors.
+  /// Number of parameters, which are consecutive and in fp32 like kept tensors.
   [[nodiscard]] std::int64_t items() const { return ((scale_ ? 1 : 0) + (shift_ ? 1 : 0)) * channels_; }
   /// Pointers into a buffer, null for missing ones.
   [[nodiscard]] float* scales(void* all) const { return scale_ ? static_cast<float*>(all) : nullptr; }
@@ -54,7 +54,7 @@ class Parameters {
 
 float* floats(void* data) { return static_cast<float*>(data); }
 
-/// The tensors of a norm: input and parameters, statistics, then the output, or both gradients.
+/// The tensors of a norm: input and parameters, statistics, and then the output or both gradients.
 struct Tensors {
   std::vector<KernelTensor> all;
   std::size_t trained = 0, statistics = 0, output = 0, trained_gradient = 0;
@@ -65,7 +65,7 @@ Tensors tensors_of(const Device& device, const Problem& problem, std::int64_t pa
   const auto data = [&](TensorRole role, bool written) {
     KernelTensor tensor = image_tensor(device, role, 0, problem.output, problem, written);
     if (channels_innermost && !problem.output.sequence) {
-      // Tensors that are summed over channels have them innermost in every layout.
+      // Tensors that are summed over channels have channels innermost in every layout.
       tensor.channels = problem.output.channels;
       tensor.positions = problem.output.positions();
     }
@@ -90,7 +90,7 @@ Tensors tensors_of(const Device& device, const Problem& problem, std::int64_t pa
   return tensors;
 }
 
-/// A batch norm, or a layer norm.
+/// A batch norm or a layer norm by the library.
 std::unique_ptr<PreparedKernel> prepare_by_library(const Device& device, const Problem& problem, bool batch) {
   const bool forward = problem.pass == Pass::forward;
   const Precision precision = problem.precision;
@@ -169,7 +169,7 @@ std::unique_ptr<PreparedKernel> prepare_by_library(const Device& device, const P
   });
 }
 
-/// Over groups of a sample's channels, or each channel [Wu and He, "Group normalization", ECCV 2018].
+/// A norm over groups of a sample's channels, or over each channel [Wu and He, "Group normalization", ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_groups(const Device& device, const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t channels = problem.output.channels;
@@ -198,7 +198,7 @@ std::unique_ptr<PreparedKernel> prepare_groups(const Device& device, const Probl
       scratch->bytes());
 }
 
-/// [Zhang and Sennrich, "Root mean square layer normalization", NeurIPS 2019]
+/// RMS norm [Zhang and Sennrich, "Root mean square layer normalization", NeurIPS 2019].
 std::unique_ptr<PreparedKernel> prepare_rms(const Device& device, const Problem& problem) {
   const std::int64_t channels = problem.output.channels;
   const std::int64_t rows = problem.samples * problem.output.positions();
@@ -224,7 +224,8 @@ std::unique_ptr<PreparedKernel> prepare_rms(const Device& device, const Problem&
 }
 
 std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
-  // The gradients of scale and shift are computed from the same sums as the input's: backward-weight has nothing left to do.
+  // The gradients of scale and shift are computed from the same sums as the input's, so backward-weight has nothing left to
+  // do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::string_view kind = problem.operation->attribute_values().text("kind");
   if (kind == "rms") return prepare_rms(device, problem);

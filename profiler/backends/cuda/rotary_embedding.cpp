@@ -7,7 +7,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Cosines and sines of each token's angles, as frameworks store them: pair i of d rotates by position · 10000^(−2i/d)
+/// Cosines and sines of each token's angles, as frameworks store them. Pair i of d rotates by position · 10000^(−2i/d)
 /// [Su21].
 struct Angles {
   Angles(std::int64_t tokens, std::int64_t pairs) {
@@ -31,7 +31,7 @@ struct Angles {
   DeviceMemory cosines, sines;
 };
 
-// For each token the concatenated heads of the queries, the keys and the values; values are unchanged.
+// Each token has the concatenated heads of the queries, the keys and the values. Values are unchanged.
 std::unique_ptr<PreparedKernel> prepare_rotary_embedding(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const AttributeValues attributes = problem.operation->attribute_values();

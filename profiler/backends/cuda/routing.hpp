@@ -6,8 +6,8 @@
 
 namespace ddl::cuda {
 
-/// Which tokens go to which experts: the best `active` of each row of scores. Copies of tokens are grouped by expert, inside
-/// a group in the order of the tokens, over the whole batch. Forward computes the routing and keeps it for backward.
+/// The assignment of tokens to experts: the best `active` of each row of scores. Copies of tokens are grouped by expert,
+/// inside a group in the order of the tokens, over the whole batch. Forward computes the routing and keeps it for backward.
 struct Routing {
   Routing(std::int64_t token_rows, std::int64_t expert_count, std::int64_t best);
 
@@ -22,7 +22,7 @@ struct Routing {
   [[nodiscard]] std::size_t workspace() const { return counts->bytes(); }
 
   std::int64_t rows, experts, active;
-  std::shared_ptr<DeviceMemory> counts;  ///< copies of each expert
+  std::shared_ptr<DeviceMemory> counts;  ///< number of copies of each expert
 };
 
 }  // namespace ddl::cuda

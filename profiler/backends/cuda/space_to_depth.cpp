@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// Positions of a block become channels, those of one position are contiguous.
+// Positions of a block become channels. The channels of one position are contiguous.
 std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
   const ImageSteps large(device, input);

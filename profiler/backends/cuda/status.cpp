@@ -11,13 +11,13 @@
 namespace ddl::cuda {
 namespace {
 
-/// Whether there is no device at all: cuDNN can also plan for a device that is only described.
+/// Whether there is no device at all. In that case cuDNN can still plan for a device that is only described.
 bool is_without_device(cudaError_t status) {
   return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorStubLibrary;
 }
 
-/// Whether a stream is being recorded, during which waiting for the device is not allowed: an operation that cannot be
-/// recorded has its own error.
+/// Whether a stream is being recorded. Waiting for the device is then not allowed, and an operation that cannot be recorded
+/// reports its own error.
 bool is_of_recording(cudaError_t status) {
   return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
 }

@@ -14,7 +14,7 @@ Event::Event() { check(cudaEventCreate(&event_), "an event"); }
 Event::~Event() { static_cast<void>(cudaEventDestroy(event_)); }
 
 Stopwatch::Stopwatch(cudaStream_t stream, double clock_hz) : stream_(stream), clock_hz_(clock_hz) {
-  // Clocks first: the event floor is larger on an idle device than on a busy one.
+  // Raises the clocks first, because the event floor is larger on an idle device than on a busy one.
   constexpr int holds = 5;
   for (int i = 0; i < holds; ++i) static_cast<void>(read([] {}, longest_hold));
   constexpr int samples = 31;

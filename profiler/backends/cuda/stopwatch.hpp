@@ -9,10 +9,10 @@
 
 namespace ddl::cuda {
 
-/// Seconds of a monotonic clock of the host. A separate function, so that tests can replace the clock.
+/// Seconds of a monotonic host clock. It is a separate function so that tests can replace the clock.
 [[nodiscard]] double host_seconds();
 
-/// An event of CUDA's, destroyed with its owner.
+/// A CUDA event, destroyed with its owner.
 class Event {
  public:
   Event();
@@ -26,16 +26,17 @@ class Event {
 };
 
 /// Times work that is launched in one stream, by events. A kernel that does nothing (`device::hold`) keeps the device busy
-/// while the host launches the work, so that the time between the events is the device's and not the host's. The time
-/// between two events with nothing between them, the event floor, is subtracted.
+/// while the host launches the work, so that the time between the events is the device's and not the host's. The event
+/// floor, which is the time between two events with no work between them, is subtracted.
 class Stopwatch {
  public:
-  /// Measures the event floor. `clock_hz`: the highest clock of the device's multiprocessors; at a lower clock, the device
+  /// Measures the event floor. `clock_hz`: the highest clock of the device's multiprocessors. At a lower clock, the device
   /// is held longer.
   Stopwatch(cudaStream_t stream, double clock_hz);
 
-  /// Sum over the pieces of the work. The device is held for twice the host time of the last launch of each piece; for a new
-  /// piece, for `first_hold`. Sets `host_bound` if launching a piece took the host longer than the device was held.
+  /// Returns the sum over the pieces of the work. For each piece, the device is held for twice the host time of its last
+  /// launch, or for `first_hold` if the piece is new. Sets `host_bound` if the host took longer to launch a piece than the
+  /// device was held.
   [[nodiscard]] Seconds time(TimedWork& work);
   /// The time that is subtracted for each piece.
   [[nodiscard]] Seconds floor() const { return floor_; }

@@ -19,7 +19,7 @@ constexpr std::array<OldestDriver, 3> oldest_drivers{{{11, 450}, {12, 525}, {13,
 int major_of(int cuda) { return cuda / 1000; }
 std::string text_of(int cuda) { return fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10); }
 
-/// `580 or newer`, or empty for a version that is not in the table.
+/// Returns `580 or newer`; empty for a version that is not in the table.
 std::string oldest_driver(int cuda) {
   const auto* found = std::find_if(oldest_drivers.begin(), oldest_drivers.end(),
                                    [&](const OldestDriver& each) { return each.cuda == major_of(cuda); });

@@ -9,17 +9,17 @@ namespace ddl::cuda {
 [[nodiscard]] std::string_view compiled_architectures();
 
 /// Why none of the kernels compiled for `architectures` runs on a device of that compute capability; empty if one does.
-/// Machine code (`-real`, or no suffix) runs on later minor versions of the same major version; code that the driver
-/// compiles (`-virtual`, or no suffix) on all later ones [CUDA C++ Programming Guide, "Binary compatibility" and "PTX
-/// compatibility"].
+/// Machine code (`-real`, or no suffix) runs on later minor versions of the same major version. Code that the driver
+/// compiles (`-virtual`, or no suffix) runs on all later versions [CUDA C++ Programming Guide, "Binary compatibility" and
+/// "PTX compatibility"].
 [[nodiscard]] std::string device_refusal(std::string_view architectures, int major, int minor);
-/// What to do about it; `runtime` is the CUDA version that the program was built with, such as 13000.
+/// What the user can do about it. `runtime`: the CUDA version that the program was built with, such as 13000.
 [[nodiscard]] std::string device_hint(int major, int minor, int runtime);
 
-/// Why a driver that supports CUDA up to `driver` (such as 12040; 0: there is none) does not run a program of `runtime`;
-/// `version` is the driver's own, empty if unknown.
+/// Why a driver that supports CUDA up to `driver` (such as 12040; 0: there is none) does not run a program built with
+/// `runtime`. `version`: the driver's own version, empty if unknown.
 [[nodiscard]] std::string driver_refusal(int driver, int runtime, std::string_view version);
-/// What to install.
+/// The driver to install.
 [[nodiscard]] std::string driver_hint(int driver, int runtime);
 
 }  // namespace ddl::cuda

@@ -9,9 +9,9 @@
 namespace ddl::cuda {
 namespace {
 
-/// Items of a block, and the maximum number of blocks and tensors of one launch: what fits into 4 KB of arguments (PyTorch,
-/// aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize, depth_to_max_blocks and depth_to_max_tensors, by the number
-/// of tensors of an operator per parameter).
+/// Items of a block, and the maximum number of blocks and tensors of one launch, which must fit into 4 KB of arguments
+/// (PyTorch, aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize, depth_to_max_blocks and depth_to_max_tensors, by
+/// the number of tensors of an operator per parameter).
 constexpr std::int64_t chunk = 65536;
 constexpr std::int64_t blocks_of_a_launch = 320;
 constexpr std::array<std::int64_t, 5> most_tensors{110, 64, 48, 36, 30};
@@ -27,7 +27,7 @@ std::vector<device::ListPart> launches_of(const UpdateProblem& problem, int dept
   const std::int64_t chunks = (of_tensor + chunk - 1) / chunk;
   const std::int64_t last_chunks = (items - (tensors - 1) * of_tensor + chunk - 1) / chunk;
   const std::int64_t blocks = (tensors - 1) * chunks + last_chunks;
-  // A list implementation fills launches; single tensors have one each.
+  // A list implementation fills launches. With single tensors, each tensor has its own launches.
   const bool single = problem.implementation == UpdateImplementation::single;
   const std::int64_t by_tensors = (single ? 1 : most_tensors[static_cast<std::size_t>(depth) - 1]) * chunks;
   const std::int64_t step = single ? by_tensors : std::min(blocks_of_a_launch, by_tensors);
@@ -65,7 +65,7 @@ device::ListFunction function_of(UpdatePass::Function function) {
 
 }  // namespace
 
-// All tensors are consecutive, each with the mean size.
+// All tensors are consecutive, and each has the mean size.
 std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const UpdateProblem& problem) {
   const std::int64_t count = problem.parameters;
   std::vector<KernelTensor> tensors{flat(TensorRole::weight, 0, count, true, Precision::fp32),
@@ -114,7 +114,7 @@ std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const 
                                 tensor(pass.b), pass.factor));
     };
     if (problem.implementation == UpdateImplementation::single) {
-      // All operators on a tensor, then the next tensor.
+      // Runs all operators on a tensor, then on the next tensor.
       for (std::size_t i = 0; i < passes.front().parts.size(); ++i) {
         for (const Launches& each : passes) start(each.pass, each.parts[i]);
       }

@@ -1,4 +1,4 @@
-// Other names for the same memory: nothing runs.
+// Views are other names for the same memory, so they run no kernel.
 
 #include "profiler/backends/cuda/kernels.hpp"
 

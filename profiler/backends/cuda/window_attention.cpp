@@ -10,8 +10,9 @@
 namespace ddl::cuda {
 namespace {
 
-// Unfused, as in frameworks: the image is copied into windows, scores are written, and the softmax biases and masks the
-// scores that it reads. Images have their channels innermost in every layout, as in frameworks for this operation.
+// Unfused window attention, as in frameworks. The image is copied into windows, scores are written, and the softmax biases
+// and masks the scores that it reads. Images have their channels innermost in every layout, as in frameworks for this
+// operation.
 class WindowAttention {
  public:
   WindowAttention(const Device& on, const Problem& problem)
@@ -98,7 +99,7 @@ class WindowAttention {
       return;
     }
     started(device::cut_windows(launch(), cut(1, 0), at[2], result.data()));
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse their memory.
+    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse the memory of the values.
     by_features_.run(device_, result.data(), values.data(), scores_.data());
     by_queries_->run(device_, at[1], result.data(), values.data());
     started(device::paste_windows(launch(), cut(3, 2), values.data(), at[4]));
@@ -154,7 +155,7 @@ class WindowAttention {
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
-  // The table's gradient depends on those of the scores, which backward-data computes.
+  // The table's gradient depends on the gradients of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<WindowAttention>(device, problem);
   return make_kernel(

@@ -11,7 +11,8 @@ namespace {
 
 using dnnl::algorithm;
 
-/// A function of the library, from its input or, for gradients of functions that keep their output, from its output.
+/// A function of the library. It is computed from its input or, for gradients of functions that keep their output, from its
+/// output.
 struct Function {
   std::string_view name;
   algorithm from_input, from_output;

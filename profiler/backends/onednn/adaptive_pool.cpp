@@ -15,7 +15,7 @@ struct Window {
   [[nodiscard]] std::int64_t count() const { return (end[0] - first[0]) * (end[1] - first[1]) * (end[2] - first[2]); }
 };
 
-/// From ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉, as frameworks define it.
+/// Windows from ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉, as frameworks define them.
 std::vector<Window> windows_of(const TensorShape& input, const TensorShape& output) {
   std::vector<Window> windows;
   for (std::int64_t place = 0; place < output.positions(); ++place) {
@@ -61,7 +61,7 @@ std::unique_ptr<PreparedKernel> prepare_adaptive_pool(const Problem& problem) {
   std::vector<KernelTensor> tensors{
       {forward ? TensorRole::input : TensorRole::output_gradient, 0, forward ? in : out, false},
       {forward ? TensorRole::output : TensorRole::input_gradient, 0, forward ? out : in, true}};
-  // For a maximum, the winning position.
+  // For a maximum, the winning positions are kept.
   if (is_max) tensors.push_back({TensorRole::kept, 0, out, forward});
   return loop_kernel(std::move(tensors), [=](std::span<DeviceBuffer* const> buffers) {
     if (!forward) std::fill_n(floats(buffers[1]), in, 0.0F);

@@ -4,7 +4,7 @@
 
 namespace ddl::onednn {
 
-/// Pooling to a given size that does not divide the input's: windows differ in size and overlap.
+/// Pooling to an output size that does not divide the input size, so windows differ in size and overlap.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_adaptive_pool(const Problem& problem);
 
 }  // namespace ddl::onednn

@@ -10,7 +10,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// dst = tanh of its content.
+/// Computes tanh in place.
 class Tanh {
  public:
   Tanh(const Device& device, std::int64_t items)
@@ -42,7 +42,7 @@ struct Sizes {
   [[nodiscard]] std::int64_t pairs() const { return samples * queries * keys; }
   [[nodiscard]] std::int64_t sums() const { return pairs() * features; }
   [[nodiscard]] std::int64_t output_items() const { return samples * queries * key_channels; }
-  /// v and, normalized, the sums' bias and the length of v.
+  /// Number of biases: v and, if normalized, the sums' bias and the length of v.
   [[nodiscard]] std::int64_t biases() const { return features + (normalized ? features + 1 : 0); }
   /// Items of the projections of queries and keys.
   [[nodiscard]] std::int64_t projected_queries() const { return samples * queries * features; }
@@ -52,7 +52,7 @@ struct Sizes {
   bool normalized;
 };
 
-/// v scaled to the trained length, as used by the scores; returns its original length.
+/// Writes v scaled to the trained length, as used by the scores. Returns its original length.
 float weigh(const Sizes& sizes, const float* biases, float* v) {
   float squares = 0;
   for (std::int64_t f = 0; f < sizes.features; ++f) squares += biases[f] * biases[f];
@@ -73,7 +73,7 @@ float weigh(const Sizes& sizes, const float* biases, float* v) {
   for (std::int64_t i = 0; i < items; ++i) sum += a[i] * b[i];
   return sum;
 }
-/// Adds the gradient of a pair's sums to those of its query and key; also that of v.
+/// Adds the gradient of a pair's sums to the gradients of its query and key; also computes the gradient of v.
 [[gnu::target_clones("avx512f", "avx2", "default")]] void add_gradients(float score, const float* sums, const float* v,
                                                                         float* to_query, float* to_key, float* to_v,
                                                                         std::int64_t features) {
@@ -117,7 +117,7 @@ std::unique_ptr<PreparedKernel> prepare_forward(const Device& device, const Size
                            parts->queries(floats(buffers[0]), floats(buffers[2]), queries);
                            parts->keys(floats(buffers[1]), floats(buffers[3]), keys);
                            static_cast<void>(weigh(s, biases, v));
-                           // The bias of the sums is the same for all pairs: it is added to the keys.
+                           // The bias of the sums is the same for all pairs, so it is added to the keys.
                            for (std::int64_t row = 0; s.normalized && row < s.samples * s.keys; ++row) {
                              add_rows(keys + row * s.features, biases + s.features, keys + row * s.features, s.features);
                            }

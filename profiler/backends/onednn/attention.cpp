@@ -61,9 +61,9 @@ class Heads {
   dnnl::reorder split_, join_;
 };
 
-// As in a framework without a fused kernel: copies separate the heads, the scores are written, scaled and masked in a
-// separate pass, and the softmax reads and writes them. The query heads of one key and value head form one matrix with
-// consecutive rows.
+// Attention as in a framework without a fused kernel. Copies separate the heads, the scores are written, a separate pass
+// scales and masks them, and the softmax reads and writes them. The query heads of one key and value head form one matrix
+// with consecutive rows.
 class AttentionKernel final : public PreparedKernel {
  public:
   AttentionKernel(const Device& device, const Problem& problem)
@@ -183,7 +183,7 @@ class AttentionKernel final : public PreparedKernel {
     key_heads_.join(parts.keys, to_keys);
   }
 
-  /// The scores' gradients, summed over the samples, then over each bucket.
+  /// Sums the scores' gradients over the samples, then over each bucket.
   void add_to_table(const Parts& parts, float* table) {
     std::copy_n(parts.score_gradients, bias_items_, parts.biases);
     for (std::int64_t sample = 1; sample < s_.samples; ++sample) {
@@ -200,7 +200,7 @@ class AttentionKernel final : public PreparedKernel {
   Device device_;
   AttentionShape s_;
   bool forward_;
-  std::int64_t rows_;  ///< of the matrix of one key and value head
+  std::int64_t rows_;  ///< rows of the matrix of one key and value head
   Heads query_heads_, key_heads_, output_heads_;
   MatrixProduct by_features_, by_keys_, by_rows_;
   RowSoftmax softmax_;

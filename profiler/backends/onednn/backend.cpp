@@ -85,7 +85,7 @@ std::size_t second_level_cache() { return size_of_cache(_SC_LEVEL2_CACHE_SIZE, 2
 
 constexpr std::size_t line = 64;  ///< bytes of a cache line
 
-/// Line by line, with the instruction that does not wait for each; returns false if the CPU lacks it.
+/// Evicts line by line, with the instruction that does not wait for each line. Returns false if the CPU lacks it.
 #ifdef __x86_64__
 __attribute__((target("clflushopt"))) void flush_lines(const char* bytes, std::size_t size) {
   // The instruction takes a pointer to non-const, but writes nothing.
@@ -114,7 +114,7 @@ class Backend final : public KernelBackend {
  public:
   Backend(int threads, const std::string& blas)
       : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}, std::make_shared<onednn::Workspace>()} {
-    omp_set_num_threads(threads);  // of loops started by this thread
+    omp_set_num_threads(threads);  // for loops started by this thread
     device_.stream = dnnl::stream(device_.engine);
     device_.threads = threads;
     if (!blas.empty()) device_.blas = std::make_shared<const Blas>(blas, threads);
@@ -207,8 +207,8 @@ class Backend final : public KernelBackend {
   }
 
  private:
-  /// Evicting the lines of tensors leaves their pages in the TLB and the kernel's own code in the caches; in a step neither
-  /// is true, because other kernels ran in between. Therefore lines of more pages are read than a second-level TLB holds
+  /// Evicting the lines of tensors leaves their pages in the TLB and the kernel's own code in the caches. In a step neither
+  /// is true, because other kernels run in between. Therefore this reads lines of more pages than a second-level TLB holds
   /// (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more lines than the second-level cache holds,
   /// which also contains instructions.
   void forget_pages() {

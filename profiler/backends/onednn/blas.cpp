@@ -11,7 +11,7 @@
 namespace ddl::onednn {
 namespace {
 
-// The C interface of the reference BLAS [netlib, cblas.h]: its enumerations have these values.
+// The C interface of the reference BLAS [netlib, cblas.h]. Its enumerations have these values.
 constexpr int row_major = 101, as_it_is = 111, transposed = 112;
 using Product = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 
@@ -31,7 +31,7 @@ Blas::Blas(const std::string& library, int threads) : handle_(dlopen(library.c_s
   if (void* const set = dlsym(handle_, "openblas_set_num_threads"); set != nullptr) {
     reinterpret_cast<void (*)(int)>(set)(threads);
   } else if (threads > 1) {
-    // The way to set other libraries' threads is library-specific.
+    // Other libraries set their number of threads in other ways.
     dlclose(handle_);
     throw Error(fmt::format("--blas {} is not OpenBLAS: its number of threads cannot be set to {}", quote(library), threads),
                 "measure with one thread, or by OpenBLAS");

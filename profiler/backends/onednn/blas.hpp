@@ -5,7 +5,7 @@
 
 namespace ddl::onednn {
 
-/// Matrix products of a BLAS that is loaded by name. Frameworks call a BLAS for them rather than oneDNN.
+/// Matrix products of a BLAS that is loaded by name. Frameworks use a BLAS for matrix products rather than oneDNN.
 class Blas {
  public:
   /// `library`: `libopenblas.so.0`, or a path. Throws Error if it cannot be loaded, has no cblas_sgemm, or is not OpenBLAS

@@ -6,14 +6,14 @@
 namespace ddl::onednn {
 namespace {
 
-/// Extents with the innermost last, for every rank.
+/// Extents of a shape of any rank, with the innermost one last.
 std::array<std::int64_t, 3> inner_last(const TensorShape& shape) {
   std::array<std::int64_t, 3> extents{1, 1, 1};
   std::copy_n(shape.extent.begin(), shape.rank, extents.end() - shape.rank);
   return extents;
 }
 
-// Frameworks implement forward as a view, so its time is never needed; run separately, it produces the dense tensor that
+// Frameworks implement forward as a view, so its time is never needed. Run separately, it produces the dense tensor that
 // other kernels read.
 std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
@@ -23,7 +23,7 @@ std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Pro
   const std::int64_t out = planes * problem.output.positions();
   const auto from = inner_last(input);
   const auto size = inner_last(problem.output);
-  /// Calls `row` with the positions of each row in the whole and in the crop.
+  /// Calls `row` with the positions of each row in the whole tensor and in the crop.
   const auto each_row = [=](const auto& row) {
     std::array<std::int64_t, 3> first{};
     for (std::size_t d = 0; d < 3; ++d) first[d] = (from[d] - size[d]) / 2;

@@ -4,9 +4,9 @@
 
 #include "profiler/backends/onednn/kernels.hpp"
 
-/// Creation of primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x"):
-/// this back end uses the same features of both, and the difference is in this file alone. Gradients are described with the
-/// forward primitive that they belong to.
+/// Creation of primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x").
+/// This back end uses the same features of both versions; only this file differs between them. Gradients are described with
+/// the forward primitive that they belong to.
 namespace ddl::onednn {
 
 /// Windows of `kernel` items with a stride of `stride`, without dilation.
@@ -80,7 +80,7 @@ using LogSoftmax = dnnl::softmax_forward;
                                                    p.kernel, dnnl::memory::dims(p.kernel.size(), 0), p.before, p.after);
 }
 
-/// A shuffle of the channels of groups of `group`.
+/// A shuffle of channels, in groups of `group` channels.
 [[nodiscard]] inline dnnl::shuffle_forward::primitive_desc describe_shuffle(const Device& device,
                                                                             const dnnl::primitive_attr& attributes,
                                                                             const dnnl::memory::desc& data, int axis,
@@ -108,7 +108,7 @@ template <class Backward, class Norm>
                                                                        dnnl::normalization_flags flags) {
   return {device.engine, kind, data, data, data, epsilon, flags, forward, attributes};
 }
-/// A norm with scale and shift has them in one tensor, or in two.
+/// Whether scale and shift of a norm are in one tensor, or in two.
 inline constexpr bool norm_has_one_tensor = false;
 inline const auto scale_and_shift = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 inline constexpr int scale_shift_argument = DNNL_ARG_SCALE, scale_shift_gradient_argument = DNNL_ARG_DIFF_SCALE;

@@ -13,7 +13,7 @@ std::string refusal_fully_connected(const Problem& problem) {
   return has_experts(problem) ? only_fp32(problem) : std::string();
 }
 
-// Frameworks pass plain matrices to a matrix product, so the library cannot choose a layout: rows are samples, or tokens.
+// Frameworks pass plain matrices to a matrix product, so the library cannot choose a layout. Rows are samples, or tokens.
 std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, const Problem& problem) {
   if (has_experts(problem)) return prepare_experts(device, problem);
   if (device.blas != nullptr && problem.precision == Precision::fp32) return prepare_blas_fully_connected(device, problem);

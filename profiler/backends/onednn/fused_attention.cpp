@@ -11,7 +11,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// C = factor·A·B, or added to C, for matrices with row strides.
+/// Computes C = factor·A·B, or adds it to C, for matrices with row strides.
 struct Matrix {
   float* data;
   std::int64_t row;
@@ -24,12 +24,12 @@ void multiply_matrices(std::int64_t m, std::int64_t n, std::int64_t k, float fac
   if (status != dnnl_success) throw Error("oneDNN: a matrix product failed");
 }
 
-/// Number of queries of a head whose scores are computed at once: with 4,096 keys they take a megabyte, which fits into
-/// second-level caches.
+/// Number of queries of a head whose scores are computed at once. With 4,096 keys the scores take a megabyte, which fits
+/// into second-level caches.
 constexpr std::int64_t block = 64;
 
-// Processes blocks of a head's queries with all their keys: no partial sums are carried between parts of the keys, as in
-// kernels for smaller memories [Dao22]. Heads are read and written in place.
+// Processes blocks of a head's queries with all their keys. Partial sums are not carried between parts of the keys, as they
+// are in kernels for smaller memories [Dao22]. Heads are read and written in place.
 class FusedAttentionKernel final : public PreparedKernel {
  public:
   FusedAttentionKernel(const Device& device, const Problem& problem)
@@ -58,7 +58,7 @@ class FusedAttentionKernel final : public PreparedKernel {
     float* const output = floats(buffers[inputs]);
     float* const to_queries = forward_ ? nullptr : floats(buffers[inputs + 1]);
     float* const to_keys = forward_ ? nullptr : floats(buffers[2 * inputs]) + s_.key_offset();
-    // Blocks accumulate the gradients of the keys that they share.
+    // The gradients of keys are accumulated, because several blocks use the same keys.
     if (!forward_) std::fill_n(floats(buffers[2 * inputs]), s_.samples * s_.keys * s_.key_row(), 0.0F);
     for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
       for (std::int64_t head = 0; head < s_.heads; ++head) {

@@ -7,10 +7,10 @@ namespace ddl::onednn {
 namespace {
 
 struct Moments {
-  float mean, inverse;  ///< of the deviation
+  float mean, inverse;  ///< inverse: one over the deviation
 };
 
-/// In two passes; fp32 is precise enough for sums of a block, but not for those of a volume.
+/// Moments of a block, in two passes. fp32 is precise enough for sums of a block, but not for those of a volume.
 [[gnu::target_clones("avx512f", "avx2", "default")]] Moments moments_of(const float* x, std::int64_t items) {
   constexpr std::int64_t block = 4096;
   double total = 0;
@@ -64,10 +64,10 @@ struct Sums {
 }  // namespace
 
 // The channels of each sample and group are contiguous. For an instance norm, each channel is a group. The gradient is that
-// of a batch norm over the items of one group, with s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n −
+// of a batch norm over the items of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n −
 // x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
-  // The gradients of scale and shift are computed from the same sums: backward-weight has nothing left to do.
+  // The gradients of scale and shift are computed from the same sums, so backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const std::int64_t channels = problem.output.channels;
@@ -111,7 +111,7 @@ std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
     float* to_scales = trained ? parameters.scales(floats(buffers[6])) : nullptr;
     float* to_shifts = trained ? parameters.shifts(floats(buffers[6])) : nullptr;
     if (trained) std::fill_n(floats(buffers[6]), parameters.items(), 0.0F);
-    // Groups of a sample share no channel: their sums are independent.
+    // Groups of a sample share no channel, so their sums are independent.
     for (std::int64_t sample = 0; sample < problem.samples; ++sample) {
 #pragma omp parallel for
       for (std::int64_t g = 0; g < groups; ++g) {

@@ -47,7 +47,7 @@ std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const 
                              }
                            });
   }
-  // Z = T·Tᵀ: the gradient of T is dZ·T and dZᵀ·T, added.
+  // Z = T·Tᵀ. The gradient of T is the sum of dZ·T and dZᵀ·T.
   const Shape shape{.count = samples, .m = count, .n = channels, .k = count};
   Shape second = shape;
   second.a_transposed = true;

@@ -16,7 +16,7 @@ namespace {
 std::uint16_t to_bf16(float value) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
-  // To the nearest, ties to even; test values are finite.
+  // Rounds to the nearest, ties to even. Test values are finite.
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
 }
 

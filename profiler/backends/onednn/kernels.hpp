@@ -35,15 +35,15 @@ class HostBuffer final : public DeviceBuffer {
 };
 [[nodiscard]] inline float* floats(DeviceBuffer* buffer) { return static_cast<HostBuffer*>(buffer)->floats(); }
 
-/// Scratch memory of one kernel at a time, shared by all kernels of a device, as a framework's allocator would reuse what
-/// the previous kernel has just freed.
+/// Scratch memory that all kernels of a device share, one at a time, as a framework's allocator would reuse memory that the
+/// previous kernel has just freed.
 class Workspace {
  public:
   Workspace() = default;
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
-  /// Makes it at least this large; its content is lost.
+  /// Makes the workspace at least this large. Its content is lost.
   void reserve(std::size_t bytes);
   [[nodiscard]] char* data() const { return data_; }
 
@@ -64,15 +64,15 @@ struct Device {
 
 /// A dense tensor of `dims`, the last dimension innermost.
 [[nodiscard]] dnnl::memory::desc dense(const dnnl::memory::dims& dims, dnnl::memory::data_type type);
-/// The same without a layout: the library chooses.
+/// The same without a layout, so that the library chooses one.
 [[nodiscard]] dnnl::memory::desc any(const dnnl::memory::desc& dense);
 [[nodiscard]] dnnl::memory::data_type data_type(Precision precision);
 /// samples × channels × extents, or samples × tokens × channels, as in DeviceBuffers.
 [[nodiscard]] dnnl::memory::desc tensor(const TensorShape& shape, std::int64_t samples, Precision precision);
-/// Attributes for a scratchpad that we allocate, so that its size is known.
+/// Attributes for a scratchpad that this program allocates, so that its size is known.
 [[nodiscard]] dnnl::primitive_attr own_scratchpad();
 
-/// A second tensor of a primitive, in the same buffer after the first.
+/// A second tensor of a primitive, which follows the first one in the same buffer.
 struct SecondTensor {
   int name = 0;
   dnnl::memory::desc plain;
@@ -82,10 +82,10 @@ struct SecondTensor {
 struct Argument {
   KernelTensor tensor;
   int name = 0;               ///< DNNL_ARG_SRC, …
-  dnnl::memory::desc plain;   ///< as in the buffer
-  dnnl::memory::desc wanted;  ///< as the primitive requires it: if it differs, a reorder is part of the kernel
-  bool added_to = false;      ///< the primitive accumulates into it: it is set to zero first, as a part of the kernel
-  bool own = false;           ///< not a tensor of the problem: private memory of the kernel, initially zero
+  dnnl::memory::desc plain;   ///< layout in the buffer
+  dnnl::memory::desc wanted;  ///< layout that the primitive requires; if it differs, a reorder is part of the kernel
+  bool added_to = false;      ///< the primitive accumulates into the tensor, so the kernel first sets it to zero
+  bool own = false;           ///< private memory of the kernel, initially zero, and not a tensor of the problem
   std::optional<SecondTensor> behind{};  ///< if `plain` is only the first part of the buffer
 };
 
@@ -93,20 +93,20 @@ struct Argument {
 [[nodiscard]] std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnnl::primitive& primitive,
                                                                const dnnl::memory::desc& scratchpad, std::string algorithm,
                                                                std::vector<Argument> arguments);
-/// A plain loop, for operations that the library lacks. `buffers` are in the order of `tensors`.
+/// A plain loop, for operations that the library lacks. `buffers` have the order of `tensors`.
 [[nodiscard]] std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
                                                           std::function<void(std::span<DeviceBuffer* const>)> loop);
 /// Primitives and loops one after the other, which share `scratch` floats of the workspace.
 [[nodiscard]] std::unique_ptr<PreparedKernel> composed_kernel(
     const Device& device, std::string algorithm, std::vector<KernelTensor> tensors, std::int64_t scratch,
     std::function<void(std::span<DeviceBuffer* const> buffers, float* scratch)> run);
-/// For passes without cost: views, and gradients that another pass computes.
+/// A kernel for passes without cost: views, and gradients that another pass computes.
 [[nodiscard]] std::unique_ptr<PreparedKernel> empty_kernel();
 
 /// One kind of operation that this back end can run.
 struct Kind {
   std::string_view type;
-  /// The reason why it cannot run, or empty.
+  /// The reason why a problem cannot run; empty if it can.
   std::string (*refusal)(const Problem& problem);
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
@@ -117,7 +117,7 @@ extern const Kind activation, add, additive_attention, attention, cast, channel_
     transposed_convolution, window_attention;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
 
-/// For kinds that only run in fp32.
+/// A refusal for operations that only run in fp32.
 [[nodiscard]] std::string only_fp32(const Problem& problem);
 
 }  // namespace ddl::onednn

@@ -7,10 +7,10 @@ namespace {
 using dnnl::memory;
 using dnnl::rnn_direction;
 
-// Gates in the order input, forget, cell, output; for each direction a matrix for the input, one for the state, [gates ×
-// features, channels] each, and one bias: the library does not have the second one, which would be added to the first.
+// Gates are in the order input, forget, cell, output. Each direction has one matrix for the input and one for the state,
+// [gates × features, channels] each, and one bias. The library has no second bias, which would be added to the first.
 std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
-  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed:
+  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed. So
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
   const AttributeValues attributes = problem.operation->attribute_values();
@@ -27,7 +27,7 @@ std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem
   const auto sequence = [&](std::int64_t size) {
     return memory::desc({tokens, samples, size}, type, memory::dims{size, tokens * size, 1});
   };
-  // Its matrices are layers, directions, inputs, gates, outputs.
+  // The dimensions of the library's matrices are layers, directions, inputs, gates, outputs.
   const auto matrices = [&](std::int64_t inputs) {
     return memory::desc(
         {1, directions, inputs, gates, features}, type,

@@ -1,4 +1,4 @@
-// oneDNN as a back end of the profiler: what it is loaded for.
+// The loadable module for the profiler's back end oneDNN.
 
 #include "profiler/backends/backend_module.hpp"
 #include "profiler/backends/onednn/backend.hpp"

@@ -22,7 +22,7 @@ std::string refusal_norm(const Problem& problem) {
   return only_fp32(problem);
 }
 
-/// The tensor with its channels innermost, over which a layer norm sums.
+/// The tensor with its channels innermost. A layer norm sums over the innermost dimension.
 memory::desc channels_last(const TensorShape& shape, std::int64_t samples, Precision precision) {
   if (shape.sequence || shape.rank == 0) return tensor(shape, samples, precision);
   memory::dims dims{samples};
@@ -38,7 +38,7 @@ memory::desc channels_last(const TensorShape& shape, std::int64_t samples, Preci
   return {dims, data_type(precision), strides};
 }
 
-/// Tokens as an image of one row, for which the library has batch norms: samples, channels, tokens, one.
+/// Tokens as an image of one row, because the library has batch norms for images: samples, channels, tokens, one.
 memory::desc tokens_as_image(const TensorShape& shape, std::int64_t samples, Precision precision) {
   return {{samples, shape.channels, shape.extent[0], 1},
           data_type(precision),
@@ -84,7 +84,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
     return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
                             std::move(arguments));
   }
-  // The gradients of scale and shift are computed from the same sums: backward-weight has nothing left to do.
+  // The gradients of scale and shift are computed from the same sums, so backward-weight has nothing left to do.
   if (problem.pass != Pass::backward_data) return empty_kernel();
   const auto kind = parameters.items() == 0 ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
   const auto backward = describe_norm_backward<Backward>(device, scratch, forward, kind, inner, norm_epsilon, flags);
@@ -107,7 +107,7 @@ struct Channel {
   const float *source, *output_gradient;
   float* input_gradient;
   std::int64_t planes, positions, stride;
-  float mean, deviation, scale;  ///< deviation: of the items, with norm_epsilon under the root
+  float mean, deviation, scale;  ///< deviation of the items, with norm_epsilon under the root
 };
 struct ScaleShift {
   float scale, shift;
@@ -144,8 +144,8 @@ struct ScaleShift {
 }
 
 /// The library's own gradient of a batch norm of dense channels (`ncsp_bnorm`, oneDNN 2.6) takes three times as long as its
-/// memory traffic would. Frameworks have their own loop (PyTorch: aten/src/ATen/native/Normalization.cpp), and so does this
-/// back end.
+/// memory traffic. Frameworks have their own loop instead (PyTorch: aten/src/ATen/native/Normalization.cpp), and so does
+/// this back end.
 std::unique_ptr<PreparedKernel> batch_norm_gradient(const Problem& problem) {
   const std::int64_t samples = problem.samples, channels = problem.output.channels;
   const std::int64_t positions = problem.output.positions();

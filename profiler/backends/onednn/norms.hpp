@@ -14,7 +14,7 @@ struct NormParameters {
             problem.operation->attribute_values().flag("bias", problem.operation->attribute_values().text("kind") != "rms")),
         channels(problem.output.channels) {}
   [[nodiscard]] std::int64_t items() const { return ((scale ? 1 : 0) + (shift ? 1 : 0)) * channels; }
-  /// Pointers into a buffer of them; null for missing ones.
+  /// Pointers into a buffer of the parameters; null for missing ones.
   [[nodiscard]] float* scales(float* parameters) const { return scale ? parameters : nullptr; }
   [[nodiscard]] float* shifts(float* parameters) const { return shift ? parameters + (scale ? channels : 0) : nullptr; }
 

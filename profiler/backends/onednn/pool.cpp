@@ -7,7 +7,8 @@ namespace {
 
 using dnnl::memory;
 
-/// Whether there is a fixed window; for pooling to a given size, if the sizes divide.
+/// Whether all windows have the same size. When pooling to a given size, this is so if the output size divides the input
+/// size.
 bool has_window(const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   if (!attributes.has("adaptive")) return true;
@@ -20,7 +21,7 @@ bool has_window(const Problem& problem) {
 
 std::string refusal_pool(const Problem& problem) { return has_window(problem) ? std::string() : only_fp32(problem); }
 
-/// The tensor in the library's order: samples, channels, extents, whatever the order in memory.
+/// The tensor in the library's order (samples, channels, extents), for any order in memory.
 memory::desc pooled(const TensorShape& shape, std::int64_t samples, Precision precision) {
   if (!shape.sequence) return tensor(shape, samples, precision);
   return {{samples, shape.channels, shape.extent[0]}, data_type(precision), {shape.items(), 1, shape.channels}};

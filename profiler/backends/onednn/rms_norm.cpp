@@ -11,7 +11,7 @@ struct Row {
   std::int64_t channels;
 };
 
-/// Returns one over the root.
+/// Normalizes a row, and returns one over the root.
 [[gnu::target_clones("avx512f", "avx2", "default")]] float normalize(const Row& row, float* y) {
   float squares = 0;
 #pragma omp simd reduction(+ : squares)
@@ -61,9 +61,9 @@ struct Row {
 
 }  // namespace
 
-// [Zhang and Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019]
+// RMS norm [Zhang and Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019].
 std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem) {
-  // The gradients of scale and shift are accumulated, too: backward-weight has nothing left to do.
+  // The gradients of scale and shift are accumulated, too, so backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const bool trained = parameters.items() > 0;

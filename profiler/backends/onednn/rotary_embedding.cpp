@@ -8,7 +8,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Cosines and sines of each token's angles, as frameworks store them: pair i of d rotates by position · 10000^(−2i/d)
+/// Cosines and sines of each token's angles, as frameworks store them. Pair i of d rotates by position · 10000^(−2i/d)
 /// [Su21].
 struct Angles {
   Angles(std::int64_t tokens, std::int64_t pairs) {
@@ -24,7 +24,7 @@ struct Angles {
   std::vector<float> cosines, sines;
 };
 
-/// Channel i and channel i + pairs are a pair, as in the implementations of the models that use it (Hugging Face
+/// Rotates pairs of channel i and channel i + pairs, as in the implementations of the models that use it (Hugging Face
 /// transformers, models/llama/modeling_llama.py, rotate_half). `direction` is −1 for the inverse rotation.
 [[gnu::target_clones("avx512f", "avx2", "default")]] void turn(const float* from, const float* cosines, const float* sines,
                                                                float direction, float* to, std::int64_t pairs) {
@@ -36,7 +36,7 @@ struct Angles {
   }
 }
 
-// For each token the concatenated heads of the queries, the keys and the values; values are copied.
+// Each token has the concatenated heads of the queries, the keys and the values. Values are copied.
 std::unique_ptr<PreparedKernel> prepare_rotary_embedding(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const AttributeValues attributes = problem.operation->attribute_values();

@@ -3,7 +3,7 @@
 namespace ddl::onednn {
 
 void best_of(const float* scores, std::int64_t count, std::int64_t active, std::int64_t* places) {
-  // There are few experts: insertion sort into the best so far.
+  // There are few experts, so an insertion sort keeps the best ones so far.
   std::int64_t taken = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (taken == active && !(scores[i] > scores[places[taken - 1]])) continue;
@@ -17,7 +17,8 @@ void best_of(const float* scores, std::int64_t count, std::int64_t active, std::
 Routing::Routing(const float* scores, std::int64_t rows, std::int64_t experts, std::int64_t active)
     : token(static_cast<std::size_t>(rows * active)), expert(static_cast<std::size_t>(rows * active)) {
   std::vector<std::int64_t> chosen(static_cast<std::size_t>(rows * active));
-  std::vector<std::int64_t> next(static_cast<std::size_t>(experts) + 1, 0);  // next copy of each expert, from its first on
+  // next copy of each expert, counted from its first copy
+  std::vector<std::int64_t> next(static_cast<std::size_t>(experts) + 1, 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t* const places = chosen.data() + row * active;
     best_of(scores + row * experts, experts, active, places);

@@ -69,7 +69,7 @@ struct Sums {
 std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
   const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;
-  // Channels are planes of images, and innermost in sequences.
+  // In images, channels are planes; in sequences, they are innermost.
   const bool tokens = problem.output.sequence;
   const std::int64_t each = tokens ? channels : problem.output.positions();
   const std::int64_t items = problem.samples * problem.output.items();

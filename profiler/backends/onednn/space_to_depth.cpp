@@ -5,8 +5,8 @@ namespace {
 
 using dnnl::memory;
 
-// A copy between two orders of the same dimensions: samples, channels, and for each extent the block and the position in it.
-// The channels of a position are contiguous in the output, as in patch merging.
+// A copy between two orders of the same dimensions: samples, channels, and for each extent the block and the position inside
+// the block. The channels of a position are contiguous in the output, as in patch merging.
 std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
@@ -14,8 +14,8 @@ std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, con
   memory::dims dims{problem.samples, input.channels};
   memory::dims apart{input.items(), input.positions()};
   memory::dims together{output.items(), output.positions()};
-  std::int64_t inner = input.positions();   // stride of one step along the extent in the input
-  std::int64_t outer = output.positions();  // of the output
+  std::int64_t inner = input.positions();   // stride in the input of one step along the extent
+  std::int64_t outer = output.positions();  // stride in the output of one step along the extent
   std::int64_t place = output.items();      // stride in the output of one step inside the block
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
     const std::int64_t block = input.extent[d] / output.extent[d];

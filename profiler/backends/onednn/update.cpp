@@ -7,7 +7,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// By UpdateTensor.
+/// The tensors of an update, indexed by UpdateTensor.
 using UpdateTensors = std::array<float*, 6>;
 
 /// Runs an operator on the first `count` items of its tensors.
@@ -38,8 +38,8 @@ void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t
   }
 }
 
-/// Unfused operators: each over all tensors, or all of them over each tensor. Temporaries are the framework's own, here in
-/// the kernel's workspace.
+/// Unfused operators: each one over all tensors, or all of them over one tensor after the other. The kernel's workspace
+/// contains the temporaries that a framework would allocate.
 std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const UpdateProblem& problem,
                                                std::vector<KernelTensor> tensors) {
   const std::int64_t count = problem.parameters;
@@ -66,7 +66,7 @@ std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const Updat
 
 }  // namespace
 
-// One fused pass over the parameters. Small steps, so that values stay finite over any number of runs.
+// One fused pass over the parameters. Steps are small, so that values stay finite over any number of runs.
 std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem) {
   const std::int64_t count = problem.parameters;
   std::vector<KernelTensor> tensors{{TensorRole::weight, 0, count, true}, {TensorRole::weight_gradient, 0, count, false}};
@@ -97,7 +97,7 @@ std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const Updat
     default:
       break;
   }
-  // Kingma & Ba, "Adam", ICLR 2015, without the bias correction, a factor that is computed once per step.
+  // Kingma & Ba, "Adam", ICLR 2015, without the bias correction, which is a factor that is computed once per step.
   return loop_kernel(std::move(tensors), [count](std::span<DeviceBuffer* const> buffers) {
     float* weight = floats(buffers[0]);
     const float* gradient = floats(buffers[1]);

@@ -10,8 +10,8 @@
 namespace ddl::onednn {
 namespace {
 
-/// The mask added to the score of each pair of items in windows with items that were not neighbours: for each window and
-/// pair; empty without a shift.
+/// The mask that is added to the score of each pair of items in a window. It masks pairs that were not neighbours before the
+/// shift. Indexed by window and pair; empty without a shift.
 std::vector<float> mask_of(const AttentionWindows& windows) {
   constexpr float hidden = -1e30F;
   std::vector<float> mask;
@@ -38,8 +38,8 @@ std::vector<float> mask_of(const AttentionWindows& windows) {
   for (std::int64_t i = 0; i < items; ++i) to[i] += from[i];
 }
 
-// Unfused, as in frameworks: the image is copied into windows, scores are written, biased and masked, and the softmax reads
-// and writes them. Matrices of a window and head have their channels outermost, like the image.
+// Unfused window attention, as in frameworks. The image is copied into windows, scores are written, biased and masked, and
+// the softmax reads and writes them. Matrices of a window and head have their channels outermost, like the image.
 class WindowAttentionKernel final : public PreparedKernel {
  public:
   WindowAttentionKernel(const Device& device, const Problem& problem)
@@ -105,7 +105,7 @@ class WindowAttentionKernel final : public PreparedKernel {
     }
     copy(floats(buffers[2]), channels, 0, result, true);
     float* const to_input = floats(buffers[4]);
-    // P' = dO·Vᵀ, and the values' gradient, which may reuse their memory.
+    // P' = dO·Vᵀ, and the values' gradient, which may reuse the memory of the values.
     by_features_(result, values, scores);
     by_queries_(result, probabilities, values);
     copy(to_input, 3 * channels, 2 * channels, values, false);
@@ -150,16 +150,16 @@ class WindowAttentionKernel final : public PreparedKernel {
   AttentionWindows windows_;
   std::vector<float> mask_;
   std::int64_t matrices_, items_, pairs_;
-  MatrixProduct by_features_;  ///< of two [channels, area]: Aᵀ·B, a score for each pair
+  MatrixProduct by_features_;  ///< Aᵀ·B of two [channels, area] matrices: a score for each pair
   MatrixProduct by_keys_;      ///< [channels, area] times the transposed scores: sums over keys
-  MatrixProduct by_queries_;   ///< times the scores: sums over queries
+  MatrixProduct by_queries_;   ///< the same times the scores: sums over queries
   RowSoftmax softmax_;
   std::int64_t scratch_ = 0;
   std::vector<KernelTensor> tensors_{};
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
-  // The table's gradient depends on those of the scores, which backward-data computes.
+  // The table's gradient depends on the gradients of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   return std::make_unique<WindowAttentionKernel>(device, problem);
 }

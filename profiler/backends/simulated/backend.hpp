@@ -14,7 +14,7 @@ namespace ddl {
 struct SimulatedDevice {
   FlopRate peak = FlopRate(10e12);
   Bandwidth bandwidth = Bandwidth(500e9);
-  Seconds latency = Seconds(5e-6);  ///< of each kernel
+  Seconds latency = Seconds(5e-6);  ///< latency of each kernel
   double noise = 0.01;              ///< standard deviation of the factor's logarithm
   std::uint64_t seed = 1;
   /// Bandwidth of first touches of memory; unset if memory is not mapped page by page.

@@ -6,11 +6,11 @@
 
 namespace ddl {
 
-/// Parses `peak=10 TFLOP/s bandwidth=500 GB/s latency=5 us noise=0.01 seed=1`: any of them, in any order; the others keep
+/// Parses `peak=10 TFLOP/s bandwidth=500 GB/s latency=5 us noise=0.01 seed=1`. Keys may be in any order; missing ones keep
 /// the defaults of SimulatedDevice. `origin` is printed in errors, which are placed at the wrong word: an unknown or
 /// repeated key, a malformed quantity, a value out of range.
 [[nodiscard]] SimulatedDevice parse_simulated_device(const std::string& text, const std::string& origin);
-/// Text that is parsed to the same device.
+/// Text that parses to the same device.
 [[nodiscard]] std::string print_simulated_device(const SimulatedDevice& device);
 
 }  // namespace ddl

@@ -15,7 +15,7 @@ class Deadline {
  public:
   explicit Deadline(Seconds from_now);
   [[nodiscard]] bool is_over() const { return std::chrono::steady_clock::now() >= at_; }
-  /// Milliseconds for poll(); rounded up, and at most `most`.
+  /// Milliseconds for poll(), rounded up, and at most `most`.
   [[nodiscard]] int milliseconds_left(int most) const;
 
  private:
@@ -24,10 +24,10 @@ class Deadline {
 
 enum class FrameKind : char {
   hello = 'H',    ///< from a rank that connects: its identity
-  welcome = 'W',  ///< to all, after all have connected: the list of ranks
+  welcome = 'W',  ///< to all ranks, after all have connected: the list of ranks
   word = 'T',     ///< the message of one rank
   words = 'A',    ///< the messages of all ranks
-  end = 'E',      ///< why all must end, and a hint
+  end = 'E',      ///< the reason why all must end, and a hint
 };
 struct Frame {
   FrameKind kind = FrameKind::word;
@@ -38,7 +38,7 @@ struct Frame {
 /// once.
 class Connection {
  public:
-  /// Takes ownership of the socket. `address` is the other side's, for messages.
+  /// Takes ownership of the socket. `address`: the other side's, for messages.
   Connection(int socket, std::string address);
   Connection(Connection&& other) noexcept;
   Connection& operator=(Connection&& other) noexcept;
@@ -48,18 +48,18 @@ class Connection {
 
   [[nodiscard]] int socket() const { return socket_; }
   [[nodiscard]] const std::string& address() const { return address_; }
-  /// Reads the received bytes. The connection is closed if the other side closed it, or it broke.
+  /// Reads the received bytes. Closes the connection if the other side has closed it, or if it is broken.
   void read();
   [[nodiscard]] bool is_closed() const { return is_closed_; }
   /// Received bytes that are not part of a frame already taken.
   [[nodiscard]] std::string_view received() const { return received_; }
   void drop(std::size_t bytes) { received_.erase(0, bytes); }
-  /// The first frame, if it has been received completely. An Error if the bytes are not a frame.
+  /// The first frame, if it has been received completely. Throws Error if the bytes are not a frame.
   [[nodiscard]] std::optional<Frame> take_frame();
-  /// Returns whether everything could be sent by then.
+  /// Returns whether everything could be sent by the deadline.
   bool send(std::string_view bytes, const Deadline& until);
   bool send(const Frame& frame, const Deadline& until);
-  /// Shuts down sending; what was sent still arrives.
+  /// Shuts down sending. Data that was sent still arrives.
   void finish_sending() noexcept;
 
  private:

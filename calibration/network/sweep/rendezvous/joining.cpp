@@ -61,7 +61,7 @@ Greeted take_greeting(Connection& from) {
   return Greeted::yes;
 }
 
-/// Rank 0, while the others connect.
+/// Rank 0, while the other ranks connect.
 class Host {
  public:
   Host(const PeerInfo& self, const MeetingPlace& place, Seconds patience)
@@ -117,7 +117,7 @@ class Host {
                        stranger_.empty() ? "" : "; " + stranger_);
   }
 
-  /// A connected rank may disconnect before all have joined.
+  /// Removes connected ranks that have disconnected, which is possible before all have joined.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
       auto& [peer, connection] = members_[rank];
@@ -167,7 +167,7 @@ class Host {
       stranger_ = fmt::format("a connection from {} is not a rank", guest.connection.address());
       return;
     }
-    if (peer->run != self_.run) {  // of another launch: ours may still connect
+    if (peer->run != self_.run) {  // a rank of another launch; the rank of this launch may still connect
       stranger_ = fmt::format("rank {} of another launch connected from {}", peer->rank, peer->name);
       send_end_to(guest.connection,
                   fmt::format("rank 0 of another launch is at {}", print_endpoint(place_.host, place_.port)),
@@ -262,7 +262,7 @@ Joined read_welcome(const std::string& text, const PeerInfo& self) {
   return joined;
 }
 
-/// Waits until rank 0 has welcomed all. Empty if the connection was closed before a message.
+/// Waits until rank 0 has welcomed all ranks. Empty if the connection was closed before a message.
 std::optional<Joined> wait_for_welcome(Connection& host, const PeerInfo& self, const MeetingPlace& place,
                                        const Deadline& until, Seconds patience) {
   bool greeted = false;
@@ -327,7 +327,7 @@ Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patien
   std::string why_not = "no answer";
   while (true) {
     if (std::optional<Connection> host = try_to_connect(place.host, place.port, until, why_not)) {
-      // Rank 0 may have started to wait for the others only now, and knows best which ranks are missing.
+      // Rank 0 may only just have started to wait for the others, and knows best which ranks are missing.
       const Deadline for_all(patience + last_word * 2);
       if (host->send(greeting, for_all) && host->send(Frame{FrameKind::hello, text_of(self)}, for_all)) {
         if (std::optional<Joined> joined = wait_for_welcome(*host, self, place, for_all, patience)) {

@@ -9,33 +9,34 @@
 
 namespace ddl {
 
-/// A rank and its location: its message when it connects.
+/// A rank and its location, which it sends when it connects.
 struct PeerInfo {
   int rank = 0, ranks = 1;
   std::string node;     ///< equal for processes of one machine only
   std::string name;     ///< name of the machine
-  std::string run;      ///< launch, as identified by the launcher
+  std::string run;      ///< id of the launch, from the launcher
   std::string version;  ///< version of the program
 };
-/// This process. Machines are identified as in NCCL: by NCCL_HOSTID, else by host name and the kernel's boot id.
+/// The information about this process. Machines are identified as in NCCL: by NCCL_HOSTID, else by host name and the
+/// kernel's boot id.
 [[nodiscard]] PeerInfo peer_info_of(const LaunchedRank& rank, const std::string& run, const Environment& environment);
 
 /// The connections of ranks that have joined.
 struct Joined {
-  std::vector<Connection> others{};  ///< of rank 0, by rank from 1; of other ranks, rank 0 alone
+  std::vector<Connection> others{};  ///< on rank 0: the others, by rank from 1; on other ranks: only rank 0
   std::vector<int> nodes{};          ///< node of each rank, from 0 in the order of the nodes' first ranks
   std::vector<std::string> node_names{};
 };
 
-/// Rank 0 waits this long for all others. Throws Error if some do not connect, if one connects twice, has a different number
-/// of ranks, or runs another version: the connected ranks are told the reason. Other connections are rejected.
+/// Rank 0 waits this long for all other ranks. Throws Error if some do not connect, if one connects twice, has a different
+/// number of ranks, or runs another version; the connected ranks receive the reason. Other connections are rejected.
 [[nodiscard]] Joined host_ranks(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
-/// Another rank connects to rank 0, which may start later, and waits until all have joined. Throws Error if there is no
+/// Connects another rank to rank 0, which may start later, and waits until all have joined. Throws Error if there is no
 /// answer in time, if another program answers, or if rank 0 sends a refusal.
 [[nodiscard]] Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
-/// `rank 3`, `ranks 1, 2 and 5`.
+/// Returns `rank 3`, `ranks 1, 2 and 5`.
 [[nodiscard]] std::string name_ranks(const std::vector<int>& ranks);
 
 /// Sends the reason why all must end to every process that can be reached soon.

@@ -27,7 +27,7 @@ std::string value_of(const Environment& environment, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// `host:29500`, `127.0.0.1:29500`, `[fd00::1]:29500`.
+/// Parses `host:29500`, `127.0.0.1:29500`, `[fd00::1]:29500`.
 MeetingPlace read_endpoint(const std::string& text) {
   const auto wrong = [&] {
     return Error(fmt::format("--rendezvous {} is not a host with a port", quote(text)),
@@ -46,7 +46,7 @@ MeetingPlace read_endpoint(const std::string& text) {
   return {.host = host, .port = *port};
 }
 
-/// Below the ephemeral port range; different for steps of a job and for neighbouring jobs.
+/// A port below the ephemeral range that differs between steps of a job and between neighbouring jobs.
 int slurm_port(const Environment& environment) {
   constexpr int first = 20'000, ports = 12'000, steps = 7;
   const auto number = [&](const char* name) {

@@ -7,15 +7,15 @@
 
 namespace ddl {
 
-/// Where the processes of one launch meet: rank 0 listens there, all others connect.
+/// The address at which the processes of one launch meet: rank 0 listens there, and all others connect.
 struct MeetingPlace {
-  std::string host;  ///< rank 0's host, by its name for the others
+  std::string host;  ///< rank 0's host, by the name that others use
   int port = 0;
-  std::string run{};  ///< id of the launch, to distinguish ranks of another launch; empty if it has none
+  std::string run{};  ///< id of the launch, to detect ranks of another launch; empty if it has none
   friend bool operator==(const MeetingPlace&, const MeetingPlace&) = default;
 };
 
-/// The address in `asked`, such as `node1:29500`, if it is not empty. Else from the environment:
+/// The address in `asked`, such as `node1:29500`, if it is not empty. Otherwise the address follows from the environment:
 ///
 /// - MASTER_ADDR and MASTER_PORT, set by any launcher. If torchrun's agent itself listens on that port
 ///   (TORCHELASTIC_USE_AGENT_STORE=True), the next port is used.
@@ -23,7 +23,7 @@ struct MeetingPlace {
 ///   MASTER_ADDR or MASTER_PORT override either. SLURM_LAUNCH_NODE_IPADDR is the host on which srun ran; it is used only if
 ///   the list cannot be parsed.
 ///
-/// Empty if the environment does not define it. An Error if it is incomplete, or not a valid address.
+/// Empty if the environment does not define an address. Throws Error if it is incomplete, or not a valid address.
 [[nodiscard]] std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::string& asked,
                                                         const Environment& environment = process_environment());
 

@@ -10,7 +10,7 @@ namespace ddl {
 
 /// Several texts as one, each preceded by its length in four bytes, big-endian.
 [[nodiscard]] std::string pack(const std::vector<std::string>& texts);
-/// The texts; empty if the input was not made by `pack`.
+/// The packed texts; empty if the input was not made by `pack`.
 [[nodiscard]] std::optional<std::vector<std::string>> unpack(std::string_view packed);
 
 inline constexpr std::size_t packed_length_bytes = 4;

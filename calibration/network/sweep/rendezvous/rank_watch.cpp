@@ -30,13 +30,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Long enough for one lost packet; if a firewall drops packets, it is spent once per address.
+/// Timeout of a connection. It is long enough for one lost packet. If a firewall drops packets, it is spent once per
+/// address.
 constexpr Seconds to_connect(5);
-/// A launcher that detects a dead rank ends the others, with a better message than theirs.
+/// Time in which a launcher that detects a dead rank can end the others; its message is better than theirs.
 constexpr Seconds for_the_launcher(5);
 constexpr Seconds to_be_sent(1);
 
-/// The addresses of this machine that others may reach it by.
+/// The addresses of this machine by which others may reach it.
 std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* list = nullptr;
@@ -73,7 +74,7 @@ std::optional<int> whole_number(const std::string& text) {
 
 }  // namespace
 
-/// The thread and its connections: for rank 0 to all the others, for the others to rank 0.
+/// The watching thread and its connections: on rank 0 to all others, on the others to rank 0.
 class RankWatch::Watcher {
  public:
   Watcher(Processes& processes, Seconds silence, Alarm alarm, std::map<int, Connection> others)
@@ -104,7 +105,7 @@ class RankWatch::Watcher {
     int rank;
     Connection connection;
     Clock::time_point heard;
-    std::optional<Clock::time_point> lost;  ///< when the connection was closed, without a goodbye
+    std::optional<Clock::time_point> lost;  ///< time at which the connection was closed without a goodbye
   };
 
   static double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
@@ -120,12 +121,12 @@ class RankWatch::Watcher {
       static_cast<void>(wait_for_any(sockets, Deadline(between)));
       eventfd_t asked = 0;
       if (eventfd_read(stop_, &asked) == 0) return;
-      // After a SIGSTOP of this process, missing heartbeats are ignored.
+      // If this process was stopped by SIGSTOP, heartbeats that are missing since then are ignored.
       const bool was_away = seconds_since(awake) > 4 * between.value();
       awake = Clock::now();
       if (seconds_since(sent) >= between.value()) {
         for (Other& other : others_) {
-          // A full buffer is the other side's problem, and is detected by its silence.
+          // If the buffer is full, the other side does not read; its silence will be detected.
           if (!other.lost) other.connection.send(Frame{FrameKind::word, {}}, Deadline(Seconds(0)));
         }
         sent = Clock::now();
@@ -135,7 +136,7 @@ class RankWatch::Watcher {
     }
   }
 
-  /// Returns whether this one is still watched.
+  /// Returns whether `other` is still watched.
   static bool listen_to(Other& other, bool was_away) {
     if (was_away) other.heard = Clock::now();
     if (other.lost) return true;
@@ -188,7 +189,7 @@ RankWatch::RankWatch(Processes& processes, Seconds silence, Alarm alarm) {
       std::vector<std::string> words{new_token(), std::to_string(listener->port())};
       for (std::string& address : own_addresses()) words.push_back(std::move(address));
       place = pack(words);
-    } catch (const Error&) {  // ranks are then not watched, which does not prevent measuring
+    } catch (const Error&) {  // ranks are then not watched, but the measurement continues
     }
   }
   const std::optional<std::vector<std::string>> words = unpack(processes.gather(place).front());

@@ -10,20 +10,20 @@
 namespace ddl {
 
 /// Detects a rank that no longer runs, while the others wait for it in a library without a timeout. Each rank regularly
-/// sends a heartbeat to rank 0, over TCP and from a separate thread, and rank 0 sends heartbeats to all.
+/// sends a heartbeat to rank 0, over TCP and from a separate thread. Rank 0 sends heartbeats to all.
 class RankWatch {
  public:
   /// Called once, in the watching thread, with a message about the missing rank, and a hint.
   using Alarm = std::function<void(const std::string& what, const std::string& hint)>;
 
-  /// All processes must call it. The alarm is raised if nothing was heard of a rank for this long.
+  /// All processes must call it. The alarm is raised if a rank has sent nothing for this long.
   RankWatch(Processes& processes, Seconds silence, Alarm alarm);
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
-  /// Says goodbye, so that a rank that ends normally is not reported as missing.
+  /// Sends a goodbye, so that a rank that ends normally is not reported as missing.
   ~RankWatch();
 
-  /// A warning if some rank has no connection to rank 0, in which case ranks are not watched; else empty.
+  /// A warning if some rank has no connection to rank 0, in which case ranks are not watched; empty otherwise.
   [[nodiscard]] const std::string& warning() const { return warning_; }
 
  private:

@@ -25,7 +25,7 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-/// Names that refer to the host itself. Its own host name may resolve to loopback on that host, but not for others.
+/// Whether a name refers to the host itself. A host's own name may resolve to loopback on that host, but not on others.
 bool is_loop(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
 int look_up(const std::string& host, int port, Addresses& found) {
@@ -59,7 +59,7 @@ void set(int socket, int level, int option, int value) {
   static_cast<void>(setsockopt(socket, level, option, &value, sizeof value));
 }
 
-/// Sends short messages at once, and detects a machine that is gone.
+/// Configures a socket to send short messages at once, and to detect a machine that is gone.
 void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -69,7 +69,7 @@ void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, probes);
 }
 
-/// A listening socket, or -1 with errno.
+/// Returns a listening socket, or -1 with errno.
 int listen_on(const sockaddr* address, socklen_t length, bool both) {
   const int socket = ::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return -1;
@@ -91,7 +91,7 @@ int port_of(int socket) {
                                         : reinterpret_cast<sockaddr_in6&>(own).sin6_port);
 }
 
-/// On an ephemeral port, a connection without a listener can connect to itself.
+/// Whether the socket is connected to itself, which is possible on an ephemeral port without a listener.
 bool is_connected_to_itself(int socket) {
   sockaddr_storage own{}, other{};
   socklen_t own_length = sizeof own, other_length = sizeof other;
@@ -100,15 +100,15 @@ bool is_connected_to_itself(int socket) {
          std::memcmp(&own, &other, own_length) == 0;
 }
 
-/// Rank of an error by its information about the other side: one of several addresses may be of a kind that this machine
-/// does not support.
+/// How much an error tells about the other side. One of several addresses may be of a kind that this machine does not
+/// support.
 int told_by(int problem) {
   if (problem == 0) return 0;
   if (problem == EAFNOSUPPORT || problem == EADDRNOTAVAIL || problem == ENETUNREACH) return 1;
   return problem == ECONNREFUSED ? 2 : 3;
 }
 
-/// Returns zero, or the errno.
+/// Connects to an address. Returns zero, or the errno.
 int connect_by(int socket, const addrinfo& to, const Deadline& until) {
   if (connect(socket, to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -151,7 +151,7 @@ Listener::Listener(const std::string& host, int port) : port_(port) {
     six.sin6_addr = in6addr_any;
     six.sin6_port = htons(static_cast<std::uint16_t>(port));
     add(reinterpret_cast<const sockaddr*>(&six), sizeof six, true);
-    if (sockets_.empty() && why != EADDRINUSE) {  // a machine without IPv6
+    if (sockets_.empty() && why != EADDRINUSE) {  // this machine has no IPv6
       sockaddr_in four{};
       four.sin_family = AF_INET;
       four.sin_addr.s_addr = htonl(INADDR_ANY);

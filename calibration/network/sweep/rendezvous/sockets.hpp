@@ -11,8 +11,8 @@ namespace ddl {
 /// A listening port of this machine: over both IPv6 and IPv4, if the machine supports both.
 class Listener {
  public:
-  /// Listens on all addresses; for `localhost` or a loopback address, on loopback alone. Port 0 selects a free one. An Error
-  /// if the port is not available.
+  /// Listens on all addresses, or only on loopback if `host` is `localhost` or a loopback address. Port 0 selects a free
+  /// port. Throws Error if the port is not available.
   Listener(const std::string& host, int port);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -30,12 +30,12 @@ class Listener {
   int port_ = 0;
 };
 
-/// Connects to the first address of the host that answers; otherwise returns empty, with the reason. An Error if no such
-/// host is known; a host that is temporarily unknown, or does not answer in time, is not an Error.
+/// Connects to the first address of the host that answers. Otherwise returns empty, with the reason. Throws Error if no such
+/// host is known. A host that is temporarily unknown, or does not answer in time, is not an Error.
 [[nodiscard]] std::optional<Connection> try_to_connect(const std::string& host, int port, const Deadline& until,
                                                        std::string& why_not);
 
-/// `host:29500`, `[fd00::1]:29500`.
+/// Returns `host:29500`, `[fd00::1]:29500`.
 [[nodiscard]] std::string print_endpoint(const std::string& host, int port);
 
 }  // namespace ddl

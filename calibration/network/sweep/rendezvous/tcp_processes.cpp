@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The time that a rank waits after its last message for the others to read it.
+/// The time for which a rank waits after its last message, so that the others can read it.
 constexpr Seconds to_be_read(2);
 
 }  // namespace
@@ -26,7 +26,7 @@ TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, 
 TcpProcesses::~TcpProcesses() {
   for (Connection& other : joined_.others) other.finish_sending();
   if (!has_ended_) return;
-  // Closing a socket with unread data discards what it sent: data is read until the other side has closed, too.
+  // Closing a socket with unread data discards the data that it sent. So data is read until the other side has closed, too.
   const Deadline until(to_be_read);
   try {
     while (!until.is_over()) {
@@ -38,7 +38,7 @@ TcpProcesses::~TcpProcesses() {
       }
       if (open.empty() || !wait_for_any(open, until)) return;
     }
-  } catch (const std::exception&) {  // out of memory: they are closed as they are
+  } catch (const std::exception&) {  // out of memory: the connections are closed without waiting
   }
 }
 
@@ -118,7 +118,7 @@ std::vector<std::string> TcpProcesses::gather_at_host(const std::string& text) {
 }
 
 std::vector<std::string> TcpProcesses::gather_from_host(const std::string& text) {
-  // Rank 0 knows which rank is silent, and gets time to report it.
+  // Rank 0 knows which rank is silent, so it gets time to report it.
   const Deadline until(patience_ * 2 + to_be_read);
   Connection& host = joined_.others[0];
   const bool sent = host.send(Frame{FrameKind::word, text}, until);

@@ -11,11 +11,12 @@
 
 namespace ddl {
 
-/// Processes started by any launcher and connected by TCP: rank 0 listens at a meeting place, and forwards every message to
-/// all. No process waits forever: one that has heard nothing from another for twice the `patience` reports it, and ends.
+/// Processes started by any launcher and connected by TCP. Rank 0 listens at a meeting place, and forwards every message to
+/// all. No process waits forever: a process that has received nothing from another one for twice the `patience` reports
+/// this, and ends.
 class TcpProcesses final : public Processes {
  public:
-  /// Waits until all have joined. Otherwise throws Error with the missing ranks or the reason.
+  /// Waits until all have joined. Otherwise throws Error with the missing ranks, or with the reason.
   TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
                const Environment& environment = process_environment());
   ~TcpProcesses() override;
@@ -34,11 +35,11 @@ class TcpProcesses final : public Processes {
   [[nodiscard]] std::vector<std::string> gather_from_host(const std::string& text);
   /// The next message of the other side, if it has arrived. Throws EndedElsewhere if there will be none.
   std::optional<std::string> next_word(std::size_t other);
-  /// Reads what has arrived from this process, and ends if it requests that or is gone.
+  /// Reads the data that has arrived from this process. Ends if that process requests it, or is gone.
   void listen_to(std::size_t other);
   [[nodiscard]] int rank_of(std::size_t other) const { return self_.rank == 0 ? static_cast<int>(other) + 1 : 0; }
   [[nodiscard]] std::string name_of(int rank) const;
-  /// Rank 0 also tells all other ranks.
+  /// Ends this process. Rank 0 also tells all other ranks to end.
   [[noreturn]] void end(const std::string& what, const std::string& hint);
 
   PeerInfo self_;

@@ -4,7 +4,7 @@
 namespace ddl::cuda::device {
 namespace {
 
-/// 32-bit indices if possible: most of the time of such a copy is spent on divisions.
+/// Indices have 32 bits if possible, because most of the time of such a copy is spent on divisions.
 template <class T, class Index>
 struct Rearrange {
   Order order;
@@ -29,7 +29,7 @@ struct Rearrange {
 /// The position of a pixel's centre along one dimension of the other image.
 struct Middle {
   std::int64_t low, high;
-  float share;  ///< weight of the high one
+  float share;  ///< weight of the higher one
 };
 __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.in[d]) / static_cast<float>(r.out[d]);
@@ -91,7 +91,7 @@ __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t positi
   return {start, end};
 }
 
-/// Each item gathers its contributions: no atomic additions.
+/// Each item gathers its contributions, so no atomic additions are needed.
 template <class T, class Index>
 struct ResizeBackward {
   Resizing r;
@@ -127,7 +127,7 @@ struct ResizeBackward {
   }
 };
 
-/// Several channels of a position at once if they are innermost.
+/// Processes several channels of a position at once if channels are innermost.
 template <int width, class Work>
 cudaError_t map_channels(cudaStream_t stream, Work work, const Image& image, std::int64_t items) {
   return image.channels_innermost ? map_rows<width>(stream, work, items, image.channels) : map<1>(stream, work, items);

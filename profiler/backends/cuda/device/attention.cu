@@ -1,7 +1,7 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// The parts of attention other than matrix products, where the library has no fused kernel: a softmax of scores that are
-// masked or biased by rules, windows cut out of images, and the parts of an additive attention.
+// The parts of attention other than matrix products, for cases in which the library has no fused kernel: a softmax of scores
+// that are masked or biased by rules, windows cut out of images, and the parts of an additive attention.
 namespace ddl::cuda::device {
 namespace {
 
@@ -79,7 +79,7 @@ struct LookUpBiases {
   }
 };
 
-/// A thread sums a pair's gradients over part blockIdx.y of the matrices, and adds the sum to the table.
+/// Each thread sums a pair's gradients over part blockIdx.y of the matrices, and adds the sum to the table.
 template <class T>
 __global__ void table_gradient_kernel(const T* gradients, const std::int32_t* rows, float* table, std::int64_t matrices,
                                       std::int64_t heads, std::int64_t pairs, float factor) {
@@ -155,7 +155,7 @@ __global__ void weigh_kernel(const T* biases, std::int64_t features, bool normal
   if (threadIdx.x == 0) *length = root;
 }
 
-/// A row is a pair of a query and a key: tanh of their sum, which is kept, and its product with v.
+/// A row is a pair of a query and a key. Computes tanh of their sum, which is kept, and its product with v.
 template <class T>
 struct AdditiveScores {
   Additive sizes;
@@ -181,7 +181,7 @@ struct AdditiveScores {
   }
 };
 
-/// The gradient of 32 features of a query, or of a key, over all its pairs; also that of v if needed.
+/// The gradient of 32 features of a query or key, over all its pairs; also the gradient of v if needed.
 template <class T, bool of_queries>
 __global__ void additive_gradient_kernel(Additive sizes, const T* sums, const T* score_gradients, const float* v,
                                          T* gradients, float* to_v) {

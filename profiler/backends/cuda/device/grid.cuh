@@ -57,7 +57,7 @@ constexpr int block = 256;  ///< threads
 constexpr unsigned warp = 32;
 constexpr std::int64_t short_most = 0x7fffffff;  ///< maximum item count for 32-bit indices
 
-/// `work.template run<width>(item)` for all items, `width` at once where that many are left.
+/// Calls `work.template run<width>(item)` for all items, with `width` items at once as long as that many are left.
 template <int width, class Work>
 __global__ void map_kernel(Work work, std::int64_t packs, std::int64_t items) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -79,7 +79,8 @@ cudaError_t map(cudaStream_t stream, Work work, std::int64_t items) {
   return cudaGetLastError();
 }
 
-/// The same for rows of `length` items, where no vector may cross rows: `width` at once only if it divides the length.
+/// The same for rows of `length` items. No vector may cross rows, so `width` items are processed at once only if it divides
+/// the length.
 template <int width, class Work>
 cudaError_t map_rows(cudaStream_t stream, Work work, std::int64_t items, std::int64_t length) {
   return length % width == 0 ? map<width>(stream, work, items) : map<1>(stream, work, items);
@@ -117,7 +118,7 @@ struct Largest {
   static __device__ float join(float a, float b) { return fmaxf(a, b); }
 };
 
-/// A reduction over all threads with the same threadIdx.y, which are a warp or a whole block of `threads`; every thread gets
+/// A reduction over all threads with the same threadIdx.y, which are a warp or a whole block of `threads`. Every thread gets
 /// the result.
 template <class Reduction, int threads>
 __device__ inline float reduce(float value) {
@@ -135,7 +136,7 @@ __device__ inline float reduce(float value) {
   return value;
 }
 
-/// Rows for one warp each, or one block each: `run(row, lane)` with lanes 0 to `threads` - 1.
+/// Rows with one warp each, or one block each: calls `run(row, lane)` with lanes 0 to `threads` - 1.
 constexpr int rows_at_once = 4;
 template <int threads, class Work>
 __global__ void rows_kernel(Work work, std::int64_t rows) {

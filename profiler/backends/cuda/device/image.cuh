@@ -20,7 +20,7 @@ __device__ inline std::int64_t factor_of(const Image& image, std::int64_t item) 
                                   : item / image.positions;
 }
 
-/// Number of consecutive items that have one factor each (channels innermost), or a common factor.
+/// Number of consecutive items that have one factor each (channels innermost), or that share a factor.
 inline std::int64_t length_of(const Image& image) { return image.channels_innermost ? image.channels : image.positions; }
 
 /// The scale and the shift of a channel in a norm.
@@ -34,7 +34,8 @@ __device__ inline float shift_of(const Trained& trained, std::int64_t channel) {
 struct Place {
   std::int64_t sample, channel, position[3];
 };
-/// Position of an item of an image with these extents, by divisions of this many bits: short ones are several times faster.
+/// Position of an item of an image with these extents. Divisions use indices of this type; short ones are several times
+/// faster.
 template <class Index = std::int64_t>
 __device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {
   Place place{};

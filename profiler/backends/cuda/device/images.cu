@@ -21,7 +21,7 @@ struct ScaleChannels {
   }
 };
 
-/// One thread column per channel of a sample, `lanes` threads deep over the positions.
+/// One column of threads per channel of a sample, `lanes` threads deep over the positions.
 template <class T>
 __global__ void scale_backward_kernel(Image image, const T* first, const T* second, const T* gradient, T* first_gradient,
                                       T* second_gradient) {

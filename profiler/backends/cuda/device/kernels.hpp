@@ -5,8 +5,9 @@
 
 #include <cuda_runtime_api.h>
 
-// Our own kernels, where the libraries have none or frameworks use their own. All are launched in a stream and return the
-// launch status; sums are in fp32 in every format. Compiled by CUDA's compiler too, in C++17: includes none of our headers.
+// Our own kernels, for operations that the libraries lack or for which frameworks use their own. All are launched in a
+// stream and return the launch status. Sums are in fp32 in every format. CUDA's compiler compiles this file too, in C++17,
+// so it includes none of our headers.
 namespace ddl::cuda::device {
 
 enum class Number { fp32, fp16, bf16 };
@@ -21,7 +22,7 @@ struct Launch {
 
 // Element-wise.
 cudaError_t apply(Launch launch, Function function, const void* input, void* output, std::int64_t items);
-/// Uses the function's input.
+/// Needs the function's input.
 cudaError_t apply_backward(Launch launch, Function function, const void* input, const void* output_gradient,
                            void* input_gradient, std::int64_t items);
 cudaError_t add(Launch launch, const void* first, const void* second, void* output, std::int64_t items);
@@ -47,7 +48,7 @@ cudaError_t multiply_by(Launch launch, const void* input, float factor, void* ou
 cudaError_t fill(Launch launch, void* output, std::int64_t items);
 
 // Rows and columns.
-/// Rows of `length` items, which begin `from_pitch` and `to_pitch` items apart.
+/// Copies rows of `length` items, which begin `from_pitch` and `to_pitch` items apart.
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
                       std::int64_t rows, std::int64_t length);
 /// A permutation of the items of a tensor: strides of each dimension in items; the last dimension is innermost in the
@@ -65,7 +66,7 @@ cudaError_t sum_rows(Launch launch, const void* input, std::int64_t pitch, std::
 /// Puts `length` items before the `each` items of every sample.
 cudaError_t prepend(Launch launch, const void* first, std::int64_t length, const void* input, std::int64_t each,
                     std::int64_t samples, void* output);
-/// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost, else [r][c][p].
+/// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost; otherwise first and output are [r][c][p].
 struct Image {
   std::int64_t samples = 1, channels = 1, positions = 1;
   bool channels_innermost = false;
@@ -112,7 +113,7 @@ struct Scores {
   float scale = 1;
 };
 cudaError_t softmax(Launch launch, Scores scores, const void* input, void* output);
-/// From probabilities and their gradients.
+/// Computes gradients from probabilities and their gradients.
 cudaError_t softmax_backward(Launch launch, Scores scores, const void* output, const void* output_gradient,
                              void* input_gradient);
 
@@ -121,11 +122,11 @@ struct ScoreRules {
   std::int64_t rows = 1, length = 1, queries = 1, heads = 1;
   float scale = 1;
   bool causal = false;
-  std::int64_t window = 0;   ///< number of keys up to the query that are visible; 0 for all
-  bool alibi = false;        ///< reduced by the distance times the head's slope
+  std::int64_t window = 0;   ///< number of visible keys, up to and including the query; 0: all
+  bool alibi = false;        ///< scores are reduced by the distance times the head's slope
   std::int64_t windows = 1;  ///< windows included in `outer`, each with its own edges
 };
-/// `biases`: [heads, queries, length], the same for all `outer`; `edges`: [windows, length]; a query sees only keys with the
+/// `biases`: [heads, queries, length], the same for all `outer`. `edges`: [windows, length]; a query sees only keys with the
 /// same edges. Either may be null.
 cudaError_t ruled_softmax(Launch launch, ScoreRules rules, const void* biases, const std::uint8_t* edges, const void* input,
                           void* output);
@@ -158,7 +159,8 @@ struct Additive {
   std::int64_t samples = 1, queries = 1, keys = 1, features = 1;
   bool normalized = false;  ///< v has a trained length, and the sums a bias
 };
-/// v in fp32, and the length of the weights. `biases`: v's weights and, normalized, the sums' bias and v's length.
+/// Computes v in fp32, and the length of the weights. `biases`: v's weights and, if normalized, the sums' bias and v's
+/// length.
 cudaError_t weigh(Launch launch, const void* biases, std::int64_t features, bool normalized, float* v, float* length);
 /// `sums`: [samples, queries, keys, features], the tanh of each.
 cudaError_t additive_scores(Launch launch, Additive sizes, const void* queries, const void* keys, const void* biases,
@@ -170,15 +172,14 @@ cudaError_t additive_gradients(Launch launch, Additive sizes, const void* sums, 
 cudaError_t direction_gradient(Launch launch, const void* biases, const float* to_v, const float* length,
                                const void* to_bias, std::int64_t features, bool normalized, void* gradients);
 
-/// One time step of all samples: the items of consecutive samples are `pitch` apart in the output, those of this step at
-/// `offset`.
+/// One time step of all samples. In the output, consecutive samples are `pitch` items apart, and this step is at `offset`.
 struct LstmStep {
   std::int64_t samples = 1, features = 1, pitch = 1, offset = 0;
 };
 /// `from_state` and `cells_before` are null in the first step, `next_state` in the last.
 cudaError_t lstm_step(Launch launch, LstmStep step, const void* from_input, const void* from_state,
                       const float* cells_before, void* gates, float* cells, void* next_state, void* output);
-/// `state_gradient` is null in the last step. `cell_gradients`: of the next step, then of this one.
+/// `state_gradient` is null in the last step. `cell_gradients`: on entry of the next step, on return of this one.
 cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_gradient, const void* state_gradient,
                                const void* gates, const float* cells_before, const float* cells, float* cell_gradients,
                                void* gate_gradients);
@@ -187,14 +188,14 @@ cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_
 /// The indices of the best `active` scores of each row, best first.
 cudaError_t choose_best(Launch launch, const void* scores, std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
                         std::int64_t active);
-/// Copies of rows are grouped by expert, inside a group in the order of the rows. `tokens`: the row of each copy; `places`:
-/// the copy of each choice; `counts` has room for one number per expert.
+/// Groups copies of rows by expert, inside a group in the order of the rows. `tokens`: the row of each copy. `places`: the
+/// copy of each choice. `counts` has room for one number per expert.
 cudaError_t place_copies(cudaStream_t stream, const std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
                          std::int64_t active, std::int32_t* counts, std::int32_t* tokens, std::int32_t* places);
-/// Zero except for the best of each row.
+/// Keeps the best scores of each row, and sets all others to zero.
 cudaError_t keep_best(Launch launch, const void* scores, void* output, std::int64_t rows, std::int64_t experts,
                       std::int64_t active);
-/// The gradient where the output is not zero, else zero.
+/// The gradient if the output is not zero; zero otherwise.
 cudaError_t where_kept(Launch launch, const void* output, const void* output_gradient, void* result, std::int64_t items);
 cudaError_t gather_rows(Launch launch, const void* input, const std::int32_t* rows, void* output, std::int64_t count,
                         std::int64_t channels);
@@ -217,7 +218,7 @@ struct Addresses {
 };
 cudaError_t stack(Launch launch, const Addresses& addresses, int count, std::int64_t channels, std::int64_t samples,
                   std::int64_t pitch, void* together);
-/// The gradient of the sum of two such tensors.
+/// Separates the gradients of `count` concatenated tensors.
 cudaError_t unstack(Launch launch, const Addresses& addresses, int count, std::int64_t channels, std::int64_t samples,
                     std::int64_t pitch, const void* first, const void* second);
 /// The first vector of each sample, followed by the products of every two vectors.
@@ -227,7 +228,7 @@ struct Pairs {
 };
 /// `products`: [samples, count, count].
 cudaError_t pick_pairs(Launch launch, Pairs pairs, const void* together, const void* products, void* output);
-/// Their gradients, zero on and above the diagonal.
+/// The gradients of these products, zero on and above the diagonal.
 cudaError_t put_pairs(Launch launch, Pairs pairs, const void* output_gradient, void* product_gradients);
 /// Adds the contribution of the first vector to its gradient.
 cudaError_t add_first(Launch launch, Pairs pairs, const void* output_gradient, void* first_gradient);
@@ -251,7 +252,7 @@ cudaError_t cross_entropy(Launch launch, const void* input, float* logarithms, f
                           std::int64_t rows, std::int64_t classes, bool adds);
 cudaError_t cross_entropy_backward(Launch launch, const float* logarithms, const float* loss_gradient, void* input_gradient,
                                    std::int64_t rows, std::int64_t classes);
-/// The same over the positions of an image whose positions are innermost.
+/// Cross entropy over the channels of an image whose positions are innermost.
 cudaError_t channel_cross_entropy(Launch launch, Image image, const void* input, float* logarithms, float* row_losses,
                                   float* loss, bool adds);
 cudaError_t channel_cross_entropy_backward(Launch launch, Image image, const float* logarithms, const float* loss_gradient,
@@ -285,8 +286,8 @@ struct Trained {
   const float* scales = nullptr;
   const float* shifts = nullptr;
 };
-/// Groups of a sample's channels; one group per channel for an instance norm. `scratch` has room for group_scratch(image,
-/// groups) fp32. Gradients of scales and shifts may be null.
+/// Norm over groups of a sample's channels, with one channel per group for an instance norm. `scratch` has room for
+/// group_scratch(image, groups) fp32. Gradients of scales and shifts may be null.
 std::int64_t group_scratch(Image image, std::int64_t groups);
 cudaError_t group_norm(Launch launch, Image image, std::int64_t groups, const void* input, Trained trained, float* means,
                        float* inverse_deviations, void* output, float* scratch, float epsilon);
@@ -306,8 +307,8 @@ cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, T
                                 const float* inverse_deviation, const void* output_gradient, void* input_gradient,
                                 float* scale_gradient, float* shift_gradient);
 
-/// Optimizer steps in one pass. `copy`, unless null, receives the new weights in the launch's format, which is also that of
-/// the gradients.
+/// Optimizer steps in one pass. `copy`, unless null, receives the new weights in the launch's format; the gradients have the
+/// same format.
 enum class Step { sgd, momentum, adam };
 cudaError_t update(Launch launch, Step step, float* weights, const void* gradients, float* first, float* second, void* copy,
                    std::int64_t items);
@@ -315,7 +316,7 @@ cudaError_t update(Launch launch, Step step, float* weights, const void* gradien
 /// Converts items to another format: `from` is the launch's.
 cudaError_t cast(Launch launch, const void* input, Number to, void* output, std::int64_t items);
 
-/// Chunks of consecutive tensors, as PyTorch passes lists of them to the device: one thread block each.
+/// Chunks of consecutive tensors, as PyTorch passes lists of them to the device. Each chunk has one thread block.
 struct ListPart {
   std::int64_t items = 0;                    ///< items of all tensors
   std::int64_t of_tensor = 0;                ///< items of each tensor except the last
@@ -326,11 +327,11 @@ struct ListPart {
 enum class ListFunction { scale, add, lerp, addcmul, root, shift, addcdiv };
 cudaError_t list_pass(cudaStream_t stream, ListFunction function, ListPart part, float* to, const float* a, const float* b,
                       float factor);
-/// The whole step in one pass over the list.
+/// The whole optimizer step in one pass over the list.
 cudaError_t list_update(cudaStream_t stream, Step step, ListPart part, float* weights, const float* gradients, float* first,
                         float* second);
 
-/// Reads all of it.
+/// Reads all of `data`.
 cudaError_t touch(cudaStream_t stream, const void* data, std::size_t bytes, float* sink);
 /// Keeps the device busy for this many of its cycles.
 cudaError_t hold(cudaStream_t stream, std::int64_t cycles);

@@ -5,7 +5,7 @@ namespace {
 
 constexpr int list_block = 512;  ///< threads, as in PyTorch's MultiTensorApply.cuh
 
-/// `work.template run<width>(item)` for the items of each chunk.
+/// Calls `work.template run<width>(item)` for the items of each chunk.
 template <int width, class Work>
 __global__ void list_kernel(Work work, ListPart part) {
   const std::int64_t chunks = (part.of_tensor + part.chunk - 1) / part.chunk;

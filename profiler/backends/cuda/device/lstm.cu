@@ -43,11 +43,11 @@ template <class T>
 struct StepBackward {
   LstmStep step;
   const T* output_gradient;
-  const T* state_gradient;  ///< from the next step, null in the last
+  const T* state_gradient;  ///< gradient from the next step, null in the last step
   const T* gates;
   const float* cells_before;
   const float* cells;
-  float* cell_gradients;  ///< of the next step, then of this one
+  float* cell_gradients;  ///< on entry those of the next step, on return those of this one
   T* gate_gradients;
   template <int width>
   __device__ void run(std::int64_t item) const {

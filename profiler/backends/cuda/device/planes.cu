@@ -17,7 +17,7 @@ struct MomentTerms {
     second += away * away;
   }
 };
-/// Of a gradient, and of its product with the normalized values.
+/// Terms of a gradient, and of its product with the normalized values.
 template <class T>
 struct GroupGradientTerms {
   const T* input;
@@ -32,7 +32,7 @@ struct GroupGradientTerms {
     second += slope * (to_float(input[item]) - means[group]) * inverses[group];
   }
 };
-/// The same for rows of channels, each with its own normalization, or without.
+/// The same for rows of channels, each with its own normalization or with none.
 template <class T>
 struct RowGradientTerms {
   const T* input;
@@ -179,7 +179,7 @@ struct GroupMoments {
   }
 };
 
-/// Channels and groups of a vector of items: one long division for all of them.
+/// Channels and groups of a vector of items, with one long division for all of them.
 template <int width>
 struct PlaneOf {
   std::int64_t first_group;
@@ -217,7 +217,7 @@ struct GroupNorm {
   }
 };
 
-/// For each group Σ dy·scale and Σ dy·scale·x̂, over the group's items.
+/// For each group: Σ dy·scale and Σ dy·scale·x̂ over its items.
 struct GroupSlopes {
   std::int64_t planes, channels, members, parts;
   Trained trained;
@@ -269,7 +269,7 @@ struct GroupNormBackward {
   }
 };
 
-/// Sums over samples and parts: of a channel's gradients, and of its gradients times values.
+/// Sums over samples and parts of a channel's gradients, and of its gradients times values.
 template <class T>
 struct SumSamples {
   const float* partial;

@@ -7,7 +7,7 @@ namespace {
 /// NaN comes last.
 __device__ inline float rank_of(float score) { return score == score ? score : -INFINITY; }
 
-/// The best of a row of scores, the best first; ties go to the lower index.
+/// The best scores of a row, in decreasing order; of equal scores, the one with the lower index is first.
 template <class T>
 struct ChooseBest {
   const T* scores;
@@ -36,7 +36,7 @@ struct ChooseBest {
   }
 };
 
-/// The index of the expert among a row's choices, or none.
+/// The position of the expert among a row's choices, or none.
 __device__ inline std::int64_t choice_of(const std::int32_t* chosen, std::int64_t row, std::int64_t active,
                                          std::int64_t expert) {
   for (std::int64_t i = 0; i < active; ++i) {
@@ -45,7 +45,7 @@ __device__ inline std::int64_t choice_of(const std::int32_t* chosen, std::int64_
   return -1;
 }
 
-/// A block counts the rows of an expert.
+/// Each block counts the rows of one expert.
 __global__ void count_kernel(const std::int32_t* chosen, std::int64_t rows, std::int64_t active, std::int32_t* counts) {
   __shared__ std::int32_t sums[block];
   std::int32_t count = 0;
@@ -60,7 +60,7 @@ __global__ void count_kernel(const std::int32_t* chosen, std::int64_t rows, std:
   if (threadIdx.x == 0) counts[blockIdx.x] = sums[0];
 }
 
-/// A block assigns positions to the copies of an expert, in the order of the rows, after those of the previous experts.
+/// Each block assigns positions to the copies of one expert, in the order of the rows, after those of the previous experts.
 __global__ void place_kernel(const std::int32_t* chosen, std::int64_t rows, std::int64_t active, const std::int32_t* counts,
                              std::int32_t* tokens, std::int32_t* places) {
   __shared__ std::int32_t sums[block];
@@ -106,7 +106,7 @@ struct KeepBest {
   }
 };
 
-/// The gradient where the output is not zero.
+/// The gradient if the output is not zero; zero otherwise.
 template <class T>
 struct WhereKept {
   const T* output;
@@ -158,7 +158,8 @@ struct AddCopies {
   }
 };
 
-/// A row is a copy: its gradient, and that of its weight. Weights of experts that were not chosen must be zero.
+/// A row is a copy. Computes its gradient, and the gradient of its weight. Weights of experts that were not chosen must be
+/// zero.
 template <class T>
 struct CombineBackward {
   Routes routes;
@@ -184,12 +185,12 @@ struct CombineBackward {
   }
 };
 
-/// [samples, count, channels] of several tensors, or back.
+/// Copies several tensors to [samples, count, channels], or back.
 template <class T>
 struct StackRows {
   Addresses addresses;
   T* together;
-  std::int64_t pitch, channels, length;  ///< of a sample in the concatenation, of one tensor, of all these
+  std::int64_t pitch, channels, length;  ///< items of a sample: in the concatenation, in one tensor, in all of them
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / length;

@@ -10,7 +10,7 @@ struct Prepend {
   const T* first;
   const T* input;
   T* output;
-  std::int64_t length, each;  ///< of the prepended part, and of the rest of a sample
+  std::int64_t length, each;  ///< items of the prepended part, and of the rest of a sample
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / (length + each);
@@ -20,7 +20,7 @@ struct Prepend {
   }
 };
 
-/// Sums over rows that begin `pitch` items apart: 32 columns per block, whose rows of threads share them.
+/// Sums over rows that begin `pitch` items apart. A block has 32 columns, and several rows of threads share them.
 template <class T>
 __global__ void sum_rows_kernel(const T* input, std::int64_t pitch, std::int64_t rows, std::int64_t length, T* sums) {
   __shared__ float shared[lanes][warp];
@@ -79,7 +79,7 @@ struct Multiple {
   }
 };
 
-/// Each thread of a sample draws the same decision to keep it, and the first one writes it.
+/// Each thread of a sample draws the same decision whether to keep the sample, and the first thread writes it.
 template <class T>
 struct DropSamples {
   const T* input;
@@ -116,7 +116,8 @@ struct MaskSamples {
   }
 };
 
-/// A thread has a position with all its channels, `positions` items apart. Returns the maximum and the sum of exponentials.
+/// Each thread processes one position with all its channels, which are `positions` items apart. Returns the maximum and the
+/// sum of exponentials.
 struct Powers {
   float largest, sum;
 };

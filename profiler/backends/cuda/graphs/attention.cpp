@@ -38,7 +38,7 @@ class Composer {
     graph_.finish_operation();
   }
 
-  /// An element-wise operation on `first`, and on `second` and `third` if given.
+  /// Adds an element-wise operation on `first`, and on `second` and `third` if given.
   void point(cudnnPointwiseMode_t mode, Tensor first, std::optional<Tensor> second, std::optional<Tensor> third,
              Tensor result, cudnnDataType_t in = CUDNN_DATA_FLOAT, std::int64_t axis = -1) {
     Descriptor& function = graph_.add_part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
@@ -61,7 +61,7 @@ class Composer {
     return result;
   }
 
-  /// Over the last dimension.
+  /// Reduces over the last dimension.
   Tensor reduce(cudnnReduceTensorOp_t mode, Tensor from, const Extents& shape) {
     const Tensor result = graph_.add_virtual(shape, CUDNN_DATA_FLOAT);
     reduce(mode, from, result);
@@ -79,7 +79,7 @@ class Composer {
     graph_.finish_operation();
   }
 
-  /// A product with keys or values: if query heads share them, the sum over the sharing heads.
+  /// Adds a product with keys or values. If query heads share them, the result is the sum over the sharing heads.
   void multiply_and_sum(Tensor first, Tensor second, Tensor result, const Extents& apart, bool shared) {
     if (!shared) return multiply(first, second, result);
     const Tensor each = graph_.add_virtual(apart, CUDNN_DATA_FLOAT);
@@ -96,7 +96,7 @@ class Composer {
     return result;
   }
 
-  /// Masks scores of tokens after the query's.
+  /// Masks the scores of tokens after the query's.
   Tensor mask_later(Tensor scores, const Extents& shape) {
     const Tensor rows = graph_.add_virtual(shape, CUDNN_DATA_INT32);
     const Tensor columns = graph_.add_virtual(shape, CUDNN_DATA_INT32);
@@ -110,7 +110,7 @@ class Composer {
     return result;
   }
 
-  /// Ones and zeros, deterministic for a seed.
+  /// Draws ones and zeros, deterministic for a seed.
   Tensor draw(double probability, const Extents& shape, Tensor seed, Tensor offset) {
     Descriptor& random = graph_.add_part(CUDNN_BACKEND_RNG_DESCRIPTOR);
     const cudnnRngDistribution_t distribution = CUDNN_RNG_DISTRIBUTION_BERNOULLI;
@@ -147,7 +147,7 @@ AttentionGraph attention_graph(const Problem& problem) {
   Composer compose(graph, shape.samples, shape.heads);
   const Extents scores = compose.extents(shape.queries, shape.keys);
   const Extents rows = compose.extents(shape.queries, 1);
-  // The heads of a token are interleaved; in a packed tensor, also queries, keys and values.
+  // The heads of a token are interleaved. In a packed tensor, queries, keys and values are interleaved, too.
   const auto interleaved = [&](std::int64_t heads, std::int64_t tokens, std::int64_t pitch) {
     return Extents{{shape.samples, heads, tokens, size}, {tokens * pitch, size, pitch, 1}};
   };

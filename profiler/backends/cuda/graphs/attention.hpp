@@ -4,19 +4,19 @@
 
 namespace ddl::cuda {
 
-/// Attention that never writes its scores, in one direction. Queries, keys and values are packed in one tensor, one after
-/// the other in each token, or queries in one and keys and values in another; the same holds for their gradients. Query
-/// heads may share those of keys and values.
+/// Attention that never writes its scores, in one direction. In each token, queries, keys and values are packed in one
+/// tensor, or queries in one tensor, and keys and values in another. The same holds for their gradients. Query heads may
+/// share heads of keys and values.
 struct AttentionGraph {
   Graph graph;
   Graph::Tensor queries = 0, keys = 0, values = 0, output = 0;
   Graph::Tensor statistics = 0;        ///< fp32, one per query: backward recomputes the scores from it
-  Graph::Tensor seed = 0, offset = 0;  ///< of dropout: 64-bit integers in the device's memory; 0 without dropout
+  Graph::Tensor seed = 0, offset = 0;  ///< for dropout: 64-bit integers in device memory; 0 without dropout
   // Backward.
   Graph::Tensor output_gradient = 0, query_gradient = 0, key_gradient = 0, value_gradient = 0;
   Graph::Tensor sums = 0, accumulated = 0;  ///< scratch
 };
-/// For 16-bit precisions: the library has no engines for others. Windows and biases are not supported.
+/// Only for 16-bit precisions, because the library has no engines for others. Windows and biases are not supported.
 [[nodiscard]] AttentionGraph attention_graph(const Problem& problem);
 
 }  // namespace ddl::cuda

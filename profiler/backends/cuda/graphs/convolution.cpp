@@ -5,7 +5,7 @@ namespace {
 
 enum class Direction { forward, data, weights };
 
-/// The direction of the underlying convolution: the forward pass of a transposed one runs the gradient of its data.
+/// The direction of the underlying convolution. The forward pass of a transposed convolution runs its data gradient.
 Direction direction_of(Pass pass, bool transposed) {
   if (pass == Pass::forward) return transposed ? Direction::data : Direction::forward;
   if (pass == Pass::backward_data) return transposed ? Direction::forward : Direction::data;

@@ -5,7 +5,7 @@ namespace ddl::cuda {
 NormGraph norm_graph(const Problem& problem, ImageLayout layout) {
   const TensorShape& shape = problem.output;
   const bool batch = problem.operation->attribute_values().text("kind") == "batch";
-  // For a layer norm each position is a sample with only channels.
+  // In a layer norm, each position is a sample that has only channels.
   constexpr auto innermost = ImageLayout::channels_last;
   const Extents data = batch ? image(shape, problem.samples, shape.sequence ? innermost : layout)
                              : dense({problem.samples * shape.positions(), shape.channels, 1, 1}, innermost);

@@ -13,7 +13,7 @@ struct PoolGraph {
 /// `window` as returned by pool_window.
 [[nodiscard]] PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, ImageLayout layout);
 
-/// Whether all windows are equal: pooling to a given size has equal windows if the sizes divide.
+/// Whether all windows are equal. Pooling to a given size has equal windows if the output size divides the input size.
 [[nodiscard]] bool has_window(const Problem& problem);
 [[nodiscard]] WindowGeometry pool_window(const Problem& problem);
 

@@ -4,7 +4,8 @@
 
 namespace ddl::mpi {
 
-/// Throws an Error with the library's message if `status` is not MPI_SUCCESS; `what` failed: "a broadcast".
+/// Throws Error with the library's message if `status` is not MPI_SUCCESS. `what`: the attempted action, such as "a
+/// broadcast".
 void check(int status, std::string_view what);
 
 }  // namespace ddl::mpi

@@ -31,7 +31,7 @@ class MpiTransport final : public Transport {
     int length = 0;
     check(MPI_Get_library_version(text.data(), &length), "its version");
     std::string version(text.data(), static_cast<std::size_t>(length));
-    // Some append how they were built.
+    // Some versions append how the library was built.
     version.resize(std::min({version.size(), version.find(','), version.find('\n')}));
     return {{"library", version}};
   }
@@ -42,7 +42,7 @@ class MpiTransport final : public Transport {
     const Part& part = part_in(step.groups);
     double mine = 0;
     if (part.group >= 0) {
-      // All groups start together, after the waiting ranks sleep.
+      // All groups start together, after the waiting ranks have started to sleep.
       if (step.groups.size() > 1) check(MPI_Barrier(part.active), "a barrier");
       mine = run_exchange(step.operation, step.bytes, step.window, repetitions, part.own, buffers_);
     }
@@ -73,7 +73,7 @@ class MpiTransport final : public Transport {
     return parts_.emplace(groups, part).first->second;
   }
 
-  /// By rank. An idle rank only polls now and then, to leave CPU and network to the others.
+  /// Gathers a number by rank. An idle rank only polls now and then, to leave CPU and network to the others.
   std::vector<double> gather(double mine, bool idle) {
     std::vector<double> all(processes_.nodes().size());
     MPI_Request request = MPI_REQUEST_NULL;
@@ -82,7 +82,7 @@ class MpiTransport final : public Transport {
       check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "gathering times");
       if (done == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    // Returns at once if a test has found it done.
+    // Returns immediately if a test has found that the request is done.
     check(MPI_Wait(&request, MPI_STATUS_IGNORE), "gathering times");
     return all;
   }

@@ -19,7 +19,7 @@ namespace {
 
 /// Aborting communicators takes milliseconds, unless the GPU does not respond.
 constexpr Seconds to_abort(10);
-/// The time within which other ended processes report a failure.
+/// The time to wait for other processes that have ended to report a failure.
 constexpr std::chrono::milliseconds to_hear_of_others(500);
 
 }  // namespace
@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds to_hear_of_others(500);
 struct Communicators::Device {
   class Stream {
    public:
-    // A non-blocking stream, so that kernels may run concurrently in other streams.
+    // The stream is non-blocking, so that kernels may run concurrently in other streams.
     Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
@@ -53,7 +53,7 @@ Communicators::Communicators(int device, Processes& processes, const TransportOp
 
 Communicators::~Communicators() {
   if (abort_communicators()) return;
-  // Avoids calls that would wait for the device.
+  // Calls that would wait for the device are avoided.
   device_->buffers.forget();
   device_->stream.forget();
 }
@@ -70,7 +70,7 @@ bool Communicators::abort_communicators() noexcept {
       static_cast<void>(cudaSetDevice(device->number));
       for (ncclComm_t each : all) static_cast<void>(ncclCommAbort(each));
     });
-  } catch (const std::exception&) {  // no memory, no thread
+  } catch (const std::exception&) {  // no memory for another thread
     return false;
   }
 }
@@ -96,7 +96,7 @@ void Communicators::watch(const char* name, std::function<void(Device&)> work, n
   } catch (const EndedElsewhere&) {
     throw;
   } catch (const Error&) {
-    // If another rank caused the failure, its own message, or that of the rank that detected it, is better.
+    // If another rank caused the failure, its own message, or that of the rank that detected it, is more useful.
     const auto until = std::chrono::steady_clock::now() + to_hear_of_others;
     while (processes_.count() > 1 && std::chrono::steady_clock::now() < until) {
       processes_.look();
@@ -132,7 +132,7 @@ const Group& Communicators::group_in(const std::vector<std::vector<int>>& groups
     group.rank = static_cast<int>(found - ranks.begin());
     group.ranks = static_cast<int>(ranks.size());
   }
-  // The first rank of each group creates the id by which the others join.
+  // The first rank of each group creates the id with which the others join.
   const auto id = std::make_shared<ncclUniqueId>();
   std::string made;
   if (ours != nullptr && group.rank == 0) {

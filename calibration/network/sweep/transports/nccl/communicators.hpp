@@ -14,19 +14,19 @@
 
 namespace ddl::nccl {
 
-/// A GPU, its stream, and the communicators of the groups of this rank. Operations that do not return are abandoned with an
-/// error: NCCL waits forever for a missing rank, in calls and in kernels. The communicators are blocking, because with
+/// A GPU, its stream, and the communicators of the groups of this rank. NCCL waits forever for a missing rank, in calls and
+/// in kernels, so operations that do not return are abandoned with an error. The communicators are blocking, because with
 /// non-blocking ones NCCL starts a thread for every exchange, which would be timed.
 class Communicators {
  public:
   Communicators(int device, Processes& processes, const TransportOptions& options);
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
-  /// Aborts the communicators: destroying them would wait for other ranks. All exchanges are finished.
+  /// Aborts the communicators, because destroying them would wait for other ranks. All exchanges must be finished.
   ~Communicators();
 
-  /// Seconds of one exchange of this rank's group, one of all concurrent groups; zero if it is in none. All processes must
-  /// call it.
+  /// Seconds of one exchange of this rank's group, while all groups run concurrently; zero if the rank is in no group. All
+  /// processes must call it.
   [[nodiscard]] double time(const ExchangeStep& step, int repetitions);
 
  private:

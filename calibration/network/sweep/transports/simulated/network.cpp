@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Of each kernel that runs concurrently with exchanges.
+/// Time of each kernel that runs concurrently with exchanges.
 constexpr Seconds kernel_time(1e-3);
 /// A rendezvous takes three messages: request, reply and data.
 constexpr double rendezvous_alphas = 3;
@@ -69,7 +69,7 @@ class NetworkTransport final : public Transport {
  private:
   friend class Load;
 
-  /// For a message between this many nodes; null if the network has no protocols.
+  /// The protocol of a message between this many nodes; null if the network has no protocols.
   [[nodiscard]] const SimulatedProtocol* protocol_of(Bytes message, double nodes) const {
     for (const SimulatedProtocol& each : network_.protocols) {
       if (!each.largest) return &each;
@@ -86,9 +86,8 @@ class NetworkTransport final : public Transport {
     Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
     if (crosses) {
       link.alpha = network_.latency;
-      // Each rank of a node has a rail of its own as long as there are enough. A ring or a tree with several ranks per node
-      // uses all of their rails, as NCCL's channels do, but is no faster than inside the node; other messages each have one
-      // rail.
+      // Each rank of a node has its own rail as long as there are enough. A ring or a tree with several ranks per node uses
+      // all of their rails, as NCCL's channels do, but is not faster than inside the node. Other messages use one rail each.
       const auto on_node = static_cast<double>(
           std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
       const double of_group = network_.rails / static_cast<double>(step.groups.size());
@@ -113,7 +112,7 @@ class NetworkTransport final : public Transport {
         return link.alpha + message * link.beta;
       case SweepOperation::bandwidth:
       case SweepOperation::two_way_bandwidth:
-        // The window, and its acknowledgement.
+        // The time of the window and its acknowledgement.
         return 2 * link.alpha / static_cast<double>(step.window) + message * link.beta;
       case SweepOperation::allreduce:
         return ring_allreduce_time(message, ranks, link);

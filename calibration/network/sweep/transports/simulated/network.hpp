@@ -14,16 +14,16 @@ namespace ddl {
 /// The library's protocol for messages up to some size, such as NCCL's LL, LL128 and Simple.
 struct SimulatedProtocol {
   std::string name{};
-  double alpha = 1;                ///< relative to the network's
-  double bandwidth = 1;            ///< share of the network's, above 0 and at most 1
+  double alpha = 1;                ///< relative to the network's α
+  double bandwidth = 1;            ///< share of the network's bandwidth, above 0 and at most 1
   std::optional<Bytes> largest{};  ///< largest message on two nodes; unset for the last protocol
   bool operator==(const SimulatedProtocol&) const = default;
 };
 
-/// A simulated network with known behaviour: pairs take α + mβ, collectives follow the closed forms of
-/// estimator/inputs/collective.hpp for rings, pairwise exchanges and trees on the level that their group crosses. A group
-/// has as many rails as ranks per node; groups in excess of the rails of a node share them. Times are multiplied by a
-/// log-normal factor of median one; no clock is read.
+/// A simulated network with known behaviour. Pairs take α + mβ. Collectives follow the closed forms of
+/// estimator/inputs/collective.hpp for rings, pairwise exchanges and trees, on the level that their group crosses. A group
+/// has as many rails as ranks per node; if there are more groups than rails of a node, they share them. Times are multiplied
+/// by a log-normal factor of median one. No clock is read.
 struct SimulatedNetwork {
   int ranks = 8, nodes = 2;  ///< the same number of ranks on every node
   Seconds latency_inside = Seconds(1e-6), latency = Seconds(5e-6);
@@ -31,11 +31,11 @@ struct SimulatedNetwork {
   int rails = 1;
   /// The slowdown of exchanges by concurrent kernels, and vice versa.
   double exchange_slowdown = 1, kernel_slowdown = 1;
-  /// By the message size of the full vector; without any, all messages have the network's own α and bandwidth.
+  /// Protocols by the message size of the full vector. Without any, all messages have the network's own α and bandwidth.
   std::vector<SimulatedProtocol> protocols{};
-  /// The largest message of a protocol grows with the number of nodes to this power.
+  /// The largest message of a protocol grows as the number of nodes to this power.
   double protocol_growth = 1;
-  /// Messages of a step from this size on use a rendezvous, as in MPI, and take three α.
+  /// Messages of a step of at least this size use a rendezvous, as in MPI, and take three α.
   std::optional<Bytes> rendezvous{};
   double noise = 0.01;  ///< standard deviation of the factor's logarithm
   std::uint64_t seed = 1;

@@ -47,7 +47,7 @@ double slowdown(const FigureText& read, const FigureText::Figure& figure) {
   return number;
 }
 
-/// Far beyond everything that exists, but such that times and bandwidths stay printable.
+/// Far beyond everything that exists, but small enough that times and bandwidths stay printable.
 constexpr Seconds slowest_latency(1e6);
 constexpr Bandwidth fastest_link(1e18);
 
@@ -80,7 +80,7 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   }
 }
 
-/// `LL:0.3:0.25:64 KiB/LL128:0.5:0.9:1 MiB/Simple:1:1`.
+/// Parses `LL:0.3:0.25:64 KiB/LL128:0.5:0.9:1 MiB/Simple:1:1`.
 std::vector<SimulatedProtocol> protocols(const FigureText& read, const FigureText::Figure& figure) {
   std::vector<SimulatedProtocol> found;
   const std::vector<std::string_view> texts = parts_of(figure.value, '/');
