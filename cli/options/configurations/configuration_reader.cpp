@@ -9,6 +9,7 @@
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
+#include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
 namespace ddl {
@@ -33,22 +34,14 @@ constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deep
 /// Deepest chain of files that name each other.
 constexpr int most_configuration_files = 4;
 
-std::string lower(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return small;
-}
-
 bool says_nothing(std::string_view value) {
-  const std::string word = lower(value);
+  const std::string word = lower_case(value);
   return word.empty() || word == "auto" || word == "null" || word == "none" || word == "~" || word == "???";
 }
 
 /// Values of an argument by which it changes nothing.
 bool is_neutral(std::string_view value) {
-  const std::string word = lower(value);
+  const std::string word = lower_case(value);
   for (const std::string_view each :
        {"false", "no", "0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
     if (word == each) return true;
@@ -134,7 +127,7 @@ std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry&
   if (!row.alone.empty() && (setting.value.empty() || row.words.empty())) return std::string(row.alone);
   if (!setting.is_known) return setting.value;  // told when it is asked for
   for (const ArgumentWord& word : row.words) {
-    if (lower(word.word) == lower(setting.value)) {
+    if (lower_case(word.word) == lower_case(setting.value)) {
       if (word.meaning.empty()) return std::nullopt;
       return std::string(word.meaning);
     }
