@@ -122,6 +122,13 @@ TEST_CASE("keys that only repeat what the type has are accepted") {
   };
   CHECK(warnings(R"("use_qk_norm": true)") == 1);  // sizes that it leaves out
   CHECK(warnings(R"("num_local_experts": 128)") == 1);
+  CHECK(warnings(R"("qk_norm": true, "qk_layernorm": true)") == 1);
+  // One expert is a perceptron, and a list of one number a layer is that number.
+  CHECK(model_of_text(R"({"model_type": "llama", "num_experts": 1})").parameters() == 6'738'415'616);
+  CHECK(model_of_text(R"({"model_type": "llama", "num_key_value_heads": [32, 32]})").parameters() == 6'738'415'616);
+  CHECK(refusal_of(R"({"model_type": "llama", "num_key_value_heads": [32, 8]})")
+            .find("'num_key_value_heads' is a list, not a whole number") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "llama", "num_experts": 2})").find("'num_experts' changes") != std::string::npos);
   CHECK(refusal_of(R"({"model_type": "llama", "use_qk_norm": true})").find("'use_qk_norm' changes") != std::string::npos);
 }
 
@@ -159,6 +166,9 @@ TEST_CASE("layers of a decoder have the kinds that the file gives them") {
   CHECK(pattern(R"("model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [0, 1, 1])") == "\"NFF\"");
   CHECK(pattern(R"("model_type": "smollm3", "no_rope_layer_interval": 100)") == "");
   CHECK(pattern(R"("model_type": "cohere2", "num_hidden_layers": 8)") == "\"(WWWN)2\"");
+  CHECK(pattern(R"("model_type": "exaone4", "num_hidden_layers": 9, "sliding_window_pattern": "LLG")") == "\"(WWN)3\"");
+  CHECK(pattern(R"("model_type": "exaone4", "num_hidden_layers": 6, "sliding_window": null)") == "\"(F)6\"");
+  CHECK(pattern(R"("model_type": "qwen3_next", "num_hidden_layers": 8)") == "\"(lllf)2\"");
   CHECK(pattern(R"("model_type": "olmo3", "num_hidden_layers": 8)") == "\"(WWWF)2\"");
   CHECK(
       pattern(R"("model_type": "olmo3", "num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"])") ==
