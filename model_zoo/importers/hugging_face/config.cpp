@@ -110,6 +110,11 @@ const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
 std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
                                              std::int64_t high) const {
   const std::string_view key = path.substr(path.find('/') + 1);
+  // One number for each layer, the same in all.
+  if (value.is_array() && !value.empty() && value.front().is_number() &&
+      std::all_of(value.begin(), value.end(), [&value](const Json& each) { return each == value.front(); })) {
+    return whole_number(value.front(), path, low, high);
+  }
   // Some programs write whole numbers with a decimal point.
   const bool pointed = value.is_number_float() && value.get<double>() == std::trunc(value.get<double>());
   if (pointed) {

@@ -44,8 +44,12 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
   const std::int64_t whole = type.parts.windows == DecoderWindows::last ? config.integer({"max_window_layers"}, 28, 0) : 0;
   const bool used = type.parts.windows != DecoderWindows::last || config.boolean("use_sliding_window", false);
   std::int64_t period = type.parts.period;
-  if (type.parts.windows == DecoderWindows::by_layer)
-    period = config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.parts.period, 0);
+  if (type.parts.windows == DecoderWindows::by_layer) {
+    // A number, or letters of which the last is that of a layer without a window: LLLG.
+    period = config.is_text("sliding_window_pattern")
+                 ? static_cast<std::int64_t>(config.text({"sliding_window_pattern"}, "").size())
+                 : config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.parts.period, 0);
+  }
   for (std::int64_t i = 0; i < layers && !types && used; ++i) {
     if (period > 0 ? (i + 1) % period != 0 : i >= whole) made.letters[static_cast<std::size_t>(i)] = 'W';
   }

@@ -84,6 +84,10 @@ void read_parts(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   if (type.parts.query_key_norm != DecoderQueryKeyNorm::none && is_on(config, type.parts.query_key_norm_switch))
     decoder.query_key_norm = type.parts.query_key_norm;
   if (!type.parts.accepted.empty()) config.accept(type.parts.accepted);
+  // Files may also repeat that queries and keys have norms.
+  if (decoder.query_key_norm != DecoderQueryKeyNorm::none) {
+    for (const std::string_view key : {"use_qk_norm", "qk_norm", "qk_layernorm"}) config.accept(key);
+  }
   config.accept("position_embedding_type");
   decoder.activation = config.activation({"hidden_act", "hidden_activation", "activation_function"}, type.parts.activation);
   decoder.fused = config.fused(type.parts.attention);

@@ -105,7 +105,7 @@ struct DecoderParts {
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
   bool has_gpt_keys = false;    ///< n_embd, n_head, n_layer, n_inner, n_positions
-  std::string_view accepted{};  ///< a key that only repeats what all models of the type have
+  std::string_view accepted{};  ///< a key that only repeats another
 };
 
 /// One kind of decoder: a row of data.

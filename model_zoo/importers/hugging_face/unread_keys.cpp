@@ -59,6 +59,9 @@ num_shared_experts q_lora_rank qk_layernorm qk_norm shared_expert_intermediate_s
 ssm_state_size text_config use_qk_norm use_qkv_bias vision_config
 )";
 
+/// Of these, numbers of experts: one alone is a perceptron.
+constexpr std::string_view expert_counts = "moe_num_experts n_routed_experts num_experts num_local_experts";
+
 /// Keys of all types for the same size: layers, channels, heads, heads of keys, channels inside a perceptron, words, tokens,
 /// channels of a head. No size has more keys than this.
 constexpr std::size_t most_keys = 10;
@@ -139,7 +142,7 @@ void HuggingFaceConfig::warn_of_rest() {
     if (asked_.contains(key) || is_among(key, silent_keys)) continue;
     if (value.is_null()) continue;
     if (is_among(key, weight_keys)) {
-      if (says_none(value)) continue;
+      if (says_none(value) || (is_among(key, expert_counts) && value == 1)) continue;
       unknown(key, fmt::format("{} changes the number of parameters, and models of this type have no such key", quote(key)));
     }
     if (++count <= keys_named) rest.push_back(quote(key));

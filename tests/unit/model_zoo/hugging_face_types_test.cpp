@@ -122,27 +122,38 @@ TEST_CASE("keys that only repeat what the type has are accepted") {
   };
   CHECK(warnings(R"("use_qk_norm": true)") == 1);  // sizes that it leaves out
   CHECK(warnings(R"("num_local_experts": 128)") == 1);
+  CHECK(warnings(R"("qk_norm": true, "qk_layernorm": true)") == 1);
+  // One expert is a perceptron, and a list of one number a layer is that number.
+  CHECK(model_of_text(R"({"model_type": "llama", "num_experts": 1})").parameters() == 6'738'415'616);
+  CHECK(model_of_text(R"({"model_type": "llama", "num_key_value_heads": [32, 32]})").parameters() == 6'738'415'616);
+  CHECK(refusal_of(R"({"model_type": "llama", "num_key_value_heads": [32, 8]})")
+            .find("'num_key_value_heads' is a list, not a whole number") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "llama", "num_experts": 2})").find("'num_experts' changes") != std::string::npos);
   CHECK(refusal_of(R"({"model_type": "llama", "use_qk_norm": true})").find("'use_qk_norm' changes") != std::string::npos);
 }
 
 TEST_CASE("published models have the number of parameters that the library builds, in each form of a file") {
-  // Each line is a configuration as transformers 5.24 writes it, and the parameters of its model on the device `meta`,
-  // shared ones counted once: the sizes are those of the pages at huggingface.co.
+  // Each line is a configuration as transformers writes it: what differs from the defaults in version 5.24 unless `form`
+  // says otherwise, and the parameters of its model on the device `meta`, shared ones counted once. The sizes are those of
+  // the pages at huggingface.co.
   const std::string text = read_file(std::string(DATA_FOLDER) + "hugging_face/published.jsonl");
+  const std::string key = R"("config": )";
   std::size_t models = 0;
   for (std::size_t at = 0; at < text.size(); ++models) {
     const std::size_t end = text.find('\n', at);
-    const auto line = nlohmann::ordered_json::parse(text.substr(at, end - at));
+    const std::size_t config = text.find(key, at);
+    const auto line = nlohmann::ordered_json::parse(text.substr(at, config - at) + R"("form_of": 0})");
+    INFO(line.at("model").get<std::string>() << ' ' << line.value("form", ""));
+    const std::size_t start = config + key.size();
+    const Import import = import_hugging_face(text.substr(start, end - 1 - start), "config.json");
     at = end + 1;
-    INFO(line.at("model").get<std::string>());
-    const Import import = import_hugging_face(line.at("config").dump(), "config.json");
     CHECK(parse_model(import.model_file, "config.yaml").parameters() == line.at("parameters").get<std::int64_t>());
     for (const std::string& warning : import.warnings) {
       INFO(warning);
       CHECK((!warning.starts_with("not read: ") || warning.find("further tokens") != std::string::npos));
     }
   }
-  CHECK(models > 40);
+  CHECK(models > 60);
 }
 
 TEST_CASE("layers of a decoder have the kinds that the file gives them") {
@@ -155,6 +166,9 @@ TEST_CASE("layers of a decoder have the kinds that the file gives them") {
   CHECK(pattern(R"("model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [0, 1, 1])") == "\"NFF\"");
   CHECK(pattern(R"("model_type": "smollm3", "no_rope_layer_interval": 100)") == "");
   CHECK(pattern(R"("model_type": "cohere2", "num_hidden_layers": 8)") == "\"(WWWN)2\"");
+  CHECK(pattern(R"("model_type": "exaone4", "num_hidden_layers": 9, "sliding_window_pattern": "LLG")") == "\"(WWN)3\"");
+  CHECK(pattern(R"("model_type": "exaone4", "num_hidden_layers": 6, "sliding_window": null)") == "\"(F)6\"");
+  CHECK(pattern(R"("model_type": "qwen3_next", "num_hidden_layers": 8)") == "\"(lllf)2\"");
   CHECK(pattern(R"("model_type": "olmo3", "num_hidden_layers": 8)") == "\"(WWWF)2\"");
   CHECK(
       pattern(R"("model_type": "olmo3", "num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"])") ==
