@@ -101,7 +101,7 @@ TEST_CASE("times of steps are told from traces") {
 
 TEST_CASE("what is wrong with times of steps is placed") {
   CHECK_THAT(import_error("{"), ContainsSubstring("steps.json:1:") && ContainsSubstring("step_time.py"));
-  CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: no times of steps"));
+  CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: the file has no step times"));
   CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), ContainsSubstring("steps.json:2:13: another version"));
   CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("it has no 'schema'"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")),

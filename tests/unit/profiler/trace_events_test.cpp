@@ -62,7 +62,7 @@ TEST_CASE("what is not a trace is refused at its place") {
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
   CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
   CHECK(first_line("3") == "t.json:1:1: no trace: it has no list 'traceEvents'");
-  CHECK(first_line("{\"traceEvents\":[],\n\"traceEvents\":[]}") == "t.json:2:15: a second list 'traceEvents'");
+  CHECK(first_line("{\"traceEvents\":[],\n\"traceEvents\":[]}") == "t.json:2:15: duplicate list 'traceEvents'");
   CHECK(first_line(event(R"("ts":1)")) == "t.json:1:17: an event without 'ts' and 'dur'");
   CHECK(first_line(event(R"("ts":"1","dur":2)")) == "t.json:1:17: 'ts' of this event is not a number");
   CHECK(first_line(event(R"("ts":1,"dur":-2)")) == "t.json:1:17: 'dur' of this event is not a duration");
@@ -77,8 +77,8 @@ TEST_CASE("what is not a trace is refused at its place") {
   CHECK(shapes("[[[3],4]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[3,[4]]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[[[3]]]]") == "t.json:1:17: 'Input Dims' of this event are nested deeper than lists of tensors");
-  CHECK(shapes("[{}]") == "t.json:1:17: 'Input Dims' of this event are no lists of sizes");
-  CHECK(shapes("[\"2\"]") == "t.json:1:17: 'Input Dims' of this event are no lists of sizes");
+  CHECK(shapes("[{}]") == "t.json:1:17: 'Input Dims' of this event are not lists of sizes");
+  CHECK(shapes("[\"2\"]") == "t.json:1:17: 'Input Dims' of this event are not lists of sizes");
   std::string deep(100, '[');
   CHECK(first_line(deep) == "t.json:1:65: nested deeper than 64 levels");
 }
