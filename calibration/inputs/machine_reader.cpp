@@ -224,7 +224,7 @@ class SheetReader {
       if (fabric->inside_nodes != inner.empty()) {
         name.fail(
             fmt::format("{} connects {}", fabric->habits.fabric, fabric->inside_nodes ? "devices inside a node" : "nodes"),
-            fmt::format("state it of {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
+            fmt::format("set this key in {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
       }
       level.library = fabric->habits;
     }

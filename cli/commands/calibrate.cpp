@@ -182,7 +182,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // What cannot be read back is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
-    throw Error(fmt::format("{} could not be written: it would not read back identically", quote_path(asked.output)));
+    throw Error(fmt::format("{} was not written: reading it back would give other values", quote_path(asked.output)));
   }
   return text;
 }

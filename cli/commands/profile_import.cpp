@@ -74,7 +74,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
       table.add({each.name, each.shapes.empty() ? "-" : each.shapes, fmt::format("{:.4g}", each.calls), humanize(each.time),
                  share_of(each.time, imported.step)});
     }
-    document.section("Not in any layer");
+    document.section("Time outside layers");
     document.add(std::move(table));
     add_rest(document, imported.unmatched.size());
   }

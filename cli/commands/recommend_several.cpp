@@ -136,7 +136,7 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
     throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
-  refuse_about_one(command, "one question, but there are several");
+  refuse_about_one(command, "one number of GPUs and one batch, but there are several");
   const Machine machine = load_machine(options.study.machine);
   refuse_goals(options, machine);
   std::vector<std::int64_t> counts = options.plan.gpu_counts, batches = options.plan.global_batches;

@@ -92,7 +92,7 @@ class JobReader {
   /// A name that a file of text can hold as it is.
   static std::string name_of(const YamlNode& node) {
     std::string name = node.name();
-    if (name.find_first_of("\t\r") != std::string::npos) node.fail("a name with control characters", "write the name alone");
+    if (name.find_first_of("\t\r") != std::string::npos) node.fail("the name has control characters", "write only the name");
     return name;
   }
 
@@ -111,7 +111,7 @@ class JobReader {
   void read_any_device(const YamlNode& node) {
     job_.any_device = node.boolean();
     if (job_.any_device && job_.profiles.empty())
-      node.fail("'any_device' without 'profiles'", "name the profile, or leave it out");
+      node.fail("'any_device' needs 'profiles'", "add 'profiles', or leave 'any_device' out");
   }
 
   template <class Enum>
@@ -147,7 +147,7 @@ class JobReader {
     }
     if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
       root_.at(lacking->key)
-          .fail(fmt::format("'{}' without 'allreduce: {}'", lacking->key, lacking->only_with),
+          .fail(fmt::format("'{}' needs 'allreduce: {}'", lacking->key, lacking->only_with),
                 "add it, or leave this one out");
     }
     const bool has_input = job_.settings.number("input") != input_none;

@@ -237,7 +237,7 @@ StudySpec spec_of(const StudyOptions& o) {
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
   if (const SettingRow* const lacking = lacking_allreduce(spec.settings)) {
-    throw Error(fmt::format("{} without --allreduce {}", option_of(*lacking), lacking->only_with),
+    throw Error(fmt::format("{} needs --allreduce {}", option_of(*lacking), lacking->only_with),
                 "add it, or leave this one out");
   }
   if (spec.settings.number("input") == input_none && spec.settings.flag("input_exposed").value_or(false))

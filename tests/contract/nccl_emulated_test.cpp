@@ -151,7 +151,7 @@ TEST_CASE("joining a group that never comes back is given up") {
   emulated::script().joining_hangs = true;
   CHECK(error_of([&] {
           static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, 64), 1));
-        }).starts_with("NCCL: joining a group is not done after 0.1 s"));
+        }).starts_with("NCCL: joining a communicator is not done after 0.1 s"));
   nccl.reset();  // does not wait for it either
   const auto joined = [] {
     const std::lock_guard lock(emulated::guard());

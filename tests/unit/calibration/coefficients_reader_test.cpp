@@ -175,8 +175,8 @@ TEST_CASE("fails with a model whose time is said twice, or not at all") {
   CHECK(first_line(error_with("per_sample: 3 ms, ", "")) == "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
   CHECK(first_line(error_with("per_sample: 3 ms", "per_sample: 3 ms, per_iteration: 1 s")) ==
         "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
-  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) == "c.yaml:10:5: a second time of 'mine' in fp32");
-  CHECK(first_line(error_with("bf16, batch: 64", "fp32, batch: 32")) == "c.yaml:10:5: a second time of 'mine' in fp32");
+  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) == "c.yaml:10:5: duplicate time of 'mine' in fp32");
+  CHECK(first_line(error_with("bf16, batch: 64", "fp32, batch: 32")) == "c.yaml:10:5: duplicate time of 'mine' in fp32");
 }
 
 TEST_CASE("fails with an unknown word, and says which was meant") {
@@ -276,5 +276,5 @@ TEST_CASE("fails with an unknown or missing key, or another format") {
   CHECK(first_line(error_with("format: 1", "format: 3")) ==
         "c.yaml:1:9: format 3 is written for a newer version: this one reads format 1");
   CHECK(error_with("    - {model: mine, layers", "    - {model: mine, layers: 1, source: log}\n    - {model: mine, layers")
-            .find("a second limit for 'mine'") != std::string::npos);
+            .find("duplicate limit for 'mine'") != std::string::npos);
 }

@@ -342,7 +342,8 @@ TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
   CHECK(contains(error_in("The average bandwidth of gather over 4 ranks (5 warmups):\n" + torch_columns +
                           "|    1MiB |   7.50GBps |  10.00GBps |\n"),
                  "no table of this file has an operation that plans use"));
-  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns), "tables of PyTorch and those of another benchmark"));
+  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns),
+                 "this file has tables of both PyTorch and another benchmark"));
 }
 
 // ---- NCCL Inspector ----
@@ -634,7 +635,7 @@ TEST_CASE("what is broken in OSU's text is said with its place") {
   CHECK(contains(error_in(head), "f.txt:1:1: no rows follow this title"));
   CHECK(contains(error_in(head + "1  2.00\n2\n"), "f.txt:5:2: this row has 1 cells, but the table has 2 columns"));
   CHECK(contains(error_in(head + "1  abc\n"), "f.txt:4:4: 'abc' is not a valid number"));
-  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: a row before the line '# Size ...'"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: this row is before the line '# Size ...'"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n# Size   Bandwidth (MB/s)\n1  2.00\n"),
                  "expected a column of 'Latency (us)'"));
   CHECK(contains(error_in("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"), "OSU's"));

@@ -385,7 +385,7 @@ TEST_CASE("one rank count is read as a ring, with a note unless the library says
     for (const std::string& note : fits.at(0).notes) notes += note;
     return notes;
   };
-  const std::string doubt = "does not distinguish algorithms: read as ring";
+  const std::string doubt = "does not distinguish algorithms: interpreted as ring";
   CHECK(notes_of("").find(doubt) != std::string::npos);
   CHECK(notes_of("Tree Simple").find(doubt) != std::string::npos);
   CHECK(notes_of("Ring LL128").find(doubt) == std::string::npos);

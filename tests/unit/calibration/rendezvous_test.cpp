@@ -517,7 +517,7 @@ TEST_CASE("a rank of a launcher that is not known is refused, and one that is al
   CHECK(warning_of_being_alone(environment_of({})).empty());
   CHECK(warning_of_being_alone(environment_of({{"SLURM_NTASKS", "1"}})).empty());
   CHECK(warning_of_being_alone(environment_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}})) ==
-        "this process is alone in an allocation of 8 tasks: srun starts them all");
+        "this process is alone in an allocation of 8 tasks: launch it with srun to start all of them");
   CHECK(warning_of_being_alone(environment_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}))
             .empty());
 }

@@ -170,7 +170,7 @@ TEST_CASE("measured φ and congestion are read") {
 TEST_CASE("fails with φ and congestion that cannot be") {
   CHECK(first_line(coefficients_error("phi: 1.1", "phi: 0")) == "c.yaml:9:38: must be greater than 0");
   CHECK(first_line(coefficients_error("phi: 1.1", "phi: inf")).find("c.yaml:9:38") == 0);
-  CHECK(first_line(coefficients_error("groups: 2", "groups: 4")) == "c.yaml:10:5: a second φ of 4 groups on 'network'");
+  CHECK(first_line(coefficients_error("groups: 2", "groups: 4")) == "c.yaml:10:5: duplicate φ of 4 groups on 'network'");
   CHECK(first_line(coefficients_error("median: 1.2", "median: 0.9")) == "c.yaml:12:30: must be at least 1");
   CHECK(first_line(coefficients_error("spread: 1.5", "spread: 0")) == "c.yaml:12:43: must be at least 1");
   CHECK(first_line(coefficients_error("value: 0.01", "value: 0")).find("c.yaml:") == 0);

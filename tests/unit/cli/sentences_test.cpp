@@ -110,7 +110,7 @@ TEST_CASE("a finding that is not about time says what it is about") {
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
   const std::string repeats = "25 % of the compute time is redundant, or runs at lower efficiency than unsplit layers";
   CHECK(text({Kind::replicated_work, 0.25}) == repeats);
-  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; the tiles end at narrow");
+  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; layers from narrow on are not split");
   CHECK(text({Kind::load_imbalance, 1.0 / 3}) == "the slowest stage takes 33 % longer than the mean");
   CHECK(text({Kind::memory_redundancy, 0.3, Finding::Copies{4}}) ==
         "30 % of the memory is model state replicated on 4 ranks");
@@ -152,7 +152,7 @@ TEST_CASE("of a plan that does not fit, the sentence says what is too much, and 
         "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 GiB too much; activations decide, 23.0 "
         "GiB against 4.00 GiB of this");
   CHECK(compared(large, small) ==
-        "that fits, with 1.20 s per iteration, where this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
+        "that fits, with 1.20 s per iteration, but this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
         "GiB too much; activations decide, 23.0 GiB against 4.00 GiB of that");
   CHECK(compared(large, estimate_of(1, 1, 31)) ==
         "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
@@ -162,7 +162,7 @@ TEST_CASE("of a plan that is not possible, the sentence says its reason") {
   const Estimate possible = estimate_of(1.0, 0.2, 4);
   CHECK(compared(possible, impossible()) == "that cannot run: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), possible) ==
-        "that can run, in 2 min 00 s per epoch, where this cannot: needs 16 samples per step, but the global batch has 8");
+        "that can run, in 2 min 00 s per epoch, but this cannot: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), impossible()) ==
         "neither can run: that: needs 16 samples per step, but the global batch has 8; this: needs 16 samples per step, but "
         "the global batch has 8");

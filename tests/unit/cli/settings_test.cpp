@@ -144,10 +144,10 @@ TEST_CASE("a setting that means nothing without another one is refused wherever 
       run_command({"recommend", "bert-base", "--machine", "dgx-h100", "--gpus", "8", "--setting", words});
     });
   };
-  CHECK(error("parameter_servers=3").find("--parameter-servers without --allreduce parameter-server") == 0);
+  CHECK(error("parameter_servers=3").find("--parameter-servers needs --allreduce parameter-server") == 0);
   CHECK(error("input=none input_exposed=yes").find("contradict each other") != std::string::npos);
   CHECK(error_of([] {
           static_cast<void>(parse_runs(
               "model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,sparse_density=0.1\n", "r.csv"));
-        }).find("sparse_density without allreduce=sparse") != std::string::npos);
+        }).find("sparse_density needs allreduce=sparse") != std::string::npos);
 }

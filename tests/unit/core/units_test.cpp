@@ -168,8 +168,8 @@ TEST_CASE("a unit of another dimension is called by its name") {
 }
 
 TEST_CASE("nothing may follow the unit") {
-  CHECK(problem_of<Seconds>("5 us each") == "'5 us each' goes on after its unit\nhint: end it after 'us'");
-  CHECK(problem_of<Seconds>("1 h 30 min") == "'1 h 30 min' goes on after its unit\nhint: end it after 'h'");
+  CHECK(problem_of<Seconds>("5 us each") == "'5 us each' has text after its unit\nhint: end it after 'us'");
+  CHECK(problem_of<Seconds>("1 h 30 min") == "'1 h 30 min' has text after its unit\nhint: end it after 'h'");
 }
 
 TEST_CASE("the user's text is shown on one short line") {

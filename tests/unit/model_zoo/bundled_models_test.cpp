@@ -586,7 +586,7 @@ TEST_CASE("a name may give other values to parameters") {
   }
   CHECK(error_of([] { (void)load_model("gpt2@tokens"); }).starts_with("unknown model 'gpt2@tokens'"));
   CHECK(error_of([] { (void)load_model("alexnet@tokens=1"); }) ==
-        "alexnet has no parameter 'tokens'\nhint: it has none at all");
+        "alexnet has no parameter 'tokens'\nhint: it has no parameters");
 }
 
 TEST_CASE("models of sequences may have samples of another length, others say that they have none") {

@@ -96,7 +96,7 @@ TEST_CASE("names of no layer, ranks of no adapter and layers without one are ref
   CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora=0")); }).find("lora") != std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora_layers=qkv")); }).find("lora_layers needs lora") !=
         std::string::npos);
-  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@trained=head+")); }).find("a name of a layer is missing") !=
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@trained=head+")); }).find("the name of a layer is missing") !=
         std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("resnet50@lora=8")); }).find("nothing of resnet50") != std::string::npos);
 }
