@@ -140,7 +140,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
     if (key_problem_) throw *key_problem_;
     if (root_.kind == Element::Kind::null)
-      throw source_.error(root_.offset, "the file is empty", "it starts with 'format: 1', and says what it describes");
+      throw source_.error(root_.offset, "the file is empty", "write 'format: 1' first, then what the file describes");
     return std::move(root_);
   }
 

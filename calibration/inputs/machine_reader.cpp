@@ -192,7 +192,8 @@ class SheetReader {
 
   void read_levels(const SourcedPart& part) {
     const std::vector<YamlNode> items = part.node.items();
-    if (items.empty()) part.node.fail("a machine needs at least one level", "the first connects the devices of a node");
+    if (items.empty())
+      part.node.fail("a machine needs at least one level", "the first level connects the devices of a node");
     if (items.size() > Group::max_levels) {
       items[Group::max_levels].fail(fmt::format("more than {} levels", Group::max_levels), "merge identical levels");
     }

@@ -97,7 +97,7 @@ int count_of(const std::string& argument, std::string_view name, const std::stri
   if (problem != std::errc{} || end != value.data() + value.size() || count < 1 || count > most_exchange_ranks) {
     throw Error(fmt::format("{}: {} is {}, which is not a whole number from 1 to {}", quote(argument), name, quote(value),
                             most_exchange_ranks),
-                fmt::format("in digits, as in FILE,{}=16", name));
+                fmt::format("write it in digits, as in FILE,{}=16", name));
   }
   return count;
 }

@@ -66,7 +66,7 @@ std::vector<int> ranks_of(const std::string& text) {
     const int count = digits ? std::stoi(word) : 0;
     if (count < 2 || count > most_ranks) {
       throw Error(fmt::format("--ranks: {} is not a whole number from 2 to {}", quote(word), most_ranks),
-                  "in digits, as in --ranks 16,512");
+                  "write it in digits, as in --ranks 16,512");
     }
     ranks.push_back(count);
   }

@@ -151,7 +151,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
     }
   }
   document.add(std::move(table));
-  document.section("Commands", " to read them");
+  document.section("Commands", " to use these files");
   std::size_t longest = 0;
   for (const auto& [name, command] : commands) longest = std::max(longest, display_width(name));
   std::string lines;

@@ -24,7 +24,7 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     const bool within = value >= low && value <= high;
     if (problem != std::errc{} || stop != end || !within) {
       throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
-                  fmt::format("in digits, as in {} {}", name, std::clamp(example, low, high)));
+                  fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)));
     }
     into = value;
   };

@@ -265,7 +265,7 @@ TEST_CASE("shared weights must be those of an embedding of the same size") {
   CHECK(tied("fully_connected: {features: 10, tied: wrods}\n") ==
         "m.yaml:7:43: unknown layer 'wrods' | did you mean 'words'?");
   CHECK(tied("fully_connected: {features: 10, tied: input}\n")
-            .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has none"));
+            .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has no weights"));
   CHECK(tied("activation: relu\n    name: a\n  - fully_connected: {features: 10, tied: a}\n")
             .starts_with("m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': it is not embedding but activation"));
 }
