@@ -29,7 +29,7 @@ const std::set<std::string> not_computed{
 }  // namespace
 
 // A model with a missing operation fails here, with its name and the reason.
-TEST_CASE("the cuda back end runs every operation of every bundled model but those that it refuses by name") {
+TEST_CASE("the cuda back end runs every operation of every bundled model, except those that it refuses by name") {
   const auto backend = make_cuda_backend({});
   std::set<std::string> met;
   for (const std::string& name : model_names()) {

@@ -62,7 +62,7 @@ TEST_CASE("a new section takes the place of the old one and leaves the rest of t
   CHECK(with_network_section("a: 1", {}) == "a: 1\n\ncommunication: []\n");
 }
 
-TEST_CASE("what is wrong with the section is said with its place") {
+TEST_CASE("errors in the section have their place") {
   std::string section = print_measured_network(example());
   const auto with = [&](const std::string& old, const std::string& replacement) {
     std::string text = section;

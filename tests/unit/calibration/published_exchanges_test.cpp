@@ -128,7 +128,7 @@ TEST_CASE("of 109 published outputs 100 are read, and the others refused with th
   CHECK(refused == 9);
 }
 
-TEST_CASE("what is read of published outputs is fitted, or refused for what it lacks") {
+TEST_CASE("published outputs are fitted, or refused with the missing facts") {
   for (const Published& one : published()) {
     if (!one.refused.empty()) continue;
     INFO(one.name);
@@ -290,7 +290,7 @@ TEST_CASE("Alps measured on up to 32 nodes predicts 64 and 128") {
   }
 }
 
-TEST_CASE("what the documentation shows of published outputs", "[.figures]") {
+TEST_CASE("the figures of the documentation about published outputs", "[.figures]") {
   const auto show = [](const std::string& of, const ExchangeFit& fit) {
     for (const FitRange& range : fit.ranges) {
       fmt::print("{} | {} to {} | {} | {} | {} | {} | {:.1f} %\n", of, humanize(range.min_message),

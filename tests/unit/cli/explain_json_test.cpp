@@ -121,7 +121,7 @@ TEST_CASE("the layers of an explanation are never grouped in JSON and CSV") {
   }
 }
 
-TEST_CASE("a plan that cannot be is explained by its reasons, one that does not fit by everything") {
+TEST_CASE("an impossible plan is explained by its reasons, a plan that does not fit by all tables") {
   Json report = written(run_command({"explain", "--strategy", "filter", "--gpus", "128"}));
   CHECK(report.at("plan").at("time").is_null());
   CHECK(report.at("plan").at("memory").is_null());
@@ -170,7 +170,7 @@ TEST_CASE("why not a strategy compares with the plan that recommend finds best o
   CHECK(best.at("plan").dump() == first.dump());
 }
 
-TEST_CASE("two plans against each other differ by the same terms with the other sign") {
+TEST_CASE("swapping two compared plans inverts the signs of the terms") {
   const auto against = [](const Arguments& strategy, const char* other) {
     return written(run_command(with("explain", strategy, {"--model", "vgg16", "--global-batch", "512", "--against", other})))
         .at("against");

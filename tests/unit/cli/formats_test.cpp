@@ -27,7 +27,7 @@ std::string text_of(Block block, bool colored = false) {
 
 }  // namespace
 
-TEST_CASE("a share that rounds to nothing has no sign") {
+TEST_CASE("a share that rounds to zero has no sign") {
   CHECK(share_text(-0.004) == "0 %");
   CHECK(share_text(0.004) == "0 %");
   CHECK(share_text(-0.006) == "-1 %");
@@ -123,7 +123,7 @@ TEST_CASE("text is broken between words, and what follows is indented") {
   CHECK(wrap_text("", 7, "  ").empty());
 }
 
-TEST_CASE("a word that is longer than the line stands alone, whole") {
+TEST_CASE("a word longer than the line is alone on its line, unbroken") {
   CHECK(wrap_text("a incomprehensibly b", 5, "") == "a\nincomprehensibly\nb");
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("a row whose first cell is empty has as many cells as the others") {
   CHECK(CsvTable::parse(text, "t.csv").rows() == 2);
 }
 
-TEST_CASE("no objects are no text") { CHECK(csv_of(Json::array()).empty()); }
+TEST_CASE("an empty list of objects is an empty text") { CHECK(csv_of(Json::array()).empty()); }
 
 TEST_CASE("a number in CSV is read back as the same number") {
   const double figure = 0.1 + 0.2;

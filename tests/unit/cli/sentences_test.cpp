@@ -49,7 +49,7 @@ std::string compared(const Estimate& explained, const Estimate& other, const std
 
 }  // namespace
 
-TEST_CASE("a limit says what is wanted, what there is, and where") {
+TEST_CASE("a limit states the requirement, what is available, and the layer") {
   using Kind = Limit::Kind;
   const Model model = two_layers();
   const auto text = [&](const Limit& limit) { return describe(limit, model); };
@@ -69,7 +69,7 @@ TEST_CASE("a limit says what is wanted, what there is, and where") {
         "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much; 2.50 GiB of it activations");
 }
 
-TEST_CASE("several limits are said in one line") {
+TEST_CASE("several limits are described in one line") {
   Limits limits;
   CHECK(describe(limits, two_layers()).empty());
   limits.add({Limit::Kind::stages, 5, 4});
@@ -77,7 +77,7 @@ TEST_CASE("several limits are said in one line") {
   CHECK(describe(limits, two_layers()) == "5 stages, but only 4 layers with weights; 33 devices, but the machine has 32");
 }
 
-TEST_CASE("a run without a prediction says why, be it a limit of its plan") {
+TEST_CASE("a run without a prediction states the reason, which may be a limit of its plan") {
   CHECK(describe(Unpredictable{"the batch is not stated"}) == "the batch is not stated");
   CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::filters, 7, 6, 1}, "small", "narrow"}}) ==
         "filter degree 7 exceeds min F = 6 (narrow)");
@@ -85,7 +85,7 @@ TEST_CASE("a run without a prediction says why, be it a limit of its plan") {
         "small has no spatial extents to split");
 }
 
-TEST_CASE("a finding says what takes how much, and of the largest that it bounds the plan") {
+TEST_CASE("a finding states its share, and the largest one bounds the plan") {
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
@@ -104,7 +104,7 @@ TEST_CASE("a finding says what takes how much, and of the largest that it bounds
   CHECK(text({Kind::waiting, 0.1}) == "waiting for the slowest rank and for the framework takes 10 % of the time");
 }
 
-TEST_CASE("a finding that is not about time says what it is about") {
+TEST_CASE("a finding that is not about time describes its subject") {
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
@@ -177,14 +177,14 @@ TEST_CASE("of plans of other batches, the sentence compares epochs") {
         "backward compute decides, 50.0 s against 1 min 40 s");
 }
 
-TEST_CASE("a slower plan loses by what has grown most") {
+TEST_CASE("the activity that has grown most is the reason of a slower plan") {
   const SlowdownReason slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
   CHECK(slower.longer == "20 %");
   CHECK(slower.why == "gradient communication");
   CHECK(behind_first(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4), {}).longer == "as fast");
 }
 
-TEST_CASE("a faster plan stands behind another one for a reason") {
+TEST_CASE("a faster plan that ranks lower has a reason") {
   const Estimate first = estimate_of(1.0, 1.0, 4);
   Estimate faster = estimate_of(0.5, 0.5, 4);
   CHECK(behind_first(faster, first, {}).longer == "-50 %");
@@ -215,7 +215,7 @@ TEST_CASE("secondary shards are named with the ranks that gather from it") {
     CHECK(text(ranks) == "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3)");
 }
 
-TEST_CASE("a phase says what its time is made of") {
+TEST_CASE("a phase describes the contents of its time") {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.mesh.set(Axis::pipeline, 2);

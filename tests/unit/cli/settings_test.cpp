@@ -118,7 +118,7 @@ TEST_CASE("every setting counts from a job, a table of runs and an option") {
   }
 }
 
-TEST_CASE("a setting of the strongest origin counts") {
+TEST_CASE("the setting with the highest precedence is used") {
   Settings settings = parse_settings("memory_format=nchw straggler=1.5", SettingOrigin::software);
   settings.override_by(parse_settings("memory_format=nhwc", SettingOrigin::option));
   CHECK(settings.choice<MemoryFormat>("memory_format") == MemoryFormat::channels_last);
@@ -126,7 +126,7 @@ TEST_CASE("a setting of the strongest origin counts") {
   CHECK(settings.number("straggler") == 1.5);
 }
 
-TEST_CASE("slips in settings are named") {
+TEST_CASE("errors in settings are named") {
   const auto error = [](const std::string& text) {
     return error_of([&] { static_cast<void>(parse_settings(text, SettingOrigin::option)); });
   };
@@ -138,7 +138,7 @@ TEST_CASE("slips in settings are named") {
   CHECK(error("launch_overhead=2 h").find("launch_overhead") != std::string::npos);
 }
 
-TEST_CASE("a setting that means nothing without another one is refused wherever it is said") {
+TEST_CASE("a setting without effect unless another one is set is refused from every source") {
   const auto error = [](const std::string& words) {
     return error_of([&] {
       run_command({"recommend", "bert-base", "--machine", "dgx-h100", "--gpus", "8", "--setting", words});

@@ -7,7 +7,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a number of tokens is read with k, M, B and T, and printed so that it reads back") {
+TEST_CASE("a number of tokens is parsed with k, M, B and T, and printed in a form that parses to it") {
   struct Case {
     std::string text, printed;
     double tokens;
@@ -37,7 +37,7 @@ TEST_CASE("what is not a number of tokens is refused with a hint") {
   }
 }
 
-TEST_CASE("throughput in words has no share where the peak is not known") {
+TEST_CASE("throughput is printed without MFU if the peak is unknown") {
   Plan plan;
   plan.mesh.set(Axis::data, 4);
   const Device gpu;

@@ -254,7 +254,7 @@ TEST_CASE("fp32 keeps four bytes for each weight, gradient and slot") {
   CHECK(per_parameter(Optimizer::adam, Precision::tf32) == 4 + 4 + 8);
 }
 
-TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master copy beside the slots") {
+TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master copy in addition to optimizer state") {
   // 16 with Adam: 2 + 2 + 4 + 4 + 4 [Rajbhandari et al., SC'20, section 3.1].
   CHECK(per_parameter(Optimizer::adam, Precision::fp16) == 16);
   CHECK(per_parameter(Optimizer::adam, Precision::bf16) == 16);
@@ -344,7 +344,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
   CHECK(activations(Schedule::one_forward_one_backward, 2, 0) == Approx(activations(Schedule::gpipe, 2, 0)));
 }
 
-TEST_CASE("backward of the last layer needs all that was kept, the gradient it reads and the one it writes") {
+TEST_CASE("backward of the last layer needs all kept tensors, its input gradient and its output gradient") {
   const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;

@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(beside.estimate(plan).time.iteration() == beside.estimate(kept_plan).time.iteration());
 }
 
-TEST_CASE("nothing lies in the memory of a host that the machine does not describe, or that is too small") {
+TEST_CASE("host memory is not used if the machine does not describe it, or if it is too small") {
   const auto first_limit = [](const Machine& machine, const Plan& plan) {
     const Limits limits = Blocks(machine).estimate(plan).limits;
     REQUIRE(!limits.empty());

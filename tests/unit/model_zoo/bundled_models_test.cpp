@@ -589,7 +589,7 @@ TEST_CASE("a name may give other values to parameters") {
         "alexnet has no parameter 'tokens'\nhint: it has no parameters");
 }
 
-TEST_CASE("models of sequences may have samples of another length, others say that they have none") {
+TEST_CASE("sequence models may have samples of another length, other models have none") {
   for (const std::string& name : model_names()) {
     INFO(name);
     const Model own = load_model(name);

@@ -37,7 +37,7 @@ Profile profile_of(KernelBackend& backend, const ProfilePlan& plan) {
 
 }  // namespace
 
-TEST_CASE("a step of a whole model is the sum of its problems where nothing lies between them") {
+TEST_CASE("a step of a whole model is the sum of its problems if there is no other work") {
   const auto backend = make_simulated_backend(quiet);
   // A chain, residual branches, dense concatenations, a tied embedding.
   for (const std::string name : {"vgg16", "resnet50", "densenet121", "gpt2"}) {
@@ -122,7 +122,7 @@ TEST_CASE("steps of a framework are no check of the sum") {
   CHECK(sum_checks(profile, model).front().error() == error);
 }
 
-TEST_CASE("times are those at full speed where the device was slower for a while") {
+TEST_CASE("times are corrected to full speed if the device was temporarily slower") {
   Profile profile;
   for (int i = 0; i < 20; ++i) {
     ProfileRow row{.measurement = {.samples = summarize({2, 2, 2, 2, 2, 2}, {})}};
@@ -143,7 +143,7 @@ TEST_CASE("times are those at full speed where the device was slower for a while
   CHECK(steadiness_of(profile).slow_share == 0);
 }
 
-TEST_CASE("a problem that the device refuses is a row with the reason") {
+TEST_CASE("a refused problem has a row with the reason") {
   class Refusing final : public KernelBackend {
    public:
     DeviceInfo info() const override { return inner_->info(); }

@@ -49,7 +49,7 @@ TEST_CASE("events are read with what they say of themselves") {
   CHECK(trace.events[5].correlation == trace.events[4].correlation);
 }
 
-TEST_CASE("a list of events is a trace; other events and whatever else it holds are passed over") {
+TEST_CASE("a list of events is a trace; other events and other content are ignored") {
   CHECK(parse_trace("[]", "t.json").events.empty());
   CHECK(parse_trace(R"({"traceEvents":[{"ph":"s","id":1},{"ph":"X","cat":"python_function","name":"f"},
                        {"ph":"M","name":"process_name","args":{"name":"python","Input Dims":"no"}}],"x":[{"y":[[1]]}]})",
@@ -57,7 +57,7 @@ TEST_CASE("a list of events is a trace; other events and whatever else it holds 
             .events.empty());
 }
 
-TEST_CASE("what is not a trace is refused at its place") {
+TEST_CASE("a file that is not a trace is refused with its place") {
   CHECK(trace_error("") == "t.json:1:1: the file is empty" + trace_hint_line);
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
   CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
