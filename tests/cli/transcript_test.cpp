@@ -185,7 +185,7 @@ TEST_CASE("figures count in a markdown file") {
   CHECK_FALSE(markdown_report_of("```console\n$ echo 1 2\n1  2\n```\n").empty());
 }
 
-TEST_CASE("a last line without its line break is told") {
+TEST_CASE("a missing final line break is reported") {
   CHECK(report_of("$ printf one\none (no-eol)\n").empty());
   CHECK_FALSE(report_of("$ printf one\none\n").empty());
 }

@@ -42,7 +42,7 @@ bool has_one_kv_head(const Model& model) {
 
 }  // namespace
 
-TEST_CASE("every bundled model can be split in two along every axis it has, for a price that is a number") {
+TEST_CASE("every bundled model can be split in two along each of its axes, with a finite time") {
   for (const std::string& name : model_names()) {
     StudySpec spec;
     spec.model = name;

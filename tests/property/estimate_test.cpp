@@ -179,7 +179,7 @@ TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or
   });
 }
 
-TEST_CASE("what an estimator was asked before changes no figure of a plan") {
+TEST_CASE("earlier estimates do not change a plan's estimate") {
   int compared = 0;
   for_random_plans(12, 60, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator asked_all(owned.job);

@@ -23,7 +23,7 @@ std::string place_in(const std::string& text, std::string_view path, bool at_key
 
 }  // namespace
 
-TEST_CASE("what was parsed is there, in its order") {
+TEST_CASE("parsed values are in the order of the text") {
   const JsonSource source(R"({"b": 1, "a": [true, null]})", "p.json", "");
   CHECK(source.root().dump() == R"({"b":1,"a":[true,null]})");
 }
@@ -48,7 +48,7 @@ TEST_CASE("a key with escapes is found by its opening quote") {
   CHECK(place_in(R"({"a": "x\"", "b": 2})", "b", true) == "1:14");
 }
 
-TEST_CASE("what has no place of its own has that of what holds it") {
+TEST_CASE("a value without a place has that of its parent") {
   const std::string text = R"({"a": {"b": [{"c": 1}]}})";
   CHECK(place_in(text, "a/b/c") == place_in(text, "a/b"));
   CHECK(place_in(text, "a/nothing") == place_in(text, "a"));

@@ -96,7 +96,7 @@ TEST_CASE("tau lies in [-1, 1], is symmetric, and changes sign with the order") 
   }
 }
 
-TEST_CASE("the deviation from the median forgives outliers") {
+TEST_CASE("the deviation from the median is robust to outliers") {
   CHECK(median_deviation(std::vector<double>{}) == 0.0);
   CHECK(median_deviation(std::array{5.0}) == 0.0);
   CHECK(median_deviation(std::array{1.0, 2.0, 4.0, 8.0, 1000.0}) == 3.0);  // distances from 4: 3 2 0 4 996
@@ -117,7 +117,7 @@ TEST_CASE("the interval of a median has the ranks of the binomial distribution")
   CHECK_FALSE(median_interval(std::vector<double>{}).has_value());
 }
 
-TEST_CASE("the interval holds the median of the distribution as often as it says") {
+TEST_CASE("the interval covers the median of the distribution as often as stated") {
   std::mt19937_64 random(7);
   std::exponential_distribution<double> skewed(1.0);
   for (const std::size_t count : {6U, 13U, 40U}) {

@@ -86,12 +86,12 @@ TEST_CASE("of a long list, a part of names brings the names that have it, those 
   CHECK(suggest("net", long_list({"big-net", "net-ab", "net-a"})) == "did you mean 'net-a', 'net-ab' or 'big-net'?");
 }
 
-TEST_CASE("a short list is told whole") {
+TEST_CASE("a short list is printed completely") {
   CHECK(suggest("gather", Names{"allgather", "allreduce"}) == "known: allgather, allreduce");
   CHECK(suggest("h100x", Names{"dgx-h100", "vela-h100"}) == "known: dgx-h100, vela-h100");
 }
 
-TEST_CASE("a part of names counts more than a word that is two edits away") {
+TEST_CASE("a part of a name is preferred to a word that is two edits away") {
   CHECK(suggest("resnet", long_list({"resnet101", "resnet18"})) == "did you mean 'resnet18' or 'resnet101'?");
   CHECK(suggest("resnet1", long_list({"resnet18", "resnet101"})) == "did you mean 'resnet18'?");
 }
@@ -112,7 +112,7 @@ TEST_CASE("a third of the letters may be wrong") {
   CHECK_FALSE(nearest("abxyzf", Names{"abcdef"}));
 }
 
-TEST_CASE("a short word is suggested for one wrong letter but never for none right") {
+TEST_CASE("a short word is suggested for one wrong letter, but not if no letter matches") {
   CHECK(nearest("gqu", Names{"gpu"}) == "gpu");
   CHECK(nearest("dp", Names{"pp"}) == "pp");
   CHECK_FALSE(nearest("d", Names{"p"}));

@@ -212,7 +212,7 @@ TEST_CASE("zero is printed in the base unit") {
   CHECK(print_quantity(FlopRate()) == "0 FLOP/s");
 }
 
-TEST_CASE("what parse_quantity refuses is printed readably nevertheless") {
+TEST_CASE("values that parse_quantity refuses are printed readably nevertheless") {
   CHECK(print_quantity(-5.0_us) == "-5 us");
   CHECK(print_quantity(Seconds(std::numeric_limits<double>::quiet_NaN())) == "nan s");
   CHECK(print_quantity(Bytes(std::numeric_limits<double>::infinity())) == "inf B");
@@ -292,7 +292,7 @@ TEST_CASE("huge and tiny numbers are not padded with zeros") {
   CHECK(humanize(Bandwidth(1e18)) == "1.00 EB/s");
 }
 
-TEST_CASE("zero, signs and what is not a number are said in words") {
+TEST_CASE("zero, signs and NaN are printed readably") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   CHECK(humanize(0.0_s) == "0 s");
@@ -306,7 +306,7 @@ TEST_CASE("zero, signs and what is not a number are said in words") {
   CHECK(humanize(Flops(-inf)) == "-infinite");
 }
 
-TEST_CASE("what people read is within half of its last digit") {
+TEST_CASE("printed values are within half of their last digit") {
   std::mt19937_64 random(6);
   std::uniform_real_distribution<double> exponent(-9.0, 1.7);
   for (int round = 0; round < 2000; ++round) {
