@@ -83,7 +83,8 @@ class Mamba2 final : public Operation {
     switch (pass) {
       case Pass::forward: {
         std::vector<Work> all = until_states(n);
-        // The products inside the chunk, whose last tokens depend on all of it, and the state before it, read by C.
+        // The products inside the chunk, whose last tokens depend on all of it. Then C reads the state of the chunks
+        // before.
         all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
         all.push_back({.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm});
         return all;
@@ -92,8 +93,9 @@ class Mamba2 final : public Operation {
         std::vector<Work> all{{.flops = 20 * n.x, .activation_items = 5 * n.x, .kind = KernelKind::layer_norm}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // In this order, the gradients of: the states that C reads; the states of the chunks before; x; B and C, through the
-        // states and inside the chunks; the steps, whose part inside the chunks requires the products once more.
+        // Backward computes, in this order, the gradients of the states that C reads; of the states of the chunks before;
+        // of x; of B and C, through the states and inside the chunks; and of the steps. The part of the steps inside the
+        // chunks requires the products once more.
         all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
         all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
         all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));
@@ -104,12 +106,12 @@ class Mamba2 final : public Operation {
         all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
         all.push_back(chunks(n.inside, 2 * n.x + n.products + 2 * n.decays));
         all.push_back({.flops = transcendental_flops * n.steps, .activation_items = 8 * n.steps});
-        // The convolution reads its input and the gradient of its output, and computes both gradients.
+        // The backward kernel of the convolution reads its input and its output's gradient, and computes both gradients.
         all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
         return all;
       }
       case Pass::backward_weight:
-        // Computed in the kernels of the other gradients; the partial results are summed over blocks of tokens.
+        // These gradients are computed in the kernels of the others. The partial results are summed over blocks of tokens.
         return {{.flops = n.convolution + 2 * n.x, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
       case Pass::update:
         break;
@@ -135,14 +137,14 @@ class Mamba2 final : public Operation {
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
-  /// The convolution's output, the chunks' states and products; backward their gradients, too.
+  /// Forward creates the convolution's output, and the chunks' states and products. Backward also creates their gradients.
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     const double forward = n.convolved + 3 * n.states + n.products;
     if (pass == Pass::forward) return forward;
     return pass == Pass::backward_data ? 2 * forward : 0;
   }
-  /// With the slice's heads and groups.
+  /// The operation for the heads and groups of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
@@ -193,7 +195,7 @@ class Mamba2 final : public Operation {
   [[nodiscard]] static Work chunks(double flops, double items) {
     return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
   }
-  /// The convolution, and the states before each chunk: the parts that backward recomputes.
+  /// The parts that backward recomputes: the convolution, and the states before each chunk.
   [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
     return {{.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
             {.flops = 2 * transcendental_flops * n.steps, .activation_items = n.steps + n.decays},
