@@ -52,8 +52,8 @@ class Mamba2 final : public Operation {
     if (output.channels != read) {
       throw Error(
           fmt::format(
-              "{} channels are not a gate and values of {} heads of {}, two vectors of {} for each of {} groups, and "
-              "{} steps: {}",
+              "the input has {} channels, but gate and values of {} heads of {}, two vectors of {} for each of {} groups, "
+              "and {} steps are {}",
               output.channels, s_.heads, s_.head_size, s_.state, s_.groups, s_.heads, read),
           "mamba2 must read a fully_connected layer with this number of features");
     }

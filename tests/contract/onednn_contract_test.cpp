@@ -97,7 +97,7 @@ TEST_CASE("oneDNN gives the reason for each refusal") {
   CHECK(why("combine in=8x12t,2x3t") == "more copies of a token than experts are not supported by this back end");
 }
 
-TEST_CASE("oneDNN computes in bf16 where the processor has it") {
+TEST_CASE("oneDNN computes in bf16 if the processor supports it") {
   const auto backend = make_onednn_backend(1);
   const Problem problem = parse_problem("fully_connected features=5 precision=bf16 in=7", "test");
   int ran = 0;
@@ -110,7 +110,7 @@ TEST_CASE("oneDNN runs fused attention with dropout as separate operators, as Py
   CHECK(check_computes(*backend, "attention heads=2 causal=yes fused=yes dropout=0.4 in=12x4t", Precision::fp32, 2e-4) == 1);
 }
 
-TEST_CASE("oneDNN casts between fp32 and bf16 where the processor has it") {
+TEST_CASE("oneDNN casts between fp32 and bf16 if the processor supports it") {
   const auto backend = make_onednn_backend(1);
   const Problem product = parse_problem("fully_connected features=5 precision=bf16 in=7", "test");
   CHECK(check_casts(*backend, Precision::bf16) == (backend->refusal(product).empty() ? 2 : 0));

@@ -321,7 +321,7 @@ TEST_CASE("more recomputed blocks never need more memory, and never take less ti
   CHECK(compared > 1000);
 }
 
-TEST_CASE("a search shards a second copy of weights in a node where that is the fastest plan, and finds the best of all") {
+TEST_CASE("a search uses secondary shards in a node if that is fastest, and finds the best plan") {
   const Case second{.name = "data alone", .model = transformer(), .memory = 1e9, .devices = 16, .batch = 64};
   check(second);
   Case sharded{.name = "ZeRO-3", .model = transformer(), .memory = 9e6, .devices = 16, .batch = 64};

@@ -366,7 +366,7 @@ TEST_CASE("the more blocks are recomputed, the more time and the less memory, up
   });
 }
 
-TEST_CASE("recomputation adds forward of what is in blocks, and nothing is faster for it") {
+TEST_CASE("recomputation adds forward of blocks, and no plan gets faster") {
   for_random_plans(6, 100, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;

@@ -22,7 +22,7 @@ Machine random_machine(Random& random) {
 
 Family random_axes(Random& random) { return static_cast<Family>(random.whole(0, (1 << axis_count) - 1)); }
 
-TEST_CASE("a group has the ranks of its axes, more of them in every wider unit, all of them where they meet") {
+TEST_CASE("a group has the ranks of its axes, in wider units at least as many, in the widest one all") {
   Random random(7);
   for (int i = 0; i < 5000; ++i) {
     const Machine machine = random_machine(random);

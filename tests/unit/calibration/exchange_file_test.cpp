@@ -672,7 +672,7 @@ TEST_CASE("tables made from outputs, and other files, are refused") {
   CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
 }
 
-TEST_CASE("a file names the library that ran, in a line around its tables or beside its name") {
+TEST_CASE("a file states the library that ran, in a line around its tables or next to its name") {
   const std::string table = "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)\n4  1.0\n8  1.1\n16  1.2\n";
   const auto library = [&](const std::string& text, const AskedFacts& asked = {}) {
     std::vector<std::string> warnings;

@@ -154,7 +154,7 @@ TEST_CASE("more noise widens the intervals, and their coverage is about the stat
   CHECK(beta_held > 0.87 * known);
 }
 
-TEST_CASE("a change of protocol is found where it is, and what stays is one number") {
+TEST_CASE("a change of protocol is found at its size, and unchanged coefficients are shared") {
   // Eager up to 64 KiB; above, a handshake of two more latencies and the same link.
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 5 * alpha : alpha) + 1e-10 * bytes; });

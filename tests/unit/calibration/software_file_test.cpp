@@ -35,7 +35,7 @@ StudySpec spec_with(const std::string& software) {
 
 }  // namespace
 
-TEST_CASE("every bundled software file can be read, and says where each fact comes from") {
+TEST_CASE("every bundled software file can be read, and has the source of each fact") {
   const auto names = software_names();
   CHECK(names.size() >= 10);
   for (const std::string& name : names) {
@@ -99,7 +99,7 @@ TEST_CASE("Megatron's step reads gradients again, and unscales them in fp16") {
         }).find("s.yaml:7:") == 0);
 }
 
-TEST_CASE("the host waits for the numbers of tokens of experts in Megatron Core and what is built on it") {
+TEST_CASE("the host waits for the token counts of experts in Megatron Core and frameworks based on it") {
   CHECK(load_software("megatron-core").settings.number("expert_starts") == 0.64);
   CHECK(load_software("nemo").settings.number("expert_starts") == 0.64);
   CHECK(load_software("megatron").settings.find("expert_starts") == nullptr);

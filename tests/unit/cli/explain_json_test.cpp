@@ -220,7 +220,7 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
   CHECK(table.rows() == 2);
 }
 
-TEST_CASE("a comparison fits where one of its studies does, and has no answer where none could be asked") {
+TEST_CASE("a comparison fits if one of its studies fits, and has no answer if no study has one") {
   CHECK(run_command({"recommend", "--gpus", "4", "--model", "gpt3-175b,resnet50"}).status == ExitStatus::ok);
   CHECK(run_command({"recommend", "--gpus", "4", "--model", "gpt3-175b", "--machine", "dgx-a100,abci"}).status ==
         ExitStatus::nothing_fits);

@@ -76,7 +76,7 @@ TEST_CASE("a blank line stands before each section but the first of all") {
         "\033[1mWhy\033[0m (data)\n  because\n\n\033[1m16 GPUs\033[0m are few\n    indeed\n");
 }
 
-TEST_CASE("the last piece of a paragraph is broken where the page ends, and what is verbatim stays") {
+TEST_CASE("the last piece of a paragraph wraps at the page's width, and verbatim text stays") {
   std::string long_text;
   for (int i = 0; i < 40; ++i) long_text += (i > 0 ? " " : "") + std::string("word");
   const std::string text = text_of(Line{{{"strong", true}, {": "}, {long_text}}, 0, 2});

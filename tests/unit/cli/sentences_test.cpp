@@ -124,7 +124,7 @@ TEST_CASE("a finding that is not about time describes its subject") {
         "whose bandwidth the machine file does not give, so its read time counts as zero");
 }
 
-TEST_CASE("of two plans that fit, the sentence names the term that decides, with its numbers") {
+TEST_CASE("for two plans that fit, the sentence names the deciding term, with its numbers") {
   const Estimate fast = estimate_of(1.0, 0.2, 4);
   const Estimate slow = estimate_of(1.1, 0.9, 3);
   CHECK(compared(fast, slow) ==
@@ -136,7 +136,7 @@ TEST_CASE("of two plans that fit, the sentence names the term that decides, with
   CHECK(compared(fast, fast, "this") == "this is the explained plan");
 }
 
-TEST_CASE("of plans that take as long within half a percent, the sentence says how their memory differs") {
+TEST_CASE("for plans within half a percent, the sentence compares their memory") {
   CHECK(compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6)) ==
         "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB more memory");
   CHECK(compared(estimate_of(1.0, 0.2, 6), estimate_of(1.001, 0.2, 4)) ==
@@ -145,7 +145,7 @@ TEST_CASE("of plans that take as long within half a percent, the sentence says h
         "that takes as long as this within 0.5 %, 1.00 s against 1.00 s per iteration, with as much memory");
 }
 
-TEST_CASE("of a plan that does not fit, the sentence says what is too much, and which memory decides") {
+TEST_CASE("for a plan that does not fit, the sentence gives the excess, and the deciding item of memory") {
   const Estimate small = estimate_of(1.0, 0.2, 4);
   const Estimate large = estimate_of(0.5, 0.2, 23);
   CHECK(compared(small, large) ==
@@ -158,7 +158,7 @@ TEST_CASE("of a plan that does not fit, the sentence says what is too much, and 
         "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
 }
 
-TEST_CASE("of a plan that is not possible, the sentence says its reason") {
+TEST_CASE("for an impossible plan, the sentence gives the reason") {
   const Estimate possible = estimate_of(1.0, 0.2, 4);
   CHECK(compared(possible, impossible()) == "that cannot run: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), possible) ==
@@ -168,7 +168,7 @@ TEST_CASE("of a plan that is not possible, the sentence says its reason") {
         "the global batch has 8");
 }
 
-TEST_CASE("of plans of other batches, the sentence compares epochs") {
+TEST_CASE("for plans with different batches, the sentence compares epochs") {
   Estimate large = estimate_of(1.0, 0.8, 4);
   large.plan.global_batch = 128;
   large.epoch = large.time.iteration() * 50.0;

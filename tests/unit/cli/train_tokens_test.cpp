@@ -26,7 +26,7 @@ TEST_CASE("a number of tokens is parsed with k, M, B and T, and printed in a for
   }
 }
 
-TEST_CASE("what is not a number of tokens is refused with a hint") {
+TEST_CASE("an invalid number of tokens is refused with a hint") {
   for (const std::string text :
        {"", "T", "1X", "1TT", "1 T T", "1TB", "0", "-1T", "0.5", "1000001T", "inf", "nan", "1e300", "nanT", "1t", "1,000"}) {
     INFO(text);

@@ -59,7 +59,7 @@ TEST_CASE("columns count from the first letter, not from a byte-order mark") {
   CHECK(place_in("\xEF\xBB\xBF{\"a\": 1}", "a") == "1:7");
 }
 
-TEST_CASE("what is not JSON is refused at its place, with the hint") {
+TEST_CASE("invalid JSON is refused at its place, with the hint") {
   CHECK(refusal_of("{\n \"a\": }") ==
         "p.json:2:7: not valid JSON\n"
         "   \"a\": }\n"
@@ -100,12 +100,12 @@ TEST_CASE("an object of as many keys as are allowed is read in order, one of mor
   CHECK(refusal_of(object + ",\n \"more\": 1}").starts_with("p.json:2:2: an object of more than 100000 keys"));
 }
 
-TEST_CASE("values of every kind stand where they were") {
+TEST_CASE("values of every kind have their place") {
   const std::string text = R"({"z":[1,-2,0.5,null,true,"x",{"b":{},"a":[]}],"a":{"c":18446744073709551615,"b":[[]]}})";
   CHECK(JsonSource(text, "p.json", "").root().dump() == text);
 }
 
-TEST_CASE("what is not text is refused as such") {
+TEST_CASE("a file that is not text is refused as such") {
   CHECK(refusal_of(std::string("[1]\0", 4)).starts_with("p.json:1:4: not a text file"));
   CHECK(refusal_of("[\"\xFF\"]").starts_with("p.json:1:3: not a text file"));
 }

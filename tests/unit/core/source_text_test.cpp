@@ -264,7 +264,7 @@ TEST_CASE("terminal control characters are shown as escapes") {
   CHECK(quote("a\u202Eb") == "'a?b'");
 }
 
-TEST_CASE("what is not a regular file is written to, not replaced") {
+TEST_CASE("a file that is not regular is written to, not replaced") {
   write_file("/dev/null", "x");
   CHECK(fs::is_character_file("/dev/null"));
   const Folder folder;

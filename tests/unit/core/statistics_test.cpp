@@ -13,7 +13,7 @@ using namespace ddl;
 
 // Tables of the normal distribution: the quantiles 0.5, 0.95 and 0.975 are 0, 1.6449 and 1.9600 standard deviations above
 // the mean.
-TEST_CASE("the normal distribution has its quantiles where tables have them") {
+TEST_CASE("the normal distribution has the quantiles of published tables") {
   CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));
   CHECK(normal_quantile(0.95) == Approx(1.6448536));
   CHECK(normal_quantile(0.975) == Approx(1.9599640));

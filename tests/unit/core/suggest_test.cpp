@@ -73,7 +73,7 @@ TEST_CASE("a near name is suggested") {
   CHECK(nearest("memori", names) == "memory");
 }
 
-TEST_CASE("a far name brings the list of what is known") {
+TEST_CASE("for a name far from all known ones, the hint lists the known ones") {
   CHECK(suggest("colour", Names{"bandwidth", "latency"}) == "known: bandwidth, latency");
   CHECK_FALSE(nearest("colour", Names{"bandwidth", "latency"}));
 }

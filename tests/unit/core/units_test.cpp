@@ -152,7 +152,7 @@ TEST_CASE("a unit in another spelling is corrected") {
   CHECK(problem_of<Bandwidth>("5 GB /s") == "'5 GB /s' has the unknown unit 'GB /s'\nhint: did you mean 'GB/s'?");
 }
 
-TEST_CASE("an unknown unit brings the list of units") {
+TEST_CASE("for an unknown unit, the hint lists the units") {
   CHECK(problem_of<Seconds>("5 fortnights") ==
         "'5 fortnights' has the unknown unit 'fortnights'\nhint: known: ns, us, ms, s, min, h, d");
   CHECK(problem_of<Seconds>("0x10 s").starts_with("'0x10 s' has the unknown unit 'x10 s'"));

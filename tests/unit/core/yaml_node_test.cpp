@@ -315,7 +315,7 @@ TEST_CASE("a quantity with a problem is refused at its place, with the advice of
   CHECK(error_at_x("x: 5 MS", [](const YamlNode& x) { (void)x.seconds(); }).ends_with("hint: did you mean 'ms'?"));
 }
 
-TEST_CASE("zero is refused where a quantity must be positive") {
+TEST_CASE("zero is refused if a quantity must be positive") {
   CHECK(error_at_x("x: 0 GB", [](const YamlNode& x) {
           (void)x.bytes();
         }).starts_with("f.yaml:1:4: '0 GB' must be greater than zero"));

@@ -225,7 +225,7 @@ TEST_CASE("the parts of a serial iteration are its passes and its update") {
   CHECK(time.iteration() == time.compute());
 }
 
-TEST_CASE("recomputation is one more forward in backward, of what is in a block") {
+TEST_CASE("recomputation adds forward of blocks to backward") {
   Plan plan = plan_of(32);
   plan.recompute = Recompute::full;
   const Matrix block(Assumptions{}, {}, true);

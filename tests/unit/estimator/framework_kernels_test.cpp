@@ -58,7 +58,7 @@ TEST_CASE("cross entropy has the memory traffic of its operators") {
   }
 }
 
-TEST_CASE("convolutions of images in channels-first order copy what they read and write, where matrix units run") {
+TEST_CASE("with matrix units, convolutions of channels-first images copy what they read and write") {
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;

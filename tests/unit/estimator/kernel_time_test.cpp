@@ -238,7 +238,7 @@ TEST_CASE("an update takes its traffic at the attainable bandwidth") {
   CHECK(owned.kernels.update_price(36864).time.value() == Approx(7.3728e-6));
 }
 
-TEST_CASE("filters split where nothing was measured save nothing once they are thinner than a tile") {
+TEST_CASE("without measurements, split filters thinner than a tile save no time") {
   const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1);
   Plan serial;
   serial.global_batch = 8;

@@ -350,7 +350,7 @@ TEST_CASE("no predicted time of a family is below its least ratio to the rooflin
   }
 }
 
-TEST_CASE("more samples, filters or channels never cost less, where the measurements say so") {
+TEST_CASE("more samples, filters or channels never take less time, if the measurements show that") {
   std::vector<Line> lines;
   for (const int filters : {16, 32, 64}) {
     for (const int samples : {1, 4, 16})

@@ -68,7 +68,7 @@ layers:
                      "chain.yaml");
 }
 
-TEST_CASE("DeepSpeed sums gradients of bf16 in fp32 beside them: 20 bytes a parameter with Adam") {
+TEST_CASE("DeepSpeed sums bf16 gradients in separate fp32 buffers: 20 bytes per parameter with Adam") {
   const ParameterBytes bytes = parameter_bytes(Optimizer::adam, Precision::bf16, MixedPrecision::accumulated);
   CHECK(bytes.weight == 2);
   CHECK(bytes.gradient == 6);

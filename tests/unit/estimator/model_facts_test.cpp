@@ -337,7 +337,7 @@ layers:
 }
 
 // p ≤ min F and p ≤ min C of [ParaDL, Table III], which limit filter and channel splits of both to 64 devices.
-TEST_CASE("ResNet-50 and VGG16 have 64 filters and 64 channels where they have fewest") {
+TEST_CASE("the smallest number of filters and channels in ResNet-50 and VGG16 is 64") {
   const Model resnet = load_model("resnet50");
   const ModelFacts facts = facts_of(resnet);
   CHECK(facts.smallest_filters == 64);

@@ -134,7 +134,7 @@ TEST_CASE("ZB-V has no bubble if all passes take equally long, otherwise (p-1)(B
   }
 }
 
-TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer where the passes of a stage differ") {
+TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer if the passes of a stage differ") {
   for (const int stages : {2, 4, 6, 8, 16}) {
     for (const std::int64_t micro_batches : {2 * stages, 2 * stages + 2, 5 * stages}) {
       INFO(stages << " stages, " << micro_batches << " micro-batches");

@@ -399,7 +399,7 @@ TEST_CASE("spatial: a mean that is spread over all positions again has no neighb
   }
 }
 
-TEST_CASE("spatial: auxiliary layers gather what they read, the layers beside them stay divided") {
+TEST_CASE("spatial: auxiliary layers gather their input, the other layers stay divided") {
   const Divided divided(parse_model(R"(format: 1
 model: helped
 input: {channels: 4, size: 16x16}

@@ -40,7 +40,7 @@ TEST_CASE("full recomputation of GPT-3 takes the FLOPs of equation 3 of Narayana
   CHECK(gpt3.flops.model() == Approx(0.75 * (published - head) + head).epsilon(1e-9));
 }
 
-TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, but for what is not a matrix product") {
+TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, except for operations other than matrix products") {
   const Gpt3 gpt3;
   // 6N + 12 L H Q T per token, with H Q = h [Chowdhery et al., arXiv 2204.02311, appendix B].
   const auto parameters = static_cast<double>(load_model("gpt3-175b").parameters());

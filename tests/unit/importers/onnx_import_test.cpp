@@ -209,7 +209,7 @@ TEST_CASE("the batch may be open, one or any number") {
   }
 }
 
-TEST_CASE("what is not a network is refused with its reason") {
+TEST_CASE("a file that is not a network is refused with the reason") {
   const auto error_with = [](const std::string& bytes) {
     return error_of([&] { static_cast<void>(import_onnx(bytes, "net.onnx", {})); });
   };
@@ -283,7 +283,7 @@ TEST_CASE("nested graphs cannot exhaust the stack") {
         }).starts_with("net.onnx: this is not an ONNX file"));
 }
 
-TEST_CASE("an unknown operator is kept as a layer only where the user allows it and the shape stays") {
+TEST_CASE("an unknown operator becomes a layer only if the user allows it and the shape is unchanged") {
   const std::string path = DATA_FOLDER "unknown_prelu.onnx";
   const std::string bytes = read_file(path);
   CHECK(error_of([&] {
@@ -465,7 +465,7 @@ TEST_CASE("names with a meaning in YAML stay names") {
   }
 }
 
-TEST_CASE("padding that is given beside 'VALID' is none") {
+TEST_CASE("padding given with 'VALID' is ignored") {
   const std::string head = "g (float[N,3,8,8] x, float[2,3,3,3] w) => (float[N,2,6,6] y) ";
   CHECK(import_text(head + "{ y = Conv<auto_pad = \"VALID\", pads = [1, 1, 1, 1]>(x, w) }")
             .layers.front()

@@ -112,7 +112,7 @@ TEST_CASE("the number of tensors with kept contents is limited, except for shape
   CHECK(read_back.graph().initializer(140).raw_data().size() == 1024);
 }
 
-TEST_CASE("a file that is large beside its tensors is refused") {
+TEST_CASE("a file that is much larger than its tensors is refused") {
   onnx::ModelProto model;
   model.set_doc_string(std::string((std::size_t{256} << 20U) + 1, 'x'));
   const std::string bytes = model.SerializeAsString();

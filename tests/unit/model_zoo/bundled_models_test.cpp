@@ -423,7 +423,7 @@ TEST_CASE("a transformer layer has the weights, work and activations of Korthika
   }
 }
 
-TEST_CASE("attention is fused where the implementation that a model follows calls fused kernels") {
+TEST_CASE("attention is fused if the implementation that a model follows calls fused kernels") {
   const auto is_fused = [](const std::string& name) {
     std::set<bool> found;
     for (const Layer& layer : load_model(name).layers) {

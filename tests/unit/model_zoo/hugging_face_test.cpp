@@ -480,7 +480,7 @@ TEST_CASE("impossible sizes are refused, even if each one alone is possible") {
             .ends_with("of 4 experts 5 cannot be active"));
 }
 
-TEST_CASE("what is not JSON is refused, and no depth or length is a danger") {
+TEST_CASE("invalid JSON is refused, and depth and length are limited") {
   CHECK(refusal_of("{\"model_type\": }").starts_with("config.json:1:16: not valid JSON\n"));
   CHECK(refusal_of("").starts_with("config.json:1:1: the file is empty\n"));
   CHECK(refusal_of(R"({"model_type": "llama", "model_type": "gpt2"})").starts_with("config.json:1:25: duplicate key"));

@@ -208,7 +208,7 @@ TEST_CASE("the block to use may be a parameter") {
   CHECK(layers("two") == 2);
 }
 
-TEST_CASE("items are left out where their condition is not met") {
+TEST_CASE("items are left out if their condition is false") {
   const std::string items =
       "  - convolution: {filters: 4, kernel: 1}\n    when: $channels == 4\n"
       "  - residual:\n"

@@ -138,9 +138,9 @@ TEST_CASE("rotary positions rotate queries and keys, not values") {
   CHECK(work_of(part, Pass::forward).activation_items == 2 * (4 + 2) * 4 * 16);
   CHECK(part.operation->divisible().channel_units == 2);
   CHECK(error_in(sequence, "  - rotary_embedding: {heads: 4, turned: 4}\n") ==
-        "of the 2 channels of a head 4 cannot be turned in pairs");
+        "heads of 2 channels cannot have 4 rotated channels: an even number up to the head size is needed");
   CHECK(error_in(sequence, "  - rotary_embedding: {heads: 2, turned: 3}\n") ==
-        "of the 4 channels of a head 3 cannot be turned in pairs");
+        "heads of 4 channels cannot have 3 rotated channels: an even number up to the head size is needed");
   CHECK(error_in(sequence, "  - rotary_embedding: 5\n") ==
         "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
 }

@@ -67,7 +67,7 @@ TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad lin
                     ContainsSubstring("unknown kind 'rleu'"));
 }
 
-TEST_CASE("the first touch of fresh memory is measured where memory is mapped page by page") {
+TEST_CASE("the first touch of fresh memory is measured if memory is mapped page by page") {
   const auto backend = make_simulated_backend({.noise = 0, .fresh_memory = Bandwidth(2e9)});
   const Measurement measured = measure(*backend, "fresh_memory bytes=1000000", {}, CacheState::step);
   CHECK(measured.problem == "fresh_memory bytes=1000000");
