@@ -363,7 +363,7 @@ TEST_CASE("machine code runs on its own major version, PTX on all later ones") {
   CHECK(device_hint(7, 0, 12060) == "build with -DCMAKE_CUDA_ARCHITECTURES=70");
 }
 
-TEST_CASE("a driver that is too old is said with its version and the one that is needed") {
+TEST_CASE("a driver that is too old is reported with its version and the required one") {
   const Clocks clocks({});
   emulation::properties().count_status = cudaErrorInsufficientDriver;
   emulation::properties().driver = 12040;

@@ -122,7 +122,7 @@ TEST_CASE("no plan takes longer for a faster link or a shorter start-up") {
   });
 }
 
-TEST_CASE("what kernels and gradients do to each other lengthens plans, and none beyond doing one after the other") {
+TEST_CASE("slowdown by overlap lengthens plans, but not beyond running one after the other") {
   const std::vector<double> factors{1, 1.2, 1.9, 2, 5};
   int lengthened = 0;
   for_random_plans(11, 60, [&](const OwnedJob& owned, const Plan& plan) {

@@ -598,7 +598,7 @@ TEST_CASE("latency of OSU 5.3 is half a round trip between two ranks") {
   CHECK(series.rows.front().message == 0_B);  // versions before 7 begin with a message of no bytes
 }
 
-TEST_CASE("times of OSU's bandwidths are those of one message of a window") {
+TEST_CASE("a time from OSU's bandwidths is that of one message of a window") {
   const Reading one = load("osu-7.5-bw-validation.txt", otherwise({.nodes = 2}));
   const ExchangeSeries& bw = one.series.at(0);
   CHECK(bw.pattern == ExchangePattern::one_way);

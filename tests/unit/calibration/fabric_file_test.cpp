@@ -100,7 +100,7 @@ TEST_CASE("bundled fabrics predict the measurements of published clusters") {
   }
 }
 
-TEST_CASE("links to a switch are predicted as those of H100 and H200 were measured") {
+TEST_CASE("links to a switch are predicted by measurements of H100 and H200") {
   Machine machine = load_machine("dgx-b200");
   CHECK(machine.levels[0].library->fabric == "nvswitch");
   std::vector<double> errors, of_a100;

@@ -15,7 +15,7 @@
 
 using namespace ddl;
 
-TEST_CASE("the bundled tables of language models say how each run was divided") {
+TEST_CASE("the bundled tables of language models have the degrees of each run") {
   const auto node = load_runs("vtrain-a100-node"), cluster = load_runs("vtrain-a100-cluster");
   // The number of rows in the published tables that are included here.
   CHECK(node.size() == 997);

@@ -140,7 +140,7 @@ TEST_CASE("a launch overhead in the times is subtracted") {
   CHECK(any_longer);
 }
 
-TEST_CASE("a device file is read as it is written") {
+TEST_CASE("a device file reads back as it was written") {
   DeviceFile file{.names = {"NVIDIA A100", "A100"}, .sources = {{"here", "this test"}}, .kernels = {"NVIDIA A100", {}}};
   const Machine machine = load_machine("dgx-a100");
   file.kernels.families =
@@ -249,7 +249,7 @@ TEST_CASE("tables of kernels are read by their columns") {
   CHECK(error("problem,time_s\nrelu,1\n").find(":2") != std::string::npos);
 }
 
-TEST_CASE("a device without a file has the constants of one of its compute capability, then those of others") {
+TEST_CASE("a device without a file has the constants of a device with its compute capability, else of others") {
   const auto products = [](const DeviceKernels& kernels) {
     for (const KernelFamily& family : kernels.families) {
       if (family.kind == KernelKind::matrix_product && family.precision == Precision::bf16) return family;

@@ -57,7 +57,7 @@ TEST_CASE("a link of known α and β") {
   }
 }
 
-TEST_CASE("rings of a library take as long as its own messages of their slices") {
+TEST_CASE("rings of a library take the time of its messages of their slices") {
   // Messages of 64 to 256 KiB take longer than the link does: 8.5 of 12.4 MB/s. Rings with slices of such sizes do too, and
   // so their time per byte is not the link's.
   const auto files = known_link();

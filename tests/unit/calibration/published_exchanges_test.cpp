@@ -182,7 +182,7 @@ void leave_out(const std::map<int, ExchangeSeries>& by_nodes, LeftOut& inside, L
 
 }  // namespace
 
-TEST_CASE("node counts left out of published sweeps are predicted, and intervals hold them") {
+TEST_CASE("left-out node counts of published sweeps are predicted, and intervals cover them") {
   LeftOut inside, beyond;
   for (const char* plugin : {"ofi192", "ofi1130"}) leave_out(series_of({"alps_gh200_allreduce", plugin}), inside, beyond);
   for (const char* environment : {"nccl218_aws_ofi.", "nccl218_aws_ofi_alltoall_env", "nccl218_tcp", "nccl221_aws_ofi.",
@@ -229,7 +229,7 @@ TEST_CASE("left-out node counts of published sweeps, one by one", "[.figures]") 
   }
 }
 
-TEST_CASE("half of the sizes of published NVLink nodes predict the other half, and intervals hold it") {
+TEST_CASE("half of the sizes of published NVLink nodes predict the other half, and intervals cover it") {
   for (const std::string machine : {"dgx-a100", "dgx-h100", "dgx-h200"}) {
     const std::optional<Coefficients> bundled = bundled_coefficients(machine);
     REQUIRE(bundled);

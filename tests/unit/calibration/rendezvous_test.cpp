@@ -281,7 +281,7 @@ TEST_CASE("a missing rank 0 is reported, with its address") {
          contains(unknown, "did not find rank 0 at no-such-host.invalid")));
 }
 
-TEST_CASE("a rank that comes twice, ranks that count others, and other programs' versions are refused on all") {
+TEST_CASE("a duplicate rank, other numbers of ranks, and other versions of the program are refused on all ranks") {
   Launch launch;
   const auto all_say = [&](const std::string& beginning) {
     for (const std::string& error : launch.results()) {

@@ -55,7 +55,7 @@ TEST_CASE("a heading can be the widest cell, and a table without rows is its hea
         "   a        1\n");
 }
 
-TEST_CASE("what explains a table, and what it leaves out, follows it and stands back") {
+TEST_CASE("the legend of a table, and its left-out rows, follow it in faint type") {
   Table table({words("name")});
   table.add({"a"});
   table.legend = "a: the first letter";
@@ -64,7 +64,7 @@ TEST_CASE("what explains a table, and what it leaves out, follows it and stands 
   CHECK(text_of(table, true) == "  name\n  a\n\033[2m  a: the first letter\033[0m\n\033[2m  and 25 more\033[0m\n");
 }
 
-TEST_CASE("a blank line stands before each section but the first of all") {
+TEST_CASE("a blank line precedes each section except the first") {
   Document document;
   document.section("Why", " (data)");
   document.paragraph("because");
@@ -127,7 +127,7 @@ TEST_CASE("a word longer than the line is alone on its line, unbroken") {
   CHECK(wrap_text("a incomprehensibly b", 5, "") == "a\nincomprehensibly\nb");
 }
 
-TEST_CASE("a number and its unit, and a short interval, stand in one line") {
+TEST_CASE("a number and its unit, and a short interval, stay in one line") {
   CHECK(wrap_text("takes 28.5 s", 9, "  ") == "takes\n  28.5 s");
   CHECK(wrap_text("28.5 s (24 to 37) each", 14, "") == "28.5 s\n(24 to 37)\neach");
   CHECK(wrap_text("a step (9 ms to 1.2 s), at best", 17, "") == "a step\n(9 ms to 1.2 s),\nat best");

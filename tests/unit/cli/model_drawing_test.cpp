@@ -42,7 +42,7 @@ TEST_CASE("layers are drawn in a row with their distinguishing attributes") {
         "→ fc 10\n");
 }
 
-TEST_CASE("a line ends with the shape of what comes out") {
+TEST_CASE("a line ends with the shape of its output") {
   CHECK(draw_model(model_of(image, "  - flatten\n")) ==
         "input" + std::string(70, ' ') + "3×8×8\n" + "flatten" + std::string(70, ' ') + "192\n");
 }

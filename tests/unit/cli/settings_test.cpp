@@ -64,7 +64,7 @@ TEST_CASE("every value of every setting is read back as it is printed") {
   }
 }
 
-TEST_CASE("every setting that software may say counts from a software file") {
+TEST_CASE("every setting that software may have is applied from a software file") {
   for (const SettingRow& row : setting_rows()) {
     for (const double value : values_of(row)) {
       const std::string text = fmt::format(
@@ -87,7 +87,7 @@ TEST_CASE("every setting that software may say counts from a software file") {
   }
 }
 
-TEST_CASE("every setting counts from a job, a table of runs and an option") {
+TEST_CASE("every setting is applied from a job, a table of runs and an option") {
   for (const SettingRow& row : setting_rows()) {
     for (const double value : values_of(row)) {
       const std::string text = print_setting(row, value);

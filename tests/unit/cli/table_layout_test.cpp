@@ -149,7 +149,7 @@ TEST_CASE("the table lists dropped columns, and prose continues below") {
         "  dp64  1.80 s  3 h 31 min       1.1 s  because the others are slower by far\n");
 }
 
-TEST_CASE("a bar is as long as its shares, with other signs in ASCII") {
+TEST_CASE("a bar is as long as its shares, with other characters in ASCII") {
   Table table({essential(words("plan")), words("time")}, 0);
   table.add({"dp64", "computing 75 %, waiting 25 %"});
   table.bars = Bars{1, {"computing", "waiting"}, {{0.75, 0.25}}};

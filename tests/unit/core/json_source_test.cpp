@@ -80,7 +80,7 @@ TEST_CASE("a number that no double holds is refused at its first letter") {
   CHECK(refusal_of("1e999").starts_with("p.json:1:1: '1e999' is too large"));
 }
 
-TEST_CASE("a key that one object has twice is refused, wherever the object stands") {
+TEST_CASE("a duplicate key of an object is refused at any depth") {
   CHECK(refusal_of(R"({"a": 1, "a": 2})") ==
         "p.json:1:10: duplicate key 'a'\n"
         "  {\"a\": 1, \"a\": 2}\n"

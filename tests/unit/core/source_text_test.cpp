@@ -53,7 +53,7 @@ TEST_CASE("a placed message has the place, the line, and a caret under the colum
         "        ^");
 }
 
-TEST_CASE("the caret may stand behind the line but not before it") {
+TEST_CASE("the caret may be after the end of the line but not before its start") {
   CHECK(placed_message("f", 1, 3, "m", "ab") == "f:1:3: m\n  ab\n    ^");
   CHECK(placed_message("f", 1, 99, "m", "ab") == "f:1:99: m\n  ab\n    ^");
   CHECK(placed_message("f", 1, 0, "m", "ab") == "f:1:0: m\n  ab\n  ^");

@@ -78,7 +78,7 @@ TEST_CASE("for a name far from all known ones, the hint lists the known ones") {
   CHECK_FALSE(nearest("colour", Names{"bandwidth", "latency"}));
 }
 
-TEST_CASE("of a long list, a part of names brings the names that have it, those that begin with it first") {
+TEST_CASE("in a long list, a part of names suggests the names that contain it, those that begin with it first") {
   const Names names = long_list({"abci", "azure-nd-h100", "dgx-h100", "vela-a100", "vela-h100"});
   CHECK(suggest("vela", names) == "did you mean 'vela-a100' or 'vela-h100'?");
   CHECK(suggest("H100", names) == "did you mean 'dgx-h100', 'vela-h100' or 'azure-nd-h100'?");

@@ -100,7 +100,7 @@ TEST_CASE("a bare number has no unit") {
   CHECK(problem_of<FlopRate>("15.7 ") == "'15.7' has no unit\nhint: write for example '15.7 TFLOP/s'");
 }
 
-TEST_CASE("what does not start with a number is not a quantity") {
+TEST_CASE("a text that does not start with a number is not a quantity") {
   CHECK(problem_of<Bandwidth>("fast") == "'fast' is not a bandwidth\nhint: write for example '900 GB/s'");
   CHECK(problem_of<Bytes>("") == "'' is not a size\nhint: write for example '900 GiB'");
   CHECK(problem_of<Seconds>("+5 us") == "'+5 us' is not a time\nhint: write for example '900 us'");
@@ -122,7 +122,7 @@ TEST_CASE("nan and infinity are refused") {
   }
 }
 
-TEST_CASE("numbers that a double cannot hold are refused on both sides") {
+TEST_CASE("numbers beyond the range of a double are refused at both ends") {
   CHECK(problem_of<Seconds>("1e999 s") == "'1e999 s' is too large");
   CHECK(problem_of<Seconds>("1e99999999999999999999 s") == "'1e99999999999999999999 s' is too large");
   CHECK(problem_of<Bytes>("1e300 PB") == "'1e300 PB' is too large");

@@ -41,7 +41,7 @@ std::string repeated(const std::string& piece, int times) {
 
 // ---- what is read ----
 
-TEST_CASE("maps, lists, texts and nothing are told apart") {
+TEST_CASE("maps, lists, texts and null are distinguished") {
   const YamlNode root =
       parsed("map: {a: 1}\nlist: [1, 2]\ntext: hello\nempty:\ntilde: ~\nnull word: null\nquoted: 'null'\n");
   CHECK(root.is_map());
@@ -684,7 +684,7 @@ TEST_CASE("every broken file is refused at a place inside it") {
   }
 }
 
-TEST_CASE("texts and names have a longest length, and a name stands on one line") {
+TEST_CASE("texts and names have a maximum length, and a name is on one line") {
   const auto text = YamlNode::parse("a: " + std::string(YamlNode::max_text, 'x') + '\n', "f.yaml").at("a");
   CHECK(text.text().size() == YamlNode::max_text);
   CHECK(error_of([&] { (void)text.name(); }).starts_with("f.yaml:1:4: a name of more than 200 letters"));

@@ -361,7 +361,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   CHECK(refuses(other));
 }
 
-TEST_CASE("the ranks of a shard group are neighbours, and those of other groups as far apart as a group is large") {
+TEST_CASE("the ranks of a shard group are neighbours, and its replicas are a group's size apart") {
   // Eight ranks of data on two nodes of four: groups of four are in a node, the ranks at equal positions in two.
   Plan plan;
   plan.mesh.set(Axis::data, 8);

@@ -174,7 +174,7 @@ TEST_CASE("nothing is found in a plan without a time") {
   CHECK(findings_of(job.job, Estimate{}).empty());
 }
 
-TEST_CASE("gradients that ZeRO exchanges are said to be") {
+TEST_CASE("a finding names the ZeRO stage of exchanged gradients") {
   const Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(Part::gradient_exchange);
   estimate.plan.mesh.set(Axis::data, 4);

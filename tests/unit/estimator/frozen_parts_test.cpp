@@ -65,7 +65,7 @@ TEST_CASE("frozen weights have no gradients and no optimizer state") {
   CHECK(of_last.optimizer.value() == 80000);
 }
 
-TEST_CASE("backward of a frozen front is nothing, and of a frozen layer behind a trained one the gradient of its input") {
+TEST_CASE("frozen first layers have no backward, and a frozen layer after a trained one only its input gradient") {
   const Chain all(""), last("fc3"), first("fc1");
   const auto backward = [](const Chain& chain) {
     return Estimator(chain.job).estimate(plan_of(1)).time[Part::backward].value();

@@ -62,7 +62,7 @@ TEST_CASE("ranks that split a sample each read all of it") {
   CHECK(reading.time() == Approx(128.0));
 }
 
-TEST_CASE("of samples that are stored item by item a rank reads its tile") {
+TEST_CASE("if samples are stored item by item, a rank reads its tile only") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);

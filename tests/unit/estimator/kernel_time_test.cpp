@@ -173,7 +173,7 @@ TEST_CASE("a measured total is that of kernels in tiles") {
   CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
 }
 
-TEST_CASE("a measured total holds the update of momentum, another optimizer's is scaled from it") {
+TEST_CASE("a measured total includes the update of momentum, from which another optimizer's is scaled") {
   const auto update = [](Optimizer optimizer) {
     const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32, optimizer,
                          measured());

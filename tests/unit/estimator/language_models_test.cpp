@@ -68,7 +68,7 @@ TEST_CASE("norms of queries and keys stay within a rank's heads") {
   CHECK(gemma.role("head") == TensorSplitRole::head);
 }
 
-TEST_CASE("Llama's heads are cut between those of keys and values, its perceptron between its features") {
+TEST_CASE("Llama's query heads are cut between key-value heads, its perceptron between features") {
   const Split llama("llama3-70b");
   for (const std::string name : {"qkv", "rotary1", "attention1", "projection"}) CHECK(llama.units("layer7." + name) == 8);
   CHECK(llama.role("layer7.qkv") == TensorSplitRole::column);

@@ -254,7 +254,7 @@ class SimpleSearch {
   std::vector<Point> points_;
 };
 
-TEST_CASE("prices between neighbours are those of a search through all pairs") {
+TEST_CASE("interpolated times equal those of a search through all pairs of neighbours") {
   std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same sets every time
   // Numbers without small common factors, so that no two distances are equal except for rounding.
   const auto one_of = [&random](std::initializer_list<int> values) {
@@ -309,7 +309,7 @@ TEST_CASE("another window, pass or kind is not a neighbour") {
   CHECK(price(known, "activation kind=relu in=64x56x56 samples=4").source == Provenance::curve);
 }
 
-TEST_CASE("a curve stays in the range of what was measured, and comes from the nearest kin") {
+TEST_CASE("a curve stays in the measured range, and comes from the nearest related problems") {
   const std::string relu = "activation kind=relu in=64x56x56 samples=";
   const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 2e-3},
                                        {convolution(64, 64, 56, 2), 3e-3},

@@ -137,7 +137,7 @@ TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
   CHECK(library_workspace(processor).most.value() == 0);
 }
 
-TEST_CASE("layers of one kind keep the same, whichever of their inputs is wide") {
+TEST_CASE("layers of one kind keep the same tensors, whichever of their inputs is wide") {
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
   for (const std::string name : {"bert-base", "convnext_tiny", "densenet121", "dlrm", "gnmt", "gpt2", "inception_v3",
@@ -192,7 +192,7 @@ layers:
   CHECK(own(true) == 9 * (4 + 4 + 4));
 }
 
-TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one that sends it") {
+TEST_CASE("a tensor that crosses a cut is kept by the stage that reads it, not by the one that sends it") {
   // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch: the first the batch, the second
   // what it receives. The first keeps nothing of its output.
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
@@ -206,7 +206,7 @@ TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one
   CHECK(kept_by(owned, plan, 0, 4) == 1600);
 }
 
-TEST_CASE("what a layer keeps of its own output it keeps though another stage reads it") {
+TEST_CASE("a layer keeps its own output even if another stage reads it") {
   const Model model = parse_model(R"(format: 1
 model: chain
 input: {features: 100}

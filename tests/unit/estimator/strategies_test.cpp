@@ -208,7 +208,7 @@ TEST_CASE("spatial: at the last layer with positions tiles are gathered, and the
   CHECK(exchanges_of(fc) == Texts{"gradient allreduce of 4614 among spatial (gradient)"});
 }
 
-TEST_CASE("spatial: layers whose tiles are too small are replicated, and those behind them are split again") {
+TEST_CASE("spatial: layers whose tiles are too small are replicated, and later layers are split again") {
   // 4 channels of 4 × 4 skip over the layers of 2 × 2, which cannot be split into four tiles in a row.
   const Model model = parse_model(
       "format: 1\nmodel: unet\ninput: {channels: 2, size: 8x8}\nlayers:\n"

@@ -302,7 +302,7 @@ TEST_CASE("an unknown operator becomes a layer only if the user allows it and th
         }).find("operators of 'com.x' are not supported") != std::string::npos);
 }
 
-TEST_CASE("names of layers are those of modules, and are unique") {
+TEST_CASE("names of layers come from modules, and are unique") {
   const Model resnet = read_back(import_file("resnet50.inputs"));
   CHECK(resnet.layers[0].name == "conv1");
   CHECK(resnet.layers[4].name == "layer1_0_conv1");

@@ -525,7 +525,7 @@ TEST_CASE("softmax and losses") {
   CHECK(kept_of(layer_of(vector, "  - loss: mse\n")).input);
 }
 
-TEST_CASE("attributes read back as the file would say them") {
+TEST_CASE("attributes read back in the syntax of model files") {
   const auto attributes = [](const std::string& input, const std::string& item) {
     return layer_of(input, "  - " + item + "\n").operation->attributes();
   };

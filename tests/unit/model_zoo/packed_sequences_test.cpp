@@ -44,7 +44,7 @@ TEST_CASE("tokens of packed documents attend to their own document only, which f
   CHECK(work.activation_items == whole.activation_items);
 }
 
-TEST_CASE("documents as long as the sequence change nothing, and a packed layer says how long they are") {
+TEST_CASE("documents as long as the sequence change nothing, and a packed layer has their length") {
   CHECK(packed("{heads: 4, fused: yes}", 16).operation->attributes() == "heads=4 fused=yes");
   CHECK(packed("{heads: 4, fused: yes}", 4).operation->attributes() == "heads=4 fused=yes document=4");
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, fused: yes, document: 4}\n")) == 2.0 * 64 * 8);

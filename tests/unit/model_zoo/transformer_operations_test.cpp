@@ -217,7 +217,7 @@ TEST_CASE("an embedding may be that of another layer") {
         "layer 'embedding1' cannot share the weights of 'first': they are 100 × 24, not 99 × 24");
 }
 
-TEST_CASE("attributes of a transformer's operations read back as the file would say them") {
+TEST_CASE("attributes of a transformer's operations read back in the syntax of model files") {
   CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, window: 4, fused: yes, alibi: yes}") ==
         "heads=4 causal=yes window=4 fused=yes alibi=yes");
   CHECK(attributes(sequence, "attention: {heads: 4, buckets: 8, dropout: 0.5}") == "heads=4 buckets=8 dropout=0.5");

@@ -42,7 +42,7 @@ TEST_CASE("a missing device is refused") {
         "there is no device -1 for simulated\nhint: there is one, number 0");
 }
 
-TEST_CASE("a back end runs, or says why not and how to get it") {
+TEST_CASE("a back end runs, or states why not and how to install it") {
   for (const BackendKind& kind : backend_kinds()) {
     INFO(kind.name);
     const BackendStatus status = backend_status(kind.name);

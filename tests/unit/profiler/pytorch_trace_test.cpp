@@ -141,7 +141,7 @@ TEST_CASE("time outside layers is reported, and all times add up to the step") {
   CHECK(import.unmatched[1].time.value() * 1e6 == Approx(1.05 * 8));
 }
 
-TEST_CASE("on a device, times are those of kernels, and their names tell gradients apart") {
+TEST_CASE("on a device, times are those of kernels, whose names distinguish gradients") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);
   trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
@@ -437,7 +437,7 @@ TEST_CASE("sums of gradients are separate problems") {
 
 // A table of 16 positions is added to one sample as in torchvision, with a dimension for the samples, or without: only the
 // first has the shapes of a residual addition.
-TEST_CASE("of one sample, the addition of positions is not a residual addition") {
+TEST_CASE("with one sample, the addition of positions is not taken for a residual addition") {
   const Model model = model_of("{channels: 4, size: 4x4}",
                                "  - convolution: {filters: 8, kernel: 1, bias: no}\n"
                                "  - reshape: {channels: 8, tokens: 16}\n"

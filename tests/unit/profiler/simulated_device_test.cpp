@@ -27,7 +27,7 @@ TEST_CASE("figures of a simulated device are read in any order") {
   CHECK(device.seed == 18446744073709551615U);
 }
 
-TEST_CASE("figures left out are those of the type") {
+TEST_CASE("missing values are the defaults of the type") {
   for (const char* text : {"", "  ", "seed=2"}) {
     const SimulatedDevice device = parse_simulated_device(text, "test");
     CHECK(device.peak.value() == SimulatedDevice().peak.value());

@@ -51,7 +51,7 @@ std::string import_error(const std::string& text, const ProfileImportOptions& op
 
 }  // namespace
 
-TEST_CASE("whole steps become a row for each part, which says who ran it") {
+TEST_CASE("whole steps become a row for each part, with the framework") {
   const ProfileImport import = imported_steps(result());
   CHECK(import.samples == 4);
   CHECK(import.profile.head.backend == "pytorch");

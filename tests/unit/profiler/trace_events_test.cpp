@@ -22,7 +22,7 @@ std::string event(const std::string& inside) {
 
 }  // namespace
 
-TEST_CASE("events are read with what they say of themselves") {
+TEST_CASE("events are read with their attributes") {
   const Trace trace = parse_trace(TraceBuilder()
                                       .operation("aten::mm", 1000, 2.5, "[[2,3],[3,4],[]]", 7)
                                       .operation("aten::mm", 1010, 1, "[[2,3],[3,4],[]]")
