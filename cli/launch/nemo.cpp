@@ -28,7 +28,8 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
     return CannotLaunch{"its distributed optimizer is Adam"};
   const auto [nodes, on_node] = launch_nodes(request);
   std::string text =
-      "# What the plan says, over the defaults of megatron_gpt_config of NeMo 24.x (examples/nlp/language_modeling/conf).\n"
+      "# The values of the plan, which override the defaults of megatron_gpt_config of NeMo 24.x "
+      "(examples/nlp/language_modeling/conf).\n"
       "defaults:\n  - megatron_gpt_config\n  - _self_\n"
       "hydra:\n  searchpath:\n    - file://${oc.env:NEMO}/examples/nlp/language_modeling/conf\n"
       "trainer:\n";

@@ -142,7 +142,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
 std::string run_script(const LaunchNodes& nodes) {
   std::string text =
       "#!/bin/sh\n"
-      "# Starts train.py, or the script that is named, on every device of the plan.\n";
+      "# Launches train.py, or the given script, on every device of the plan.\n";
   if (nodes.nodes > 1) {
     text += fmt::format(
         "# On each of the {} nodes: MASTER_ADDR=the-first-node run.sh [SCRIPT] [OPTIONS]. job.sbatch does that under "

@@ -84,7 +84,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const bool is_sharded = plan.zero_stage >= 2;
   const std::int64_t shards = !is_sharded ? 1 : plan.shard_group == 0 ? data : plan.shard_group;
   const bool is_half = plan.precision == Precision::bf16;
-  std::string text = "# Of torchtitan 0.2; later versions are configured in Python and take the same values.\n";
+  std::string text = "# For torchtitan 0.2; later versions are configured in Python and take the same values.\n";
   const auto section = [&](std::string_view name) { text += fmt::format("\n[{}]\n", name); };
   section("model");
   text += fmt::format("name = \"{}\"\nflavor = \"{}\"\n", flavor->name, flavor->flavor);
@@ -112,7 +112,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   section("compile");
   text += "enable = true\ncomponents = [\"model\", \"loss\"]\n";
   const std::string program = fmt::format(
-      "#!/bin/bash\n# Starts torchtitan 0.2, which is installed, on this node.\nset -eu\n"
+      "#!/bin/bash\n# Launches an installed torchtitan 0.2 on this node.\nset -eu\n"
       "exec {} \\\n  -m torchtitan.train --job.config_file \"$(dirname \"$0\")/torchtitan.toml\" \"$@\"\n",
       torchrun_command(launch_nodes(request)));
   Launch launch;
