@@ -196,7 +196,8 @@ class ItemReader {
       item.letters_listed += letter;
       item.lists.push_back(read_filled_list(list));
     }
-    if (item.lists.empty()) value.fail("a pattern needs the layers of its letters", "for example 'M: [{block: mixer}]'");
+    if (item.lists.empty())
+      value.fail("a pattern needs a list of layers for each of its letters", "for example 'M: [{block: mixer}]'");
   }
 
   void read_residual(const YamlNode& value, ModelItem& item) const {

@@ -157,19 +157,19 @@ class Mamba2 final : public Operation {
   }
 
  private:
-  /// FLOPs, and items at the activations' precision, of one sample.
+  /// Sizes of one sample: items at the activations' precision, and FLOPs.
   struct Sizes {
-    double x;               ///< items of the values, of the gate, of the result
-    double b;               ///< of B, of C
-    double convolved;       ///< of x, B and C
-    double steps;           ///< one for each head and token
-    double decays;          ///< steps and their sums, in fp32
-    double states;          ///< of the chunks
-    double products;        ///< of C·Bᵀ inside the chunks, in fp32
-    double convolution;     ///< FLOPs
-    double products_flops;  ///< of C·Bᵀ
-    double inside;          ///< of those products, half of which a mask hides, with the values
-    double through;         ///< of the values with B into states, or of C with these
+    double x;               ///< items of the values x, also of the gate and of the result
+    double b;               ///< items of B, also of C
+    double convolved;       ///< items of x, B and C together
+    double steps;           ///< items of the steps: one for each head and token
+    double decays;          ///< fp32 items of the steps and their sums
+    double states;          ///< items of the states of the chunks
+    double products;        ///< fp32 items of C·Bᵀ inside the chunks
+    double convolution;     ///< FLOPs of the convolution
+    double products_flops;  ///< FLOPs of C·Bᵀ
+    double inside;          ///< FLOPs of C·Bᵀ, half of it masked, times the values
+    double through;         ///< FLOPs of values times B, which make states, also of C times states
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);

@@ -157,7 +157,7 @@ TEST_CASE("a pattern has the layers of each of its letters, one after the other"
   CHECK(error("{of: ab, a: [flatten]}").find("its letters are a") != std::string::npos);
   CHECK(error("{of: a, ab: [flatten]}").find("'ab' is not a letter of a pattern") != std::string::npos);
   CHECK(error("{of: a, a: []}").find("this list of layers is empty") != std::string::npos);
-  CHECK(error("{of: a}").find("a pattern needs the layers of its letters") != std::string::npos);
+  CHECK(error("{of: a}").find("a pattern needs a list of layers for each of its letters") != std::string::npos);
   CHECK(error("{a: [flatten]}").find("of") != std::string::npos);
 }
 
