@@ -126,7 +126,7 @@ topology:
   CHECK(load_machine(tree).levels.size() == 2);
 }
 
-TEST_CASE("`none` removes a part of the extended machine") {
+TEST_CASE("'none' removes a part of the extended machine") {
   const Machine machine = extended("host: none\nstorage: none\nprice: none\n");
   CHECK_FALSE(machine.host);
   CHECK_FALSE(machine.storage.local_bandwidth);

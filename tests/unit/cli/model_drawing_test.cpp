@@ -80,7 +80,7 @@ TEST_CASE("equal blocks are folded by name, different ones are drawn separately"
   CHECK(draw_model(load_model("bert-large")).find("layer ×24") != std::string::npos);
 }
 
-TEST_CASE("filters `same` are drawn as a number") {
+TEST_CASE("filters 'same' are drawn as a number") {
   CHECK(drawing_of("{channels: 8, size: 4x4}", "  - convolution: {filters: same, kernel: 1x1}\n") == "conv 8 1x1\n");
 }
 

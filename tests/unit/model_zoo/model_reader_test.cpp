@@ -275,7 +275,7 @@ TEST_CASE("names are looked up in their own part, then around it") {
   CHECK(inputs_of(model, "outer0.inner0.sum") == Names{"outer0.inner0.a", "outer0.b", "other.a"});
 }
 
-TEST_CASE("each residual, and each block with `checkpoint`, is a unit of checkpointing: the outermost counts") {
+TEST_CASE("each residual, and each block with 'checkpoint', is a unit of checkpointing: the outermost counts") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {features: 4}\n"
       "blocks:\n"
