@@ -90,16 +90,17 @@ struct SyntaxProblem {
   std::string_view hint;
 };
 const std::array syntax_problems{
-    SyntaxProblem{YAML::ErrorMsg::MAP_VALUE, "a ':' where no key can stand",
-                  "put text that holds ': ' into 'quotes', and check the indentation of this line"},
-    SyntaxProblem{YAML::ErrorMsg::BLOCK_ENTRY, "a '-' where no list item can stand",
+    SyntaxProblem{YAML::ErrorMsg::MAP_VALUE, "a ':' where no key is possible",
+                  "put text that contains ': ' into 'quotes', and check the indentation of this line"},
+    SyntaxProblem{YAML::ErrorMsg::BLOCK_ENTRY, "a '-' where no list item is possible",
                   "start the list on a new line, and put text that starts with '- ' into 'quotes'"},
     SyntaxProblem{YAML::ErrorMsg::UNKNOWN_TOKEN, "a value cannot start with this character", "put it into 'quotes'"},
-    SyntaxProblem{YAML::ErrorMsg::FLOW_END, "this bracket closes nothing", "put text that holds brackets into 'quotes'"},
+    SyntaxProblem{YAML::ErrorMsg::FLOW_END, "this bracket was never opened",
+                  "put text that contains brackets into 'quotes'"},
     SyntaxProblem{YAML::ErrorMsg::END_OF_MAP, "this does not belong to the map before it",
-                  "check the indentation of this line, and put text that holds quotes or brackets into 'quotes'"},
+                  "check the indentation of this line, and put text that contains quotes or brackets into 'quotes'"},
     SyntaxProblem{YAML::ErrorMsg::END_OF_SEQ, "this does not belong to the list before it",
-                  "check the indentation of this line, and put text that holds quotes or brackets into 'quotes'"},
+                  "check the indentation of this line, and put text that contains quotes or brackets into 'quotes'"},
 };
 
 const std::string anchor_message = "anchors (&) and aliases (*) are not allowed";
@@ -141,7 +142,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
     if (key_problem_) throw *key_problem_;
     if (root_.kind == Element::Kind::null)
-      throw source_.error(root_.offset, "the file is empty", "it starts with 'format: 1', and says what it describes");
+      throw source_.error(root_.offset, "the file is empty", "write 'format: 1' first, then what the file describes");
     return std::move(root_);
   }
 
@@ -151,7 +152,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     if (text().substr(at, 3) == "---") {
       throw source_.error(at, "a second document starts here", "keep each document in a file of its own");
     }
-    throw source_.error(at, "this does not belong to what stands before it", "check the indentation of this line");
+    throw source_.error(at, "this does not belong to the value before it", "check the indentation of this line");
   }
   void OnDocumentEnd() override {}
 
@@ -175,7 +176,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     if (quoted && !end_of_quoted(text(), at)) throw source_.error(at, "this quote is never closed", quote_hint);
     // Escapes in quotes can produce characters that are not allowed in the file itself.
     if (const auto bad = find_unprintable(value))
-      throw source_.error(at, fmt::format("the character {} cannot stand in text", visible(*bad)), "remove it");
+      throw source_.error(at, fmt::format("the character {} is not allowed in text", visible(*bad)), "remove it");
     add({.kind = Element::Kind::scalar, .plain = tag == "?", .offset = at, .text = value, .children = {}});
   }
 
@@ -255,7 +256,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     if (!key.plain) {
       end = end_of_quoted(text(), key.offset).value_or(text().size());
     } else if (text().compare(key.offset, key.text.size(), key.text) != 0) {
-      return note_key_problem(key, "a key must stand on one line", "write 'key: value' on one line");
+      return note_key_problem(key, "a key must be on one line", "write 'key: value' on one line");
     }
     if (!has_colon(text(), end, open_.back().in_brackets)) {
       return note_key_problem(key, fmt::format("{} has no ':' after it", quote(key.text)),
@@ -378,7 +379,7 @@ YamlNode YamlNode::at(std::string_view key) const {
   for (std::size_t i = 0; i < element_->children.size(); i += 2) keys.emplace_back(element_->children[i].text);
   const auto meant = nearest(key, keys);
   fail(fmt::format("the key {} is missing", quote(key)),
-       meant ? fmt::format("there is {}: is that it?", quote(*meant)) : fmt::format("add '{}: ...'", key));
+       meant ? fmt::format("there is {}: did you mean that?", quote(*meant)) : fmt::format("add '{}: ...'", key));
 }
 
 std::optional<YamlNode> YamlNode::find(std::string_view key) const {

@@ -105,7 +105,7 @@ class CoefficientsReader {
         coefficients_.models.begin(), coefficients_.models.end(),
         [&](const MeasuredModel& other) { return other.model == measured.model && other.precision == measured.precision; });
     if (same != coefficients_.models.end()) {
-      node.fail(fmt::format("a second time of {} in {}", quote(measured.model), to_string(measured.precision)),
+      node.fail(fmt::format("duplicate time of {} in {}", quote(measured.model), to_string(measured.precision)),
                 "remove one of them");
     }
     coefficients_.models.push_back(std::move(measured));
@@ -168,7 +168,7 @@ class CoefficientsReader {
     measured.source = citation_of(node.at("source"));
     for (const MeasuredContention& other : coefficients_.contention) {
       if (other.level == measured.level && other.groups == measured.groups) {
-        node.fail(fmt::format("a second φ of {:.0f} groups on {}", measured.groups, quote(measured.level)),
+        node.fail(fmt::format("duplicate φ of {:.0f} groups on {}", measured.groups, quote(measured.level)),
                   "remove one of them");
       }
     }
@@ -185,7 +185,7 @@ class CoefficientsReader {
     congestion.source = citations_.of(node.at("source"));
     for (const Congestion& other : coefficients_.congestion) {
       if (other.level == congestion.level)
-        node.fail(fmt::format("a second congestion of {}", quote(congestion.level)), "remove one of them");
+        node.fail(fmt::format("duplicate congestion of {}", quote(congestion.level)), "remove one of them");
     }
     coefficients_.congestion.push_back(std::move(congestion));
   }
@@ -227,7 +227,7 @@ class CoefficientsReader {
     static_cast<void>(citations_.of(node.at("source")));
     auto& limits = coefficients_.software.spatial_layers;
     if (std::any_of(limits.begin(), limits.end(), [&](const auto& limit) { return limit.first == model; })) {
-      node.fail(fmt::format("a second limit for {}", quote(model)), "remove one of them");
+      node.fail(fmt::format("duplicate limit for {}", quote(model)), "remove one of them");
     }
     limits.emplace_back(std::move(model), layers);
   }

@@ -61,7 +61,7 @@ LearnedFamilies read_learned(const YamlNode& section, const Citations& citations
       name.fail(fmt::format("{} is not a family of plans", quote(name.text())), "for example data, or data+filter");
     }
     if (std::any_of(families.begin(), families.end(), [&](const auto& known) { return known.first == *family; })) {
-      name.fail(fmt::format("a second time {}", quote(name.text())), "remove one of them");
+      name.fail(fmt::format("duplicate key {}", quote(name.text())), "remove one of them");
     }
     static_cast<void>(node.at("runs").integer(1, std::numeric_limits<int>::max()));
     static_cast<void>(citations.of(node.at("source")));

@@ -193,7 +193,8 @@ class SheetReader {
 
   void read_levels(const SourcedPart& part) {
     const std::vector<YamlNode> items = part.node.items();
-    if (items.empty()) part.node.fail("a machine needs at least one level", "the first connects the devices of a node");
+    if (items.empty())
+      part.node.fail("a machine needs at least one level", "the first level connects the devices of a node");
     if (items.size() > Group::max_levels) {
       items[Group::max_levels].fail(fmt::format("more than {} levels", Group::max_levels), "merge identical levels");
     }
@@ -225,7 +226,7 @@ class SheetReader {
       if (fabric->inside_nodes != inner.empty()) {
         name.fail(
             fmt::format("{} connects {}", fabric->habits.fabric, fabric->inside_nodes ? "devices inside a node" : "nodes"),
-            fmt::format("state it of {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
+            fmt::format("set this key in {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
       }
       level.library = fabric->habits;
     }

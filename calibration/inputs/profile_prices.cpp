@@ -316,7 +316,7 @@ FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine)
     found = look_up(machine);
   } else if (choice.files != std::vector<std::string>{"none"}) {
     if (std::find(choice.files.begin(), choice.files.end(), "none") != choice.files.end()) {
-      throw Error("a profile is given together with 'none'", "leave one of them out; a file of that name is ./none");
+      throw Error("a profile is given together with 'none'", "leave one of them out; write ./none for a file of that name");
     }
     for (const std::string& path : choice.files) found.profiles.push_back(load_named(path, choice.any_device, machine));
   }

@@ -30,7 +30,7 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
 [[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double example) {
   throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text),
                           row.kind == SettingKind::whole_number ? "whole number" : "number", row.least, row.most),
-              fmt::format("in digits, as in {} {}", name, std::clamp(example, row.least, row.most)));
+              fmt::format("write it in digits, as in {} {}", name, std::clamp(example, row.least, row.most)));
 }
 
 double number_in(const SettingRow& row, const std::string& text, const std::string& name) {

@@ -65,7 +65,7 @@ void require_fitting(const Dataset& dataset, const Model& model, bool named) {
   throw Error(fmt::format("the samples of '{}' are {}, but the input of '{}' is {}", dataset.name, to_string(sample),
                           model.name, to_string(input)),
               fits ? fmt::format("use a data set that fits: --dataset {}", fitting.name)
-                   : "describe one that fits in a file: --dataset mine.yaml");
+                   : "describe a matching one in a file: --dataset mine.yaml");
 }
 
 /// Bytes on disk per sample. Volumes and text are stored as they are read, so a network with smaller inputs reads fewer

@@ -176,7 +176,7 @@ class RowReader {
       placed("settings", [&](const std::string& cell) {
         read = parse_settings(cell, SettingOrigin::run);
         if (const SettingRow* const lacking = lacking_allreduce(read)) {
-          throw Error(fmt::format("{} without allreduce={}", lacking->key, lacking->only_with),
+          throw Error(fmt::format("{} needs allreduce={}", lacking->key, lacking->only_with),
                       "add it, or leave this one out");
         }
       });

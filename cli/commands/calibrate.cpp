@@ -40,13 +40,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What is made of measured exchanges, wherever they come from.
+/// The options for fitting measured exchanges, from files or from a live network.
 struct FitRequest {
   std::string machine, output, plot;
   std::optional<double> tolerance;
 };
 
-/// Files of benchmarks, and what is said of those that do not say it themselves.
+/// Benchmark files, and the facts that the options give for files that do not state them.
 struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
@@ -54,7 +54,7 @@ struct FilesRequest {
   std::string prefer{};
 };
 
-/// What was measured, how, and what the file of coefficients held before.
+/// What was measured, how, and the previous content of the coefficients file.
 struct Measured {
   std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live{};
@@ -81,7 +81,7 @@ struct FileRequest {
   ExchangeFacts facts;
 };
 
-/// Where the first `,name=` of a text begins; its end where there is none.
+/// The position of the first `,name=` in a text; the text's end if there is none.
 std::size_t facts_begin(const std::string& text) {
   for (std::size_t at = text.find(','); at != std::string::npos; at = text.find(',', at + 1)) {
     std::size_t end = at + 1;
@@ -97,7 +97,7 @@ int count_of(const std::string& argument, std::string_view name, const std::stri
   if (problem != std::errc{} || end != value.data() + value.size() || count < 1 || count > most_exchange_ranks) {
     throw Error(fmt::format("{}: {} is {}, which is not a whole number from 1 to {}", quote(argument), name, quote(value),
                             most_exchange_ranks),
-                fmt::format("in digits, as in FILE,{}=16", name));
+                fmt::format("write it in digits, as in FILE,{}=16", name));
   }
   return count;
 }
@@ -144,7 +144,7 @@ ExchangeFacts otherwise_of(const FilesRequest& asked) {
   return facts;
 }
 
-/// What is warned of, each once, with the files that it is said of.
+/// Each warning once, with the files that it applies to.
 using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
@@ -166,7 +166,8 @@ std::vector<std::string> lines_of(const FileWarnings& said) {
   return lines;
 }
 
-/// The file of coefficients, `before` of what was in it, with the measured times. `may_lack`: without any it stays as it is.
+/// The text of the coefficients file: `before`, with the measured times. With `may_lack`, it stays unchanged if nothing was
+/// measured.
 std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeSeries>& series, const std::string& before,
                               bool may_lack, std::vector<std::string>& warnings) {
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
@@ -180,14 +181,14 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
       joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
   std::string text = with_network_section(before, network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
-  // What cannot be read back is not written.
+  // A file that does not read back to the same curves is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
-    throw Error(fmt::format("{} could not be written: it would not read back identically", quote_path(asked.output)));
+    throw Error(fmt::format("{} was not written: reading it back would give other values", quote_path(asked.output)));
   }
   return text;
 }
 
-/// Where the plot of each fit goes: `fit.svg`, `fit-2.svg`, ...
+/// The file for the plot of each fit: `fit.svg`, `fit-2.svg`, ...
 std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
   const std::size_t stem = path.size() - svg_ending.size();
   std::vector<std::string> paths;
@@ -206,7 +207,7 @@ bool misses_tolerance(const FitRequest& asked, const std::vector<ExchangeFit>& f
   });
 }
 
-/// Refuses where nothing could be fitted.
+/// Throws Error if no series could be fitted.
 void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<ExchangeSeries>& series) {
   if (std::any_of(fits.begin(), fits.end(), [](const ExchangeFit& fit) { return fit.refusal.empty(); })) return;
   for (const ExchangeFit& fit : fits) {
@@ -215,7 +216,7 @@ void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<Exchan
   }
 }
 
-/// Of a rank that leaves reporting to another.
+/// The empty report of a rank other than the one that reports.
 Report silent_report(ReportOptions& options) {
   options.format = "text";
   return {};
@@ -245,7 +246,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   Report report;
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  // Concurrent groups, and kernels overlapped with a collective, count like a fit.
+  // Concurrent groups, and kernels overlapped with a collective, count as a result, like a fit.
   const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
   if (!beside_fits) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
@@ -259,7 +260,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
                     asked.output.empty() ? "" : fmt::format(": {} was not written", quote_path(asked.output))));
   }
   const bool writes = !asked.output.empty() && report.status != ExitStatus::beyond_tolerance;
-  // All that may be refused comes before anything is written.
+  // Everything that may be refused is checked before anything is written.
   std::string coefficients;
   if (writes) {
     coefficients = coefficients_with(asked, *series, measured.before, live.has_value(), report.warnings);
@@ -338,14 +339,14 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
   }
-  measured.before = coefficients_before(asked);  // after the files: none of them is overwritten
+  measured.before = coefficients_before(asked);  // after the files are known, so that none is overwritten
   return fitted(asked, std::move(measured));
 }
 
 Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOptions& options) {
   check(asked);
   Measured measured;
-  measured.before = coefficients_before(asked);  // what cannot be written into is known before it takes long
+  measured.before = coefficients_before(asked);  // an unwritable file is reported before measurements start
   measured.live = measure_live(live, {{"--output", asked.output}, {"--plot", plots_file(asked) ? asked.plot : ""}});
   if (!measured.live->speaks) return silent_report(options);
   *measured.series = measured.live->series;

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `calibrate intervals`: how wrong predicted times are.
+/// `calibrate intervals`: the errors of predicted times.
 struct IntervalsRequest {
   std::string output;
 };

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `calibrate kernels`: what measured kernels say of a device.
+/// `calibrate kernels`: fits a device's kernel model to measured kernels.
 struct KernelsRequest {
   std::vector<std::string> files, where;
   std::string machine, output, source, citation;
@@ -70,7 +70,7 @@ Json json_of(const KernelFit& fit) {
   return {{"families", families}};
 }
 
-/// The file with what was found in place of what it said of the same families.
+/// The device file, in which the fitted families replace the previous ones.
 void write_families(const KernelsRequest& asked, const Device& device, const KernelFit& fit) {
   DeviceFile file;
   if (std::filesystem::exists(asked.output)) {

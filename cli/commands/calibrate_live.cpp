@@ -48,11 +48,11 @@ constexpr std::string_view overlap_word = "overlap";
 constexpr std::string_view in_place_word = "in-place";
 constexpr std::string_view separate_word = "separate";
 
-/// Largest message of a sweep: two of them are kept.
+/// Largest message of a sweep. Two buffers of that size are allocated.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
-/// Gradients of a model are that large, and NCCL's protocols go on changing up to there.
+/// Gradients of a model are that large, and NCCL changes its protocols up to that size.
 constexpr std::int64_t default_largest_of_nccl = std::int64_t{1} << 30U;
-/// MPI counts in an int, which holds no higher power of two.
+/// MPI counts bytes in an int, so this is the largest power of two.
 constexpr std::int64_t largest_mpi_message = std::int64_t{1} << 30U;
 
 std::vector<std::string_view> measure_words() {
@@ -98,7 +98,7 @@ const BackendKind& backend_of(const LiveRequest& request) {
   return backend_kind(!request.backend.empty() ? request.backend : std::string(request.nccl ? "cuda" : "onednn"));
 }
 
-/// Kernels come last: what is wrong with them is known before.
+/// Kernels are measured last, so their options are checked first.
 void check_kernel(const LiveRequest& request, const SweepPlan& plan) {
   for (const auto& [option, value] : {std::pair("--kernel", &request.kernel), std::pair("--backend", &request.backend)}) {
     if (value->empty()) continue;
@@ -130,7 +130,7 @@ SweepPlan plan_of(const LiveRequest& request) {
   return plan;
 }
 
-/// What only NCCL's ranks are told.
+/// Refuses options that apply to --nccl only.
 void check_nccl_options(const LiveRequest& request) {
   const bool has_patience = request.patience.has_value();
   for (const auto& [option, is_given] :
@@ -152,7 +152,7 @@ std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
   return open_nccl({.rendezvous = request.rendezvous}, options);
 }
 
-/// A rank alone copies within its GPU: its times hold neither α nor β, and nothing is fitted to them.
+/// A single rank copies within its GPU: its times contain neither α nor β, so nothing is fitted to them.
 void require_network(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan) {
   constexpr std::string_view alone = "a single rank copies within its GPU, which does not measure α and β of a network";
   constexpr std::string_view several =
@@ -172,7 +172,7 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
   }
 }
 
-/// A convolution of a ResNet's second stage; on a GPU of so many samples that it is not over at once.
+/// A convolution of a ResNet's second stage. On a GPU it has enough samples to keep the device busy.
 std::string usual_kernel(const BackendKind& backend) {
   return fmt::format(
       "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples={} precision=fp32 pass=forward",
@@ -208,7 +208,7 @@ std::string where_of(Transport& transport) {
                      nodes.size() == 1 ? "" : "s", count, count == 1 ? "" : "s", names);
 }
 
-/// Whether the folder of a file that is written later is there, and can be written into.
+/// Throws Error unless the folder of a file that is written later exists and is writable.
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   if (option != "--output" && is_input_file(path)) {  // which is extended
@@ -229,7 +229,7 @@ void require_writable(const std::string& option, const std::string& path) {
   }
 }
 
-/// Where ranks waited for processors longer than a part of the shortest time that was measured.
+/// Warns if ranks waited for processors longer than this part of the shortest measured time.
 void warn_of_waiting(SweepResult& result, Seconds wait) {
   constexpr double part = 0.05;
   std::optional<Seconds> shortest;
@@ -254,7 +254,8 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
     throw Error("contention needs two nodes with several ranks each", "start more ranks, or leave it out of --measure");
   }
   if (transport.nodes().size() < 2) require_network(request, outputs, plan);
-  // Known before it takes long. Of several ranks only one may see the folder.
+  // Checked before the measurements, which take long. Only the reporting rank checks, because others may not see the
+  // folder.
   if (live.speaks) {
     std::map<std::string, std::string> taken;
     for (const auto& [option, path] : outputs) {
@@ -286,18 +287,17 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
                                                                           : "--simulated")) {
     if (*each.ranks > 1) live.series.push_back(std::move(each));
   }
-  // Before anything is fitted: what took so long to measure is kept where no formula fits it.
+  // Written before anything is fitted, so that the measurements are kept even if no formula fits them.
   if (live.speaks && !request.osu.empty()) {
     write_output(request.osu, print_osu(live.result.tables, request.nccl ? "NCCL" : "MPI"), "--osu");
   }
   return live;
 }
 
-/// A rank gives a sign of life every second: one that gives none for so long was stopped, or cannot be reached.
+/// A rank sends a heartbeat every second. A rank without one for this long was stopped, or cannot be reached.
 constexpr Seconds usual_silence(30);
 
-/// Ends all ranks, with words, where one of them does not run any more: the library that they exchange by may wait for it
-/// for ever.
+/// Ends all ranks, with a message, if one of them no longer runs: MPI or NCCL might wait for it forever.
 RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
   const Seconds silence = request.patience ? min(Seconds(*request.patience), usual_silence) : usual_silence;
   return RankWatch(processes, request.mpi && request.patience ? Seconds(*request.patience) : silence,
@@ -308,14 +308,14 @@ RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
                    });
 }
 
-/// The others would wait for a rank that is gone.
+/// Ends all ranks; the others would wait for this one.
 [[noreturn]] void end_all(Processes& processes, const std::string& what, const std::string& hint) {
   const auto rank = static_cast<std::size_t>(processes.rank());
   const auto node = static_cast<std::size_t>(processes.nodes()[rank]);
   const Error error(fmt::format("rank {} of {} on {}: {}", rank, processes.count(), processes.node_names()[node], what),
                     hint);
   if (!processes.end_others(error.what(), error.hint())) {
-    // What ends them ends this one, too, before its error is printed.
+    // abort_all() ends this process, too, so the error is printed first.
     print_error(error.what(), hint);
     std::cerr << std::flush;
     processes.abort_all();
@@ -399,7 +399,7 @@ std::string LiveSweep::with_measured(const std::string& coefficients, const std:
           "the overlap slowdown is not written: it needs several ranks, and times of kernels and collective alone");
     }
   }
-  static_cast<void>(parse_coefficients(text, "--output"));  // what cannot be read back is not written
+  static_cast<void>(parse_coefficients(text, "--output"));  // a file that does not read back is not written
   return text;
 }
 

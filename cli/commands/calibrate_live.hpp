@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// What a sweep of a live network is asked for, as typed.
+/// The options of a sweep of a live network, as typed.
 struct LiveRequest {
   bool mpi = false, nccl = false;
   std::string simulated;
@@ -26,28 +26,28 @@ struct LiveRequest {
 };
 void add_live_options(const Command& command, LiveRequest& request);
 
-/// What came of it.
+/// The result of a sweep.
 struct LiveSweep {
-  bool speaks = true;  ///< this process is the one of all that reports
+  bool speaks = true;  ///< whether this process is the one that reports
   std::string where;   ///< `MPI (Open MPI v4.1.4), 4 ranks on 2 nodes`
   SweepResult result;
   std::vector<ExchangeSeries> series;
 
   void add_above_fits(Document& document) const;
   void add_below_fits(Document& document) const;
-  /// Coefficients of the machine with φ between its nodes and with what kernels and an exchange do to each other, as far as
-  /// they were measured; a warning of what is measured and none of that machine's.
+  /// The machine's coefficients with the measured φ between its nodes and the measured slowdowns of overlapped kernels and
+  /// exchanges. Warns about measurements that this machine has no place for.
   [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,
                                           const std::string& source, std::vector<std::string>& warnings) const;
   /// Adds the other results of the sweep after its series.
   void add_to(nlohmann::ordered_json& report) const;
 };
 
-/// Files that are to be written when all is measured, each with its option.
+/// Files that are written after the measurements, each with its option.
 using LiveOutputs = std::vector<std::pair<std::string, std::string>>;
 
-/// Joins the ranks that were launched together, and measures. What goes wrong in one of several is printed there, and ends
-/// all of them. An Error, before anything is measured, where --osu or one of the `others` could not be written.
+/// Joins the ranks that were launched together, and measures. An error in one of several ranks is printed there, and ends
+/// all of them. Throws Error before the measurements if --osu or one of the `others` cannot be written.
 [[nodiscard]] LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others);
 
 }  // namespace ddl

@@ -19,14 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `calibrate runs`: factors fitted to measured training runs, in addition to profiles and networks.
+/// `calibrate runs`: fits factors to measured training runs, in addition to profiles and networks.
 struct RunsRequest {
   std::string runs, coefficients, software, machine, output;
   std::vector<std::string> where;
   ProfileChoice profiles;
 };
 
-/// How the profiles were named.
+/// The values of --profile.
 std::vector<std::string> profile_words(const ProfileChoice& profiles) {
   std::vector<std::string> words;
   for (const std::string& file : profiles.files) words.insert(words.end(), {"--profile", file});
@@ -102,7 +102,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   std::string before, begin_with = asked.coefficients;
   if (!asked.output.empty()) {
     before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);
-    // What was measured into the file before, of the network say, is what the runs are explained by.
+    // The runs are explained with what the file already contains, such as a measured network.
     if (std::filesystem::exists(asked.output)) {
       begin_with = (std::filesystem::path(".") / asked.output).string();
     }

@@ -52,7 +52,7 @@ Report check(CheckRequest options) {
   return report;
 }
 
-/// Options that say what a configuration leaves open.
+/// Options for facts that a configuration does not state.
 constexpr std::array configured_options{"--model",        "--seq",           "--machine",      "--coefficients",
                                         "--software",     "--precision",     "--optimizer",    "--gpus",
                                         "--global-batch", "--batch-per-gpu", "--micro-batches"};

@@ -4,15 +4,15 @@
 
 namespace ddl {
 
-/// The text of the coefficients into which a command writes what it found: of the file `path` where there is one, else of
-/// those bundled with the machine, else a head without numbers. `begin_with`: what the user names instead (a path, a bundled
-/// name, `none`; empty: nothing), for a file that is not there yet. `machine` is as the user typed it. Throws Error where
-/// writing `path` would lose anything: it is of another machine, was read as something else, or exists in addition to
+/// The text of the coefficients file that a command updates: the file `path` if it exists, else the coefficients bundled
+/// with the machine, else a head without numbers. If the file does not exist, `begin_with` replaces the bundled ones: a
+/// path, a bundled name or `none`; empty if the user gave none. `machine` is as the user typed it. Throws Error if writing
+/// `path` would lose anything: it belongs to another machine, was read as another kind of file, or exists in addition to
 /// `begin_with`.
 [[nodiscard]] std::string coefficients_to_extend(const std::string& path, const std::string& machine,
                                                  const std::string& begin_with = {});
 
-/// Of coordinated universal time: 2026-01-31.
+/// The date in UTC: 2026-01-31.
 [[nodiscard]] std::string today();
 
 }  // namespace ddl

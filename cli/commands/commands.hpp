@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// What the parsed command line asks for: set by the chosen command, run by main.
+/// The action of the parsed command line: set by the chosen command, run by main.
 struct Request {
   std::function<Report()> run;
   ReportOptions report;
-  std::string command;  ///< the whole command line, for the record
+  std::string command;  ///< the whole command line, for the report
 };
 
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
@@ -44,11 +44,11 @@ void add_datasets(const Command& program, Request& request);
 void add_serve(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
-// Of these, help is answered by the command line itself. The others print what is declared, and live no longer than it.
+// Help is answered by the command line itself. These commands print its declarations, and must not outlive it.
 void add_help(const Command& program);
 void add_completion(CommandLine& command_line, Request& request);
 void add_man(CommandLine& command_line, Request& request);
-/// All of them, with examples of the program.
+/// Adds all commands, with examples of the program.
 void add_commands(CommandLine& command_line, Request& request);
 
 }  // namespace ddl

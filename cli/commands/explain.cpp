@@ -47,15 +47,15 @@ struct ExplainOptions {
   bool memory = false, out_of_core = false;
 };
 
-/// Everything the report says, computed before any of it is written.
+/// The content of the report, computed before any of it is written.
 struct ExplainAnswer {
   std::shared_ptr<Study> study;
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
-  std::optional<MemoryTimeline> timeline;  ///< where it was asked for
+  std::optional<MemoryTimeline> timeline;  ///< if requested
   std::optional<MemoryTerms> terms;        ///< the same
-  std::string drawn;                       ///< the file it was drawn into
-  std::optional<OutOfCore> out_of_core;    ///< where it was asked for
+  std::string drawn;                       ///< the file with its drawing
+  std::optional<OutOfCore> out_of_core;    ///< if requested
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
@@ -64,8 +64,8 @@ struct ExplainAnswer {
 
 bool is_plan_file(const std::string& text) { return text.ends_with(".json") || text.find('/') != std::string::npos; }
 
-/// A plan of other degrees that is like the explained one in everything else; its replicas have at least a sample in each
-/// micro-batch where they can.
+/// The explained plan with other degrees. Micro-batches are reduced if a replica would have fewer samples than
+/// micro-batches.
 Plan with_degrees(const std::string& degrees, const std::string& option, const Plan& explained) {
   Plan plan = explained;
   plan.mesh = {};
@@ -74,7 +74,7 @@ Plan with_degrees(const std::string& degrees, const std::string& option, const P
   return plan;
 }
 
-/// The plan of a file, priced at the precision and with the optimizer of the explained one.
+/// The plan of a file, with the precision and optimizer of the explained one.
 Plan plan_of_file(const std::string& path, const std::string& option, const Plan& explained) {
   PlanFile file = read_plan(read_file(path), path);
   const auto refuse = [&](std::string_view theirs, std::string_view ours) {
@@ -91,8 +91,8 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   return file.plan;
 }
 
-/// The best plan of a strategy, or of all of them; where none is possible the one that misses by least, and nothing if so
-/// many devices cannot be divided so. `options` say devices, batch and what is chosen.
+/// The best plan of a strategy, or of all strategies. If none is possible, the plan that misses by the least; empty if the
+/// devices cannot be divided that way. `options` give devices, batch and fixed choices.
 std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
                               const std::optional<NamedFamily>& family, bool ideal) {
   options.precision = study.precision();
@@ -108,8 +108,8 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   return std::nullopt;
 }
 
-/// Whether the options say on how many devices, and leave open how these are divided: no plan, no degrees, and no strategy
-/// that has one way alone.
+/// Whether the options give the number of devices, but not how to divide them: no plan, no degrees, and no strategy that
+/// leaves a single way.
 bool leave_degrees_open(const PlanOptions& options) {
   if (!options.gpus || !options.plan_file.empty() || !options.degrees.empty()) return false;
   if (options.strategy.empty()) return true;
@@ -131,7 +131,7 @@ PlanStudy sought_plan(const ExplainOptions& options) {
   std::optional<NamedFamily> family;
   if (!options.plan.strategy.empty()) {
     family = parse_named_family(options.plan.strategy);
-    // --zero says more than a word.
+    // --zero overrides the ZeRO stage that the strategy's name implies.
     if (sought.chosen[PlanChoice::zero]) family->zero_stage.reset();
     if (options.study.ideal) refuse_sharding_in_ideal(family->zero_stage.value_or(0));
   }
@@ -191,7 +191,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-/// `drawn`: with the additional drawings and sections of a page.
+/// `drawn`: with the additional drawings and sections of an HTML page.
 Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
@@ -255,7 +255,7 @@ Json json_of(const ExplainAnswer& answer) {
   return json;
 }
 
-/// Works out the step's timeline, and draws it where a file was named.
+/// Computes the memory timeline of the step, and draws it if a file was named.
 void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const Estimator& estimator,
                    const std::string& output) {
   const Study& study = *answer.study;
@@ -314,7 +314,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
   }
-  // What is to be made to fit otherwise keeps the one micro-batch that everything begins with.
+  // A plan that is to be made to fit keeps the default of one micro-batch.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
   const bool is_sought = leave_degrees_open(options.plan);
   if (!is_sought && !options.plan.name_plan()) {
@@ -344,7 +344,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
   const std::int64_t global_batch = asked.plan->global_batch;
-  if (is_sought) asked.plan.reset();  // what a search chose is no default
+  if (is_sought) asked.plan.reset();  // the choice of a search is no default
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, global_batch);
   remove_said(answer->defaults, said);
   Report report;

@@ -26,7 +26,7 @@
 namespace ddl {
 namespace {
 
-/// What `action` returns; its error placed at the node, unless it has a place in another file.
+/// Returns the result of `action`. Its error is placed at the node, unless it already has a place in another file.
 template <class Action>
 auto placed_at(const YamlNode& node, const Action& action) {
   try {
@@ -37,7 +37,7 @@ auto placed_at(const YamlNode& node, const Action& action) {
   }
 }
 
-/// Each part by itself, so that what is wrong is said of the word that names it.
+/// Each input is loaded separately, so that its error is placed at the word that names it.
 std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder, const MemoryOptions& options) {
   StudySpec spec = spec_of(parsed.job, folder);
   if (options.gpu_memory) spec.device_memory = options.gpu_memory;
@@ -69,8 +69,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
   const auto spreads = [](const Coefficients& known) { return !known.congestion.empty() || known.exchanges.has_spread(); };
-  // What is left is a precision that the device lacks, congestion that was not measured, and a data set that is not of the
-  // model.
+  // The remaining errors are a precision that the device lacks, congestion that was not measured, and a data set that does
+  // not match the model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
   const bool lacks_spread = spec.settings.find("congestion") != nullptr && !spreads(inputs.coefficients);
   return placed_at(lacks_precision ? parsed.place({"precision"})
@@ -79,11 +79,11 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-/// Sequences are tried in steps of so many tokens, or of an eighth of the model's own where that is shorter.
+/// Sequence lengths are tried in steps of this many tokens, or of an eighth of the model's own length if that is shorter.
 constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 
-/// Tries the plan with other lengths of a sample; nothing if the model has none to choose.
+/// Tries the plan with other sequence lengths; empty if the model has no sequence length.
 std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& plan) {
   const std::int64_t own = study.model().sequence_length;
   if (own <= 0) return std::nullopt;
@@ -111,12 +111,12 @@ std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& 
   };
   try {
     return LongestSequence{.fits = last_within(Verdict::fits), .at_risk = last_within(Verdict::at_risk)};
-  } catch (const Error&) {  // the model has no parameter that says it
+  } catch (const Error&) {  // no parameter defines the length
     return std::nullopt;
   }
 }
 
-/// Judges a plan of a study, once its shape is known to be possible.
+/// Checks a plan whose shape is possible.
 void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, MemoryCheck checked) {
   check.checked = std::move(checked);
   check.largest = largest_batch(estimator, plan);
@@ -126,7 +126,7 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
-/// Judges a configuration of another tool, with the options that are given in addition.
+/// Checks a configuration of another tool, with the options that are given in addition.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
   const auto is_given = [&](const std::string& option) {
@@ -163,14 +163,14 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
 
-/// A job file is complete: options are for configurations, which may be given with it.
+/// A job file is complete: options apply only to configurations, which may be given together with it.
 ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   const std::string text = read_file(file, YamlNode::max_bytes);
   if (options.given.empty() || options.has_configurations) return parse_job(text, file);
   try {
     static_cast<void>(parse_job(text, file));
   } catch (const Error&) {
-    static_cast<void>(read_configuration(file));  // which says that it is none
+    static_cast<void>(read_configuration(file));  // which states that there is none
     throw;
   }
   throw Error(
@@ -223,7 +223,7 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
 bool is_configuration(const std::string& file) {
   try {
     return recognise_configuration(file).has_value();
-  } catch (const Error&) {  // told where the file is judged
+  } catch (const Error&) {  // reported when the file is checked
     return false;
   }
 }

@@ -9,21 +9,20 @@
 
 namespace ddl {
 
-/// What is asked of every file that is checked: the memory of a device, and what a configuration of another tool leaves
-/// open.
+/// Options for every checked file: the memory of a device, and facts that a configuration of another tool does not state.
 struct CheckOptions {
   MemoryOptions memory;
   StudyOptions study;
   PlanOptions plan;
-  std::vector<std::string> given;   ///< options of configurations that stand on the command line
-  bool has_configurations = false;  ///< whether one of the files is a configuration, so that these are not for a job
+  std::vector<std::string> given;   ///< options of configurations on the command line
+  bool has_configurations = false;  ///< whether one of the files is a configuration, to which these options apply
 };
 
 /// Whether a file is a configuration of another tool, as far as it can be read.
 [[nodiscard]] bool is_configuration(const std::string& file);
 
-/// Judges the job of a file, which may be a configuration of another tool. What keeps it from being judged is part of the
-/// answer.
+/// Checks the job of a file, which may be a configuration of another tool. An error that prevents the check is part of the
+/// result.
 [[nodiscard]] JobCheck check_job(const std::string& file, const CheckOptions& options);
 
 }  // namespace ddl

@@ -57,17 +57,17 @@ struct ShowOptions {
   std::string input_shape;
 };
 
-/// A model for so many samples at a precision, and what is known of it on a machine.
+/// A model at a number of samples and a precision, with its work and granularity on a machine.
 struct Shown {
   Model model;
   Precision precision = Precision::fp32;
   double samples = 1;
   std::vector<double> kept_bytes;          ///< by layer
   std::vector<bool> needs_input_gradient;  ///< by layer
-  std::vector<bool> of_sample;             ///< by layer: reads no other, nor the model's input
+  std::vector<bool> of_sample;             ///< by layer: whether it reads neither another layer nor the model's input
   WorkDepth forward, training;
   GraphGrain grain;
-  std::string machine;  ///< empty: none was asked for
+  std::string machine;  ///< empty if none was requested
   std::vector<LevelGrain> levels;
 
   [[nodiscard]] const Layer& at(int layer) const { return model.layers[static_cast<std::size_t>(layer)]; }
@@ -104,7 +104,7 @@ Table layer_table(const Shown& shown) {
     if (!shown.of_sample[i]) {
       for (const TensorShape& shape : layer.input_shapes) inputs.push_back(to_string(shape));
     }
-    // Equal inputs, as those of a sum, are said once.
+    // Equal inputs, such as those of a sum, are printed once.
     const bool alike = std::adjacent_find(inputs.begin(), inputs.end(), std::not_equal_to<>()) == inputs.end();
     const std::string in = inputs.size() > 1 && alike ? fmt::format("{} of {}", inputs.size(), inputs.front())
                                                       : fmt::format("{}", fmt::join(inputs, ", "));
@@ -129,7 +129,7 @@ Table graph_table(const Shown& shown) {
   return table;
 }
 
-/// A ratio of two times or of work and data; nothing if there is nothing to divide by.
+/// A ratio of two times, or of work and data; empty if the divisor is zero.
 std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.3g}", *ratio) : "-"; }
 
 Table level_table(const Shown& shown) {
@@ -262,7 +262,7 @@ Document document_of(const Shown& shown) {
   return document;
 }
 
-/// Each tensor counts once, with the layer that makes it; the batch with the layer whose backward reads it.
+/// Each tensor counts once, with the layer that produces it. The batch counts with the layer whose backward reads it.
 std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, double samples) {
   const double item = item_bytes(precision);
   std::vector<double> result;
@@ -339,7 +339,7 @@ void add_models(const Command& program, Request& request) {
   shows.examples({{"ddl-oracle models show resnet50", "layers, parameters and work per sample"},
                   {"ddl-oracle models show llama3-8b --seq 4096 --batch 8", "for 8 samples of 4,096 tokens"},
                   {"ddl-oracle models show vgg16 --format csv", "a row for each layer"}});
-  // Times the devices of the largest machine, still a 64-bit number.
+  // Multiplied by the devices of the largest machine, this still fits 64 bits.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "number of samples that the numbers refer to")
       .default_str("1");

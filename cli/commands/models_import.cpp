@@ -40,7 +40,7 @@ Document summary(const Model& model, const Import& imported, const std::string& 
   return document;
 }
 
-/// The model file itself, what is to be known about it in comments.
+/// The text of the model file, with the warnings of the import as comments.
 std::string commented(const Import& imported) {
   std::string text;
   for (const std::string& warning : imported.warnings) {
@@ -78,7 +78,7 @@ Report import_model_file(const ModelImportRequest& asked, const std::string& for
     options.input_shape = parse_input_shape("--input-shape", asked.input_shape);
   }
   const auto imported = std::make_shared<Import>(import_model(asked.path, options));
-  // What cannot be read back is not written.
+  // A file that does not read back to the same model is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
   const std::string output = is_file(asked.output) ? asked.output : "";
   if (!output.empty()) write_output(output, commented(*imported));

@@ -66,7 +66,7 @@ std::vector<int> ranks_of(const std::string& text) {
     const int count = digits ? std::stoi(word) : 0;
     if (count < 2 || count > most_ranks) {
       throw Error(fmt::format("--ranks: {} is not a whole number from 2 to {}", quote(word), most_ranks),
-                  "in digits, as in --ranks 16,512");
+                  "write it in digits, as in --ranks 16,512");
     }
     ranks.push_back(count);
   }
@@ -102,7 +102,7 @@ Table table_of(const std::vector<PredictedExchange>& predicted) {
   return table;
 }
 
-/// A plot for each operation of which three sizes or more are asked for.
+/// A plot for each operation with at least three requested sizes.
 void add_plots(Document& document, const std::vector<PredictedExchange>& predicted) {
   std::vector<std::pair<Collective, std::vector<PlotCurve>>> plots;
   for (const PredictedExchange& one : predicted) {
@@ -118,7 +118,7 @@ void add_plots(Document& document, const std::vector<PredictedExchange>& predict
   }
 }
 
-/// Coefficients that are used without being asked for, and why; an empty name where there are none.
+/// The default coefficients, and why they are used; an empty name if there are none.
 struct FoundCoefficients {
   std::string name, why;
 };

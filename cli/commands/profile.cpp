@@ -61,7 +61,7 @@ ProfileHead head_of(const ProfileJob& job, const DeviceInfo& device, const std::
   return head;
 }
 
-/// Measures what is not known yet, a row at a time.
+/// Measures the unknown problems, one row at a time.
 class Measuring {
  public:
   Measuring(KernelBackend& backend, const ProfileJob& job, std::size_t known)
@@ -81,7 +81,7 @@ class Measuring {
   std::size_t skipped_, done_;
 };
 
-/// Whether a row needs no second try.
+/// Whether a row need not be measured again.
 bool is_good(const Measurement& measured) {
   return measured.reason.empty() && (measured.algorithm.empty() || measured.samples.settled);
 }
@@ -111,12 +111,12 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
     throw Error(fmt::format("{} is shard {} of other problems", quote_path(path), shard_text(old)),
                 fmt::format("it was measured by: {}; start over with --overwrite", old.command));
   }
-  // Rows of one file are of one set-up.
+  // All rows of a file are measured with the same options.
   for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
     same(key, detail(old, key), detail(head, key));
 }
 
-/// A profile in which nothing is measured is none.
+/// Throws Error if the back end supports none of the problems.
 void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
   const ProfilePlan plan = without(job.plan, job.left_out);
   const std::string reason = refusal_of_all(backend, plan);
@@ -126,10 +126,10 @@ void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
               "try another --precision or --backend: see 'ddl-oracle backends'");
 }
 
-/// What is measured here, each line with its place in the whole plan.
+/// The lines that this process measures, each with its position in the whole plan.
 using Places = std::unordered_map<std::string, std::int64_t>;
 
-/// Takes from the plan what is measured elsewhere, and what is left out.
+/// Removes the problems of other shards and those of --leave-out from the plan.
 Places narrow(ProfileJob& job, ProfileHead& head) {
   Places places;
   if (job.shard) {
@@ -146,8 +146,8 @@ Places narrow(ProfileJob& job, ProfileHead& head) {
   return places;
 }
 
-/// Goes on with an earlier profile: its head, and its rows but for those that are tried again. Whether that ended in the
-/// middle of a line is a warning.
+/// Continues an earlier profile: takes its head, and its rows except those that are measured again. Warns if its last line
+/// is incomplete.
 void take_over(Profile old, const ProfileJob& job, const Places& places, ProfileResult& result) {
   ProfileHead& head = result.profile.head;
   require_same(old.head, head, job.output);
@@ -170,7 +170,7 @@ void take_over(Profile old, const ProfileJob& job, const Places& places, Profile
   }
 }
 
-/// Rows go to the file one by one.
+/// Measures the problems that are not yet known. Each row is written as soon as it is measured.
 void measure(KernelBackend& backend, const ProfileJob& job, const Places& places, ProfileOutput& output,
              ProfileResult& result) {
   std::unordered_set<std::string> known;
@@ -191,15 +191,15 @@ void measure(KernelBackend& backend, const ProfileJob& job, const Places& places
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Measures what is asked for, row by row into the output. Throws Error where the device cannot be used, where it runs none
-/// of the problems, and where the output is another profile's.
+/// Measures the job, row by row into the output. Throws Error if the device cannot be used, if it supports none of the
+/// problems, or if the output is another profile.
 ProfileResult run(ProfileJob job, const std::string& command) {
   const std::unique_ptr<KernelBackend> backend = open_backend(job.backend, job.device);
   require_any_runs(*backend, job);
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
   if (job.plan.model && backend->maps_pages()) {
-    // First, so that the shortest of runs has it.
+    // Measured first, so that even the shortest run has it.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
   const Places places = narrow(job, result.profile.head);
@@ -208,7 +208,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   result.output = job.output;
   result.items = job.plan.items();
 
-  // From here on a signal ends it in order: the lock is not left behind.
+  // From here on, a signal ends the command in order, so that the lock is released.
   const Interrupt interrupt;
   std::optional<ProfileLock> lock;
   std::optional<ProfileOutput> output;
@@ -234,7 +234,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   }
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
   result.steadiness = steadiness_of(result.profile);
-  // A shard has few of the kernels that add up to a step, and of those that a split is made of.
+  // A shard has only some of the kernels of a step, and only some parts of a split.
   if (job.plan.model && !job.shard) {
     result.sum_checks = sum_checks(result.profile, *job.plan.model);
     result.splits = split_scalings(result.profile, *job.plan.model);
@@ -249,7 +249,7 @@ Report profile(const ProfileOptions& options, const std::string& command) {
   if (result->left > 0) {
     report.next.push_back(command + " --resume");
   } else if (!head.model.empty() && !result->output.empty() && !head.shard) {
-    // Machines are found by the device that they say.
+    // The machine is found by the name of its device.
     std::vector<std::string> words{"ddl-oracle", "recommend", head.model, "--profile", result->output};
     for (const std::string& name : machine_names()) {
       if (!is_device(load_machine(name).device, head.device)) continue;

@@ -30,18 +30,18 @@ struct CompareRequest {
   std::optional<std::int64_t> top{};
 };
 
-/// Two profiles and what came of comparing them.
+/// Two profiles and their comparison.
 struct ComparedProfiles {
   Profile first, second;
   ProfileComparison comparison;
 };
 
-/// `6.0`, how many times the first time the second one is.
+/// `6.0`: the ratio of the second time to the first.
 std::string times_text(Seconds first, Seconds second) {
   return first > Seconds(0) ? fmt::format("{:.2f}", second / first) : "-";
 }
 
-/// `+35.1 ms`: how much longer the second time is than the first. What rounding makes of two equal times is none.
+/// `+35.1 ms`: the difference of the second time to the first. Two times that are equal after rounding have no difference.
 std::string difference_text(Seconds first, Seconds second) {
   const Seconds difference = second - first;
   if (difference == Seconds(0) || std::abs(difference / first) < 1e-6) return "0 s";

@@ -23,7 +23,7 @@
 namespace ddl {
 namespace {
 
-/// Letters, digits, points and dashes: what is easily typed.
+/// Converts a text to letters, digits, points and dashes, which are easy to type.
 std::string file_name(std::string_view text) {
   std::string name;
   for (const char c : text) {
@@ -39,8 +39,8 @@ std::string file_name(std::string_view text) {
   return name.empty() ? "device" : name.substr(0, longest);
 }
 
-/// A lock on all of an open file. It is the open file's, not the process's: that the same process reads the file meanwhile
-/// does not end it. 0, or the reason why not.
+/// Locks all of an open file. The lock belongs to the open file, not to the process, so it stays if the same process also
+/// reads the file. Returns 0 or the error number.
 int lock_all(int file) {
   struct flock all {};
   all.l_type = F_WRLCK;
@@ -55,7 +55,8 @@ bool is_same_file(int open, const std::string& path) {
          is.st_ino == there.st_ino;
 }
 
-/// The process on this machine that has locked a file; `another process` where it cannot be seen, as on another machine.
+/// The process on this machine that has locked a file; `another process` if it is invisible, for example on another
+/// machine.
 std::string holder_of(int locked) {
   struct stat wanted {};
   std::error_code unknown;
@@ -83,10 +84,10 @@ ProfileLock::ProfileLock(const std::string& profile) {
   struct stat status {};
   constexpr int tries = 10;
   for (int i = 0; i < tries; ++i) {
-    // Nothing to lock yet; and a pipe and the like are not a profile.
+    // A file that does not exist cannot be locked yet, and a pipe is not a profile.
     if (::stat(profile.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     file_ = ::open(profile.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0) return;  // who cannot write it does not measure into it
+    if (file_ < 0) return;  // a process that cannot write the file does not measure into it
     const int reason = lock_all(file_);
     if (reason == EACCES || reason == EAGAIN) {
       const std::string who = holder_of(file_);
@@ -94,8 +95,8 @@ ProfileLock::ProfileLock(const std::string& profile) {
       throw Error(fmt::format("{} is being measured by {}", quote(profile), who),
                   "wait for it, or give each process an --output of its own, as with --shard");
     }
-    if (reason != 0) return;  // a file system without locks
-    // Who held it may have replaced it between the two calls: then this is a file without a name.
+    if (reason != 0) return;  // the file system has no locks
+    // The previous holder may have replaced the file between the two calls: this one then has no name any more.
     if (is_same_file(file_, profile)) return;
     ::close(std::exchange(file_, -1));
   }
@@ -110,7 +111,7 @@ ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std
     if (file_ >= 0) ::close(std::exchange(file_, -1));
   };
   try {
-    // Locked before it has its name, so that no other process can lock it in between.
+    // Locked before it gets its name, so that no other process can lock it in between.
     const Written written = write_over(path_, print_profile(known), [&](int made) {
       close();
       file_ = ::fcntl(made, F_DUPFD_CLOEXEC, 0);
@@ -133,7 +134,7 @@ ProfileOutput::~ProfileOutput() {
 
 void ProfileOutput::add(const ProfileRow& row) {
   if (file_ < 0) return;
-  // A line is handed over at once, so that what a crash cuts off is one line at most.
+  // Each line is written at once, so that a crash cuts off one line at most.
   if (!is_in_place()) {
     throw Error(fmt::format("{} was replaced while it was written", quote_path(path_)),
                 "give each process an --output of its own, as with --shard");

@@ -7,15 +7,15 @@
 
 namespace ddl {
 
-/// Keeps other processes from measuring into the same profile, on this machine and on others that have its folder by NFS: a
-/// lock on the file itself, which is gone when the process ends, however that happens. A profile that is not there yet is
-/// locked by the ProfileOutput that makes it.
+/// Keeps other processes from measuring into the same profile, on this machine and on others that share its folder by NFS.
+/// The lock is on the file itself and ends with the process, however it ends. A profile that does not exist yet is locked
+/// by the ProfileOutput that creates it.
 class ProfileLock {
  public:
   /// Of nothing.
   ProfileLock() = default;
-  /// Throws Error, which names the process where it is on this machine, where another one measures into it; and where the
-  /// profile is a file that was read.
+  /// Throws Error if another process measures into the profile, with its number if it runs on this machine, or if the
+  /// profile was read as an input.
   explicit ProfileLock(const std::string& profile);
   ProfileLock(const ProfileLock&) = delete;
   ProfileLock& operator=(const ProfileLock&) = delete;
@@ -25,21 +25,21 @@ class ProfileLock {
   int file_ = -1;
 };
 
-/// A profile that grows row by row: what is written survives whatever ends the program.
+/// A profile that grows row by row: written rows survive however the program ends.
 class ProfileOutput {
  public:
   /// Nowhere.
   ProfileOutput() = default;
-  /// Writes what is known so far, whole or not at all, and keeps the file open and locked for more. An Error naming the path
-  /// where that cannot be done.
+  /// Writes the known rows atomically, and keeps the file open and locked for more. Throws Error with the path if that
+  /// fails.
   ProfileOutput(std::string path, const Profile& known);
   ProfileOutput(const ProfileOutput&) = delete;
   ProfileOutput& operator=(const ProfileOutput&) = delete;
   ~ProfileOutput();
 
-  /// An Error where another process has put a file of its own in this one's place.
+  /// Throws Error if another process has replaced the file.
   void add(const ProfileRow& row);
-  /// When all rows are added: an Error where they do not lie at the path.
+  /// Called after all rows. Throws Error if they are not in the file at the path.
   void finish() const;
 
  private:
@@ -50,14 +50,13 @@ class ProfileOutput {
   int file_ = -1;
 };
 
-/// The profile at this path, to go on with; empty if there is none. An Error if there is one, and it was not
-/// asked to `resume`.
+/// The profile at this path, to be continued; empty if there is none. Throws Error if there is one and `resume` is false.
 [[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume);
 
-/// Where a model's profile of this device lies among the user's own (data_directory), its folder made:
-/// `profiles/resnet50-fp32@Tesla-V100.profile`, and `-autocast` behind the precision where that is the recipe. A shard's
-/// has `.3-of-16` behind it, so that it is not taken for the profile of the model. An Error where no variable says where
-/// that is, or it cannot be made.
+/// The default path of a model's profile of this device in the data directory (data_directory), whose folder is created:
+/// `profiles/resnet50-fp32@Tesla-V100.profile`. `-autocast` follows the precision if that is the recipe. A shard's name
+/// ends in `.3-of-16`, so that it is not taken for the profile of the model. Throws Error if no environment variable gives
+/// the data directory, or if the folder cannot be created.
 [[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe = {});
 
 }  // namespace ddl

@@ -67,10 +67,10 @@ void search_into(RecommendAnswer& answer) {
   search_options.objective = answer.objective;
   search_options.all = options.all;
   const std::int64_t rows = options.top.value_or(0);
-  // A folder is given every family, shown or not.
+  // --save-dir gets all families, whether shown or not.
   search_options.top = options.save_dir.empty() || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
-  search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error of their own
+  search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
   search_options.errors = &bundled_time_errors();
   const PlanOptions& chosen = options.plan;
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
@@ -81,7 +81,7 @@ void search_into(RecommendAnswer& answer) {
   if (options.study.ideal) keep_to_ideal(search_options.chosen);
   search_options.families = parse_families(options.strategies);
   for (NamedFamily& each : search_options.families) {
-    // --zero says more than a word.
+    // --zero overrides the ZeRO stage that a strategy's name implies.
     if (says_zero) each.zero_stage.reset();
     if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
   }
@@ -116,8 +116,7 @@ void search_into(RecommendAnswer& answer) {
   }
 }
 
-/// How the best plan compares with plain data parallelism; empty if that is the best, or was not
-/// tried.
+/// The best plan compared with plain data parallelism; empty if that is the best plan, or was not tried.
 std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
@@ -128,14 +127,14 @@ std::string compared_with_data(const RecommendAnswer& answer) {
     const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
     return is_tried ? " (plain data parallelism is not possible)" : "";
   }
-  // A plan that may not fit is no alternative to one that does.
+  // A plan that may not fit is no alternative to one that fits.
   if (data->verdict > best.verdict) return " (plain data parallelism may not fit)";
   const double ratio = data->time.iteration() / best.time.iteration();
   return ratio >= 1 ? fmt::format(", {:.2f}x as fast as plain data parallelism", ratio)
                     : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
 }
 
-/// Whether the search took to the memory of the host by itself, which it does where nothing fits without.
+/// Whether the search chose to offload to host memory, which it does only if nothing fits otherwise.
 bool had_to_offload(const RecommendAnswer& answer) {
   const ChosenOfPlan chosen = chosen_of(answer.options.plan);
   const Plan& plan = answer.shown.front().plan;
@@ -143,7 +142,7 @@ bool had_to_offload(const RecommendAnswer& answer) {
   return !answer.single && std::any_of(plan_choices().begin(), plan_choices().end(), is_taken);
 }
 
-/// How many of those that were ranked, or are provably behind, are not shown.
+/// The number of plans that were ranked, or provably rank lower, but are not shown.
 std::size_t slower_plans(const RecommendAnswer& answer) {
   if (answer.single) return 0;
   const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
@@ -156,13 +155,13 @@ bool has_faster_behind(const RecommendAnswer& answer) {
   for (std::size_t i = 1; i < shown.size(); ++i) {
     const Estimate &before = shown[i - 1], &after = shown[i];
     if (after.verdict != before.verdict || after.time.iteration() >= before.time.iteration()) continue;
-    // Further ahead, another reason speaks against it, which "Why not the others" gives.
+    // At a larger distance, the slower plan ranks first for another reason, which "Why not the others" gives.
     if (before.time.iteration() <= after.time.iteration() * (1 + usual_tie)) return true;
   }
   return false;
 }
 
-/// `drawn`: with the additional drawings and sections of a page.
+/// `drawn`: with the additional drawings and sections of an HTML page.
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
@@ -266,7 +265,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   };
   report.rows = [answer] {
     add_reserved(*answer);
-    // A plan that was asked for has no rank.
+    // A plan that was requested has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };
@@ -296,7 +295,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
 
 }  // namespace
 
-// Read in JSON and CSV alone.
+// Only read in JSON and CSV.
 void add_reserved(RecommendAnswer& answer) {
   add_reserved(*answer.estimator, answer.shown);
   add_reserved(*answer.estimator, answer.result.rejected);
@@ -341,7 +340,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
 
 namespace {
 
-/// The unmeasured problems of the shown plans, as `profile --problems` reads them.
+/// The unmeasured problems of the shown plans, in the format that `profile --problems` reads.
 void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
@@ -355,7 +354,7 @@ void write_missing(const RecommendAnswer& answer, const std::string& output) {
   write_output(path, text, "--missing");
 }
 
-/// The first plan and what it is for, as `check` reads it. Says so where there is nothing to write.
+/// Writes the first plan as a job for `check`. The report says so if there is no plan to write.
 void write_job(const RecommendAnswer& answer, const std::string& output, Report& report) {
   const std::string& path = answer.options.save_job;
   if (answer.shown.empty()) {
@@ -368,11 +367,11 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);
   const std::string text = print_job(job);
-  static_cast<void>(parse_job(text, path));  // a path need not be text
+  static_cast<void>(parse_job(text, path));  // a path may be invalid text
   write_output(path, text, "--save-job");
 }
 
-/// Writes the folder of --save-dir, and says in the report what is in it.
+/// Writes the folder of --save-dir, and lists its content in the report.
 void write_directory(RecommendAnswer& answer, Report& report) {
   const std::string& path = answer.options.save_dir;
   if (answer.shown.empty()) {
@@ -401,7 +400,7 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
-/// The search for the work of a configuration, in addition to its own plan.
+/// A search for the best plan for the work of a configuration, which is predicted in addition.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
   const Configuration& read = configured.configuration;
@@ -453,7 +452,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
   return report;
 }
 
-/// What follows an answer: to check what was written, or to write what starts the plan.
+/// Suggested next commands: check the written job, or launch the plan.
 void add_next(const RecommendOptions& options, Report& report) {
   if (!options.save_dir.empty()) {
     report.next.push_back(shell_words(
@@ -512,7 +511,7 @@ void add_recommend(const Command& program, Request& request) {
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
-  // What only a search asks for would be ignored.
+  // Without a search, options of the search would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);

@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// Whether there are such a model and such a machine.
+/// Whether the model and the machine exist.
 bool is_known(const RecommendOptions& options) {
   try {
     static_cast<void>(load_model(shaped_model(options.study.model, options.study.input_shape)));
@@ -30,7 +30,7 @@ bool is_known(const RecommendOptions& options) {
   }
 }
 
-/// The answer for one of several studies, in short; what keeps it from being answered is part of it.
+/// The short answer for one of several studies, or the reason why it has none.
 StudyOutcome outcome_of(const RecommendOptions& options, const Command& command) {
   StudyOutcome outcome;
   outcome.model = options.study.model;
@@ -59,7 +59,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   return outcome;
 }
 
-/// Options that are about the plans of one question.
+/// Refuses options that apply to the plans of a single study.
 void refuse_about_one(const Command& command, std::string_view several) {
   for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir"}) {
     if (command.count(std::string(option)) > 0)
@@ -70,8 +70,8 @@ void refuse_about_one(const Command& command, std::string_view several) {
   }
 }
 
-/// Where the goals leave the number of GPUs open: powers of two inside a node, then nodes in steps of 1, 2, 3, 4, 6, 8, 12
-/// …, up to the machine.
+/// The numbers of GPUs to try if only goals are given: powers of two inside a node, then 1, 2, 3, 4, 6, 8, 12 … nodes, up
+/// to the whole machine.
 std::vector<std::int64_t> usual_gpu_counts(const Machine& machine) {
   const std::int64_t node = std::max<std::int64_t>(1, machine.devices_per_node());
   std::vector<std::int64_t> counts;
@@ -136,7 +136,7 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
     throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
-  refuse_about_one(command, "one question, but there are several");
+  refuse_about_one(command, "one number of GPUs and one batch, but there are several");
   const Machine machine = load_machine(options.study.machine);
   refuse_goals(options, machine);
   std::vector<std::int64_t> counts = options.plan.gpu_counts, batches = options.plan.global_batches;

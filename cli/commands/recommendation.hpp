@@ -17,7 +17,7 @@
 
 namespace ddl {
 
-/// What `recommend` was asked, as typed.
+/// The options of `recommend`, as typed.
 struct RecommendOptions {
   StudyOptions study;
   PlanOptions plan;
@@ -28,7 +28,7 @@ struct RecommendOptions {
   Goals goals;
 };
 
-/// Everything the report says, computed before any of it is written.
+/// The content of the report, computed before any of it is written.
 struct RecommendAnswer {
   std::shared_ptr<Study> study;
   std::shared_ptr<Estimator> estimator;
@@ -36,27 +36,27 @@ struct RecommendAnswer {
   std::int64_t gpus = 1, global_batch = 1;
   Objective objective = Objective::time;
   SearchResult result;
-  std::vector<Estimate> shown;  ///< ranked, as many as are printed
+  std::vector<Estimate> shown;  ///< the ranked plans that are printed
   std::vector<Default> defaults;
-  /// Of the shown plans, taken apart; only where kernels were measured.
+  /// The kernel times of the shown plans by provenance; only with measured kernels.
   std::vector<Explanation> shares;
   double seconds = 0;
-  bool single = false;  ///< one plan was asked for, nothing was searched
-  /// Strategies that were asked for and that no plan of so many devices belongs to.
+  bool single = false;  ///< one given plan was predicted, without a search
+  /// Requested strategies that cannot divide this number of devices.
   std::vector<Family> without_plans;
   std::optional<ConfiguredPlan> configured;  ///< of --like
 
   [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
 
-/// Answers the question about one study, one number of GPUs and one batch. Throws Error where it cannot be answered.
+/// Answers for one study, one number of GPUs and one batch. Throws Error if there is no answer.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
-/// What the allocator takes of the shown and the rejected plans, which takes as long as a search.
+/// Adds the memory that the allocator reserves for the shown and rejected plans. This takes as long as a search.
 void add_reserved(RecommendAnswer& answer);
 
 /// The best plan of each of several models and machines, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
-/// Several numbers of GPUs or batches, or those that meet a goal.
+/// The best plans for several numbers of GPUs or batches, or for those that meet a goal.
 [[nodiscard]] Report recommend_scaling(const RecommendOptions& options, const Command& command);
 
 }  // namespace ddl

@@ -26,14 +26,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What --save-dir writes into its folder.
+/// The files that --save-dir writes into its folder.
 constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
-/// What the runtimes write into its folder `launch`, and what Python makes of it.
+/// The files that the runtimes write into its folder `launch`, and those that Python adds.
 constexpr std::array<std::string_view, 13> launch_names{
     "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
     "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};
 
-/// A word as a shell reads it.
+/// A word quoted for a shell.
 std::string shell_word(const std::string& text) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -45,7 +45,7 @@ std::string shell_word(const std::string& text) {
   return visible(word + "'");
 }
 
-/// A runtime, and what came of asking it to run the plan.
+/// A runtime and its files for the plan, or the reason why it has none.
 struct Started {
   std::string_view name;
   LaunchOutcome outcome;
@@ -66,7 +66,7 @@ std::vector<Started> started_by(const Study& study, const Estimate& estimate, st
   return all;
 }
 
-/// Throws Error where the folder has something in it that was not saved by this option.
+/// Throws Error if the folder contains anything that this option did not write.
 void refuse_others(const fs::path& folder, const std::string& shown, std::span<const std::string_view> names) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -123,20 +123,20 @@ void check_save_directory(const SaveDirectory& directory) {
 Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
                         const SavedAnswer& answer) {
   const std::string job = print_job(job_of(study, estimate.plan, directory.path));
-  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path need not be text
+  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path may be invalid text
   std::vector<FolderFile> files{
       {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
   const std::vector<Started> started = started_by(study, estimate, files);
-  check_save_directory(directory);  // it may have changed while the answer was computed
+  check_save_directory(directory);  // it may have changed during the search
   write_folder(directory.path, files);
 
   const auto path_of = [&](const char* name) { return shell_word((fs::path(directory.path) / name).string()); };
   Document document;
   document.section("Saved", fmt::format(" in {}", shell_word(directory.path)));
   Table table({words("file"), words("contents")});
-  // Commands stay whole, whatever the width of the page: they are copied.
+  // Commands are not wrapped at the width of the page, so that they can be copied.
   std::vector<std::pair<std::string, std::string>> commands;
-  // The plan names its model; a file of one's own has to be found.
+  // The plan names its model. A model file needs its path.
   const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
   table.add({"plan.json", "the answer"});
   commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
@@ -151,7 +151,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
     }
   }
   document.add(std::move(table));
-  document.section("Commands", " to read them");
+  document.section("Commands", " to use these files");
   std::size_t longest = 0;
   for (const auto& [name, command] : commands) longest = std::max(longest, display_width(name));
   std::string lines;

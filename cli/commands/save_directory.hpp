@@ -8,26 +8,26 @@
 
 namespace ddl {
 
-/// What `--save-dir` and `--overwrite` say.
+/// The values of `--save-dir` and `--overwrite`.
 struct SaveDirectory {
   std::string path;
   bool overwrite = false;
 };
 
-/// Throws Error where the folder cannot be written or must not be replaced: it is a file, lies nowhere, or has something in
-/// it, unless it is to be overwritten and has nothing in it but what `--save-dir` writes. Asked before the answer is
-/// computed, which may take long.
+/// Throws Error if the folder cannot be written or must not be replaced: it is a file, its parent is missing, or it is not
+/// empty. With `overwrite`, only files that `--save-dir` did not write are refused. Called before the search, which may
+/// take long.
 void check_save_directory(const SaveDirectory& directory);
 
-/// What the folder has of the answer in addition to its job.
+/// The content of the folder in addition to the job.
 struct SavedAnswer {
   std::string plan;        ///< JSON
   std::string candidates;  ///< CSV
   std::string page;        ///< HTML
 };
 
-/// Writes everything that a plan is started with, all or nothing: the answer, the job, and what each runtime needs.
-/// Returns what there is in the folder, for the report.
+/// Writes everything needed to launch a plan, all or nothing: the answer, the job, and the files of each runtime. Returns
+/// the list of the folder's files, for the report.
 [[nodiscard]] Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
                                       const SavedAnswer& answer);
 

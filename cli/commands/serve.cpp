@@ -37,7 +37,7 @@ std::string machine_name() {
 }
 
 Report serve(const ServeOptions& options) {
-  // What cannot be read is said now, and not in the page.
+  // A file that cannot be read is reported at the start, not in the page.
   for (const std::string& file : options.files.models) static_cast<void>(load_model(file));
   for (const std::string& file : options.files.machines) static_cast<void>(load_machine(file));
   Answers answers(options.files, known_hosts(options.host, machine_name()), *options.time_limit);
@@ -69,7 +69,7 @@ void add_serve(const Command& program, Request& request) {
   const auto options = std::make_shared<ServeOptions>();
   command.examples({{"ddl-oracle serve", "the page on http://127.0.0.1:8080/, for this machine only"},
                     {"ddl-oracle serve --port 0 --model ./net.yaml", "on a free port, with a model of your own"},
-                    {"ddl-oracle serve --host 0.0.0.0", "for all who can reach this machine"}});
+                    {"ddl-oracle serve --host 0.0.0.0", "reachable from other machines"}});
   command.add_option("--host", options->host, "address to listen on; any other than the default accepts other machines")
       .capture_default_str();
   add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 takes a free one");

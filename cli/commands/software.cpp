@@ -76,7 +76,7 @@ std::string values_text(const SettingRow& row) {
   }
 }
 
-/// Whose files may say it; a run, a job and an option may say every setting.
+/// The kinds of files that may have the setting. A run, a job and an option may have every setting.
 std::string sayers_text(const SettingRow& row) {
   if (row.by_software && row.by_coefficients) return "software, coefficients";
   if (row.by_software) return "software";

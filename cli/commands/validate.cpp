@@ -44,7 +44,7 @@ std::string part(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Of a group's cases that have a prediction; nothing if none has.
+/// The statistics of a group's cases that have a prediction; empty if none has.
 std::optional<double> mean_error(const ValidationSummary::Group& group) {
   return group.predicted > 0 ? std::optional(group.mean_error) : std::nullopt;
 }
@@ -210,7 +210,7 @@ Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Validat
   return validation;
 }
 
-/// An Error where no run has a prediction: a report would have nothing to say. Of each reason, the first run that has it.
+/// Throws Error if no run has a prediction. Each reason is listed with the first run that has it.
 void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
   const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
   if (std::any_of(cases.begin(), cases.end(), is_predicted)) return;

@@ -24,21 +24,21 @@
 namespace ddl {
 namespace {
 
-/// A page of more bars is one of tables.
+/// With more bars than this, a table is easier to read.
 constexpr std::size_t bars_drawn = 12;
-/// A plan that takes that many times as long as the first would leave no room to the others.
+/// Plans that take this many times as long as the first one are left out: the other bars would be too short.
 constexpr double longest_drawn = 5;
-/// A drawing has no more places side by side than that.
+/// Maximum number of positions along a drawing.
 constexpr std::size_t places_drawn = 1200;
-/// Of kernels, those that take longest.
+/// Maximum number of drawn kernels; those that take longest are drawn.
 constexpr std::size_t kernels_drawn = 500;
 
-/// Of each of time_parts.
+/// The color of each of time_parts.
 constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green,  Tone::vermilion,
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
 
-/// Of each StepWork, like the part of an iteration that it counts as.
+/// The color of each StepWork: that of the part of an iteration that it counts as.
 constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
                                                Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 
@@ -50,7 +50,7 @@ std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, cons
   return fmt::format("{} of micro-batch {}{}", to_string(slice.work), slice.micro_batch + 1, chunk);
 }
 
-/// The powers of ten of an axis, each as `text` writes it.
+/// An axis with ticks at powers of ten, labelled by `text`.
 template <class Text>
 ChartAxis logarithmic_axis(std::string title, double least, double most, const Text& text) {
   ChartAxis axis{std::move(title), true, std::pow(10.0, std::floor(std::log10(least))),
@@ -60,7 +60,7 @@ ChartAxis logarithmic_axis(std::string title, double least, double most, const T
   return axis;
 }
 
-/// Kernels that are alike.
+/// Equal kernels of equal layers, drawn as one point.
 struct DrawnKernel {
   std::string name;
   double intensity = 0, rate = 0;
@@ -72,7 +72,7 @@ struct DrawnKernel {
 
 std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study& study) {
   const Plan& plan = explanation.estimate.plan;
-  std::map<std::pair<int, std::size_t>, DrawnKernel> kernels;  // by the kind of the layer and the place in it
+  std::map<std::pair<int, std::size_t>, DrawnKernel> kernels;  // by the kind of the layer and the index in it
   for (const LayerExplanation& layer : explanation.layers) {
     for (std::size_t i = 0; i < layer.prices.kernels.size(); ++i) {
       const PricedKernel& kernel = layer.prices.kernels[i];
@@ -195,7 +195,7 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
   for (double bytes = 0; bytes <= most; bytes += tick) plot.y.ticks.push_back({bytes, humanize(Bytes(bytes))});
   Curve allocated{Curve::Shape::area, {"allocated, at most " + humanize(timeline.peak.allocated), Tone::blue}, {}};
   Curve reserved{Curve::Shape::line, {"reserved, at most " + humanize(timeline.peak_reserved), Tone::orange}, {}};
-  // Places that share a column show the most of them.
+  // Positions that share a column show their maximum.
   const std::size_t together = (count + places_drawn - 1) / places_drawn;
   for (std::size_t i = 0; i < timeline.points.size(); i += together) {
     Bytes most_allocated{}, most_reserved{};
@@ -302,7 +302,7 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
 
 namespace {
 
-/// What `inputs` of the JSON report has, for readers.
+/// The `inputs` of the JSON report, for readers.
 Table inputs_table(const Study& study) {
   Table table({words("input"), words("value")});
   const nlohmann::ordered_json inputs = inputs_to_json(study);

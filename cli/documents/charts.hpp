@@ -13,27 +13,28 @@
 
 namespace ddl {
 
-/// What the first plans spend an iteration on. Plans that take many times as long as the first one are left out.
+/// The parts of an iteration of the first plans, as bars. Plans that take many times as long as the first one are left out.
 [[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
-/// The same of plans of several studies, each with its label.
+/// The same for plans of several studies, each with its label.
 [[nodiscard]] Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans);
-/// A lane for each stage.
+/// The timeline of a step, with a lane for each stage.
 [[nodiscard]] Chart step_lanes(const StepTimeline& timeline, const Plan& plan);
-/// Bytes allocated and reserved over a step, layer by layer. `capacity`: what the device has, a line where it is near.
+/// Allocated and reserved bytes over a step, layer by layer. `capacity`: the device's memory, drawn as a line if the curves
+/// come near it.
 [[nodiscard]] Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capacity);
-/// What a device holds, item by item, and what it has.
+/// The memory of a device by item, and its capacity.
 [[nodiscard]] Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity);
-/// The rate of each kernel of a plan by its FLOPs per byte, below the roof of the device [Williams, Waterman and Patterson,
-/// Roofline, CACM 52(4), 2009].
+/// The rate of each kernel of a plan over its FLOPs per byte, below the roofline of the device [Williams, Waterman and
+/// Patterson, Roofline, CACM 52(4), 2009].
 [[nodiscard]] Chart roofline_plot(const Explanation& explanation, const Study& study);
 
-/// What add_plan_figures() adds in addition to drawings, if the document does not have it already.
+/// The tables that add_plan_figures() adds in addition to drawings, unless the document already has them.
 struct PlanTables {
   bool phases = true, memory_items = true;
 };
 
-/// Sections that a page shows of a plan and a text leaves out: its step, its memory and its kernels as drawings, and where
-/// each figure comes from. Nothing if the plan has no price.
+/// Sections that an HTML page has in addition to the text: drawings of the plan's step, memory and kernels, and the source
+/// of each number. Adds nothing if the plan has no predicted time.
 void add_plan_figures(Document& document, const Estimator& estimator, const Plan& plan, const Study& study,
                       const PlanTables& tables = {});
 

@@ -38,7 +38,7 @@ std::string need_text(const JobCheck& check) {
   return text;
 }
 
-/// The item with most bytes: `23.7 GiB of it activations`
+/// The largest item: `23.7 GiB for activations`
 std::string largest_item_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   return fmt::format("{} for {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
@@ -56,14 +56,14 @@ std::string largest_batch_text(const JobCheck& check) {
   if (!largest.at_risk) return "none: one sample per replica and micro-batch does not fit";
   if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan, device));
   std::string text = batch_text(*largest.fits, plan, device);
-  // Smaller micro-batches may take more.
+  // The number of micro-batches is shown, because with more of them the largest batch may grow.
   if (plan.micro_batches > 1) text += fmt::format(" in {} micro-batches", with_thousands(plan.micro_batches));
   if (*largest.at_risk > *largest.fits)
     text += fmt::format("; at risk up to {}", batch_text(*largest.at_risk, plan, device));
   return text;
 }
 
-/// Nothing for a model whose samples have no length to choose.
+/// Empty for a model without a sequence length.
 std::string longest_sequence_text(const JobCheck& check) {
   if (!check.longest) return {};
   const std::string batch = fmt::format(", with global batch {}", with_thousands(check.checked.estimate.plan.global_batch));
@@ -90,14 +90,14 @@ std::string fewest_gpus_text(const JobCheck& check) {
                      check.fewest->verdict == Verdict::fits ? "" : ", at risk");
 }
 
-/// As --degrees takes them: `data=8,tensor=4`.
+/// In the syntax of --degrees: `data=8,tensor=4`.
 std::string degrees_option(const Mesh& mesh) {
   std::string text = degrees_text(mesh);
   std::replace(text.begin(), text.end(), ' ', ',');
   return text;
 }
 
-/// What is to be changed: `micro_batches: 4`, or `--micro-batches 4`.
+/// A changed choice: `micro_batches: 4`, or `--micro-batches 4`.
 std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange words_of = WordsOfChange::job_file) {
   const Plan& plan = remedy.checked.estimate.plan;
   const bool options = words_of == WordsOfChange::options;
@@ -113,7 +113,7 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
     const int value = row.get(plan);
     if (row.matters(plan.mesh) && value != row.get(from)) add_choice(row.option, row.name(value));
   }
-  // Of degrees that are the same, another order may be all there is.
+  // If the degrees are the same, the placement may be the only change.
   Plan usual = plan;
   usual.placement = degrees_text(plan.mesh) == degrees_text(from.mesh) ? from.placement : Plan{}.placement;
   if (placement_text(plan) != placement_text(usual))
@@ -121,7 +121,7 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
   return text;
 }
 
-/// What an iteration takes, and what is trained in a second.
+/// The time of an iteration, and the throughput.
 std::string iteration_text(const JobCheck& check) {
   const Job& job = check.study->job();
   const Estimate& estimate = check.checked.estimate;
@@ -250,7 +250,7 @@ Json check_to_json(const JobCheck& check) {
   return json;
 }
 
-/// What all of them need, a row for each.
+/// The memory of all jobs, a row for each.
 Table jobs_table(const std::vector<JobCheck>& checks) {
   Table table({essential(words("job")), essential(words("verdict")), essential(figures("needs")),
                essential(figures("at most")), essential(figures("of")), words("most of it"), figures("step"),

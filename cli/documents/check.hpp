@@ -15,19 +15,20 @@
 
 namespace ddl {
 
-/// Why a job cannot be checked.
+/// The reason why a job cannot be checked.
 struct JobProblem {
   std::string message, hint;
-  /// In the job's file, 1-based; of what lies elsewhere its first line and column.
+  /// The position in the job's file, 1-based; for an error in another file, the job's first line and column.
   int line = 1, column = 1;
 };
 
-/// The longest samples with which a plan fits, and with which its expected memory does, in tokens; 0 where none does.
+/// The longest samples, in tokens, for which the plan's upper bound fits, and for which its expected memory fits; 0 if
+/// there are none.
 struct LongestSequence {
   std::int64_t fits = 0, at_risk = 0;
 };
 
-/// Whether one job fits, and what else would.
+/// Whether one job fits, and which changes would fit.
 struct JobCheck {
   std::string file;  ///< as the user wrote it
   std::optional<JobProblem> problem;
@@ -36,39 +37,40 @@ struct JobCheck {
   std::shared_ptr<Study> study;
   Bytes device_memory{}, margin{};
   MemoryCheck checked;
-  bool batch_per_gpu = false;  ///< the job gives the batch so
+  bool batch_per_gpu = false;  ///< the job gives the batch per GPU
   LargestBatch largest;
   std::optional<MemoryCheck> fewest;
-  /// Tokens of a sample, of the same plan and batch; nothing for a model whose samples have no length to choose.
+  /// Tokens of a sample for the same plan and batch; empty for a model without a sequence length.
   std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
-  std::optional<OutOfCore> out_of_core;  ///< if the plan fits so, and not as it is
-  std::vector<std::string> notes;        ///< what was not read, and what is not modeled, of a configuration
+  std::optional<OutOfCore> out_of_core;  ///< if the plan fits only out of core
+  std::vector<std::string> notes;        ///< keys of a configuration that were not read, or are not modeled
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;
 };
 
-/// How a change is written: as keys of a job file, or as options.
+/// The syntax of a change: keys of a job file, or options.
 enum class WordsOfChange { job_file, options };
-/// A table of what makes a plan fit, with the plan itself as its first row, and a line of the plan out of core, if there is
-/// one.
+/// A table of changes that make a plan fit. The first row is the plan itself; the last line is the plan out of core, if it
+/// fits.
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
                  const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of);
 
-/// What to change, as options, of a plan that was asked for and lacks nothing but memory; nothing of another.
+/// The changes, as options, that make a requested plan fit. Adds nothing if the plan breaks a limit other than memory.
 void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study);
 
-/// 2 before 1 before 3 before 0.
+/// The worst status, in the order 2, 1, 3, 0.
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);
 
-/// What each job needs, item by item, and what else would fit. Jobs with a problem are left out: it is told as an error.
+/// The memory of each job, item by item, and the changes that would fit. Jobs with a problem are left out, because it is
+/// printed as an error.
 [[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks, bool drawn = false);
 /// An object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);
-/// A row for each job, for programs; empty cells where it could not be checked.
+/// A row for each job, for programs; empty cells if the job could not be checked.
 [[nodiscard]] nlohmann::ordered_json checks_rows(const std::vector<JobCheck>& checks);
-/// Each job for itself.
+/// The verdict of each job.
 [[nodiscard]] std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks);
 
 }  // namespace ddl

@@ -12,17 +12,17 @@
 
 namespace ddl {
 
-/// The explained plan and another one.
+/// The explained plan compared with another one.
 struct PlanComparison {
   std::string asked;    ///< as typed: `data`, `data=64,spatial=2x2`, a file
   std::string heading;  ///< `Why not data`
   std::string explained_name, other_name;
-  std::optional<Explanation> other;  ///< nothing if no plan of so many devices is of that strategy
+  std::optional<Explanation> other;  ///< empty if the strategy cannot divide this number of devices
   Comparison comparison;
-  std::string sentence;  ///< how they compare; why there is no other
+  std::string sentence;  ///< the comparison, or why there is no other plan
 };
 
-/// Term by term: time, memory, exchanges; then the sentence that says what decides.
+/// Adds the terms of the comparison (time, memory, exchanges), then the sentence with the deciding term.
 void add_comparison(Document& document, const Explanation& explained, const PlanComparison& pair);
 [[nodiscard]] nlohmann::ordered_json comparison_to_json(const Explanation& explained, const PlanComparison& pair,
                                                         const Study& study, const Training& training = {});

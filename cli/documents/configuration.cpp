@@ -22,12 +22,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// How much faster the best plan is: 0.23 for 23 %; negative where it is slower.
+/// How much faster the best plan is: 0.23 for 23 %; negative if it is slower.
 double faster_by(const Estimate& own, const Estimate& best) { return own.time.iteration() / best.time.iteration() - 1; }
 
 std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
   const double share = faster_by(plan.estimate, best);
-  constexpr double least = 0.005;  // below, a figure of whole percents says nothing
+  constexpr double least = 0.005;  // a smaller share rounds to 0 %
   if (best.plan == plan.estimate.plan || std::abs(share) < least)
     return plan.estimate.verdict == Verdict::fits || best.plan == plan.estimate.plan ? "the search found no faster plan"
                                                                                      : "the best plan that fits is as fast";

@@ -10,20 +10,20 @@
 
 namespace ddl {
 
-/// The plan of a configuration with its price, and what the best plan for the same work would change in the file.
+/// The predicted plan of a configuration, and the changes in the file that the best plan for the same work needs.
 struct ConfiguredPlan {
   Configuration configuration;
   Estimate estimate;
-  ConfigurationChanges changes{};  ///< empty where there is no other plan
+  ConfigurationChanges changes{};  ///< empty if there is no other plan
 };
 
-/// Ends the command, placed at the argument that is to blame, where the plan's shape is impossible.
+/// Throws Error if the shape of the plan is impossible, placed at the argument that causes it.
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 
-/// What the configuration's plan takes, how the best plan compares with it, and what would have to change. `best`: none
-/// where nothing was searched, or no plan is possible.
+/// The estimate of the configuration's plan, the comparison with the best plan, and the arguments that would change. `best`
+/// is null without a search, or if no plan is possible.
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study);
-/// The arguments that are not modeled; empty if there are none.
+/// The arguments that the prediction does not model; adds nothing if there are none.
 void add_not_modelled(Document& document, const Configuration& configuration);
 [[nodiscard]] nlohmann::ordered_json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best,
                                                              const Study& study, const Training& training);

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// The section of what training to a target takes, by the batch: who has published it, the critical batch, and where larger
-/// batches stop to save steps.
+/// The section about training to a target, by batch: the source of the published results, the critical batch, and the batch
+/// from which larger ones save no more steps.
 void add_convergence(Document& document, const Convergence& convergence);
 [[nodiscard]] nlohmann::ordered_json convergence_to_json(const Convergence& convergence);
 

@@ -31,7 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The measured time of a whole step outside its kernels.
+/// The measured time of a step outside of kernels.
 void add_beside_kernels(Document& document, const Study& study) {
   const ShardPrices* const measured = study.kernels().measured();
   if (measured == nullptr) return;
@@ -101,7 +101,7 @@ std::string kernel_times_text(const Study& study) {
   const ShardPrices* measured = study.kernels().measured();
   if (measured == nullptr) return std::string(to_string(study.kernels().origin()));
   std::string text = "profile of " + measured->name();
-  // A script that does not ask for it has the other layout, and other kernels.
+  // The layout is printed, because a script with another layout runs other kernels.
   if (!has_layout(study.model())) return text;
   if (measured->layout() == to_string(ImageLayout::channels_last)) text += ", images channels-last (torch.channels_last)";
   if (measured->layout() == to_string(ImageLayout::channels_first)) text += ", images channels-first (PyTorch's default)";

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A fit that is off by more, in the median or at worst, does not describe what was measured.
+/// Larger median or maximum errors are reported as a poor fit.
 constexpr double poor_median = 0.15, poor_worst = 0.5;
 
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
@@ -35,7 +35,7 @@ std::string alpha_text(const std::optional<Estimated<Seconds>>& alpha) {
   return fmt::format("{} ({} to {})", humanize(alpha->value), humanize(alpha->low), humanize(alpha->high));
 }
 
-/// β as a bandwidth: the larger the one, the smaller the other.
+/// β as a bandwidth. The ends of its interval are exchanged, because the bandwidth is the inverse.
 std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
   if (!beta || !(beta->value.value() > 0)) return "-";
   const auto rate = [](SecondsPerByte time) {
@@ -49,10 +49,10 @@ std::string name_of(const ExchangeFit& fit) {
                      level_text(fit.level));
 }
 
-/// Sizes for which a library ran the same.
+/// A range of sizes for which a library used the same algorithm and protocol.
 struct AlgorithmRange {
   Bytes from{}, to{};
-  std::string algorithm{};  ///< empty where nothing says it
+  std::string algorithm{};  ///< empty if no series states it
 };
 
 std::vector<AlgorithmRange> algorithm_ranges(const ExchangeSeries& series) {

@@ -11,18 +11,18 @@
 
 namespace ddl {
 
-/// A row for each series of a file: what it says of itself, and how many sizes it has.
+/// A row for each series of a file: the facts that it states, and its number of sizes.
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
 
-/// What the library ran, from which size to which; empty where no series says it.
+/// The algorithms that the library used, with their ranges of sizes; empty if no series states them.
 [[nodiscard]] Table algorithm_table(std::span<const ExchangeSeries> series);
 
 /// A row for each range of sizes of each fit: α and β with their 95 % intervals, the algorithm, r² and residuals.
 [[nodiscard]] Table exchange_fit_table(std::span<const ExchangeFit> fits);
-/// The ranges as a list; what is not known is null.
+/// The ranges as a list; unknown values are null.
 [[nodiscard]] nlohmann::ordered_json exchange_fits_to_json(std::span<const ExchangeFit> fits);
-/// What to know before the fits are used, and what could not be fitted, each with what to measure next.
+/// Warnings about the fits, and about series that could not be fitted, each with what to measure next.
 [[nodiscard]] std::vector<std::string> exchange_fit_warnings(std::span<const ExchangeFit> fits);
 
 }  // namespace ddl

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The axes of an exchange, in the order of a placement.
+/// The names of axes, in the order of a placement.
 std::vector<std::string_view> names_of(Family axes) {
   std::vector<std::string_view> names;
   for (const Axis axis : all_axes) {
@@ -32,7 +32,7 @@ std::vector<std::string_view> names_of(Family axes) {
   return names;
 }
 
-/// The axes of an exchange along which the plan divides anything.
+/// The names of axes, joined: `data+tensor`.
 std::string among(Family axes) { return fmt::format("{}", fmt::join(names_of(axes), "+")); }
 
 std::string_view route_name(Route route) { return route == Route::host ? "host" : "direct"; }
@@ -41,7 +41,8 @@ bool is_of_sample(const Study& study, const LayerExplanation& layer) {
   return study.job().facts.of_sample[static_cast<std::size_t>(layer.layer)];
 }
 
-/// What runs on the rank: `64×56×56 → 64×56×56`; of a layer of the sample, which reads nothing, what it is.
+/// The shapes that the rank computes on: `64×56×56 → 64×56×56`; only the output for a layer of the sample, which reads
+/// nothing.
 std::string shapes_text(const LayerShard& shard, bool of_sample) {
   if (of_sample) return to_string(shard.output);
   std::string text;
@@ -49,7 +50,7 @@ std::string shapes_text(const LayerShard& shard, bool of_sample) {
   return text + " → " + to_string(shard.output);
 }
 
-/// The first of a few layers that are alike, and how many they are.
+/// Equal layers of a stage: the first one, and their number.
 struct LikeLayers {
   const LayerExplanation* first = nullptr;
   int count = 0;
@@ -72,7 +73,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
-/// Of the layer's own kernels: the time of a step outside kernels is not one of its problems.
+/// The least certain source of the layer's kernel times, without the time of a step outside kernels.
 Provenance kernel_source(const LayerExplanation& layer) {
   Provenance source = Provenance::measured;
   for (const PricedKernel& kernel : layer.prices.kernels) {
@@ -149,7 +150,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     table.add(std::move(row));
   };
   constexpr double rounding = 1e-9;
-  Seconds rest = whole[Part::waiting];  // what no layer makes has a row of its own
+  Seconds rest = whole[Part::waiting];  // the time outside layers has a row of its own
   for (const LikeLayers& group : groups) {
     const LayerExplanation& first = *group.first;
     const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
@@ -179,16 +180,16 @@ Table memory_table(const MemoryBreakdown& memory, const Study& study) {
   return table;
 }
 
-/// In the order of provenances.
+/// The meaning of each provenance without a profile.
 constexpr EnumNames<Provenance> meanings{
     "measured", "interpolated: the model's measured total, distributed to the layers by work",
     "curve, or α and β, fitted to other measurements", "roofline, α and β of the datasheet"};
-/// Where a profile was measured on the device.
+/// The same if a profile was measured on the device.
 constexpr EnumNames<Provenance> meanings_by_profile{
     meanings[Provenance::measured], "interpolated between measured neighbours",
     "curve fitted to other problems measured on this device", meanings[Provenance::roofline]};
 
-/// What the letters of the prices that occur stand for.
+/// The legend of the provenance letters that occur.
 std::string legend(const Explanation& explanation, bool profile) {
   std::set<Provenance> used;
   for (const PhaseShare& phase : explanation.phases) {
@@ -204,8 +205,8 @@ std::string legend(const Explanation& explanation, bool profile) {
   return text;
 }
 
-/// What limits the layer's share of a part of the step: of what the layers exchange together, the link of the
-/// whole.
+/// The busiest link of a layer in a part of the step. For exchanges of several layers together, such as gradients, it is
+/// the link of the whole exchange.
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
     const PricedExchange* one = most_held_back(layer, purpose);
@@ -218,7 +219,7 @@ std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseS
   return takes_part ? phase.busiest : std::nullopt;
 }
 
-/// The parts of an iteration in which anything is exchanged.
+/// The parts of an iteration that contain exchanges.
 constexpr std::array<Part, 4> exchanging_parts{Part::gradient_exchange, Part::layer_collectives, Part::halo, Part::pipeline};
 
 Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
@@ -265,7 +266,7 @@ std::string limits_text(const Explanation& explanation, const Study& study) {
   return explanation.estimate.limits.empty() ? "" : reasons_text(explanation.estimate, study.model());
 }
 
-/// Everything that is said of a layer to programs.
+/// All fields of a layer in machine-readable formats.
 Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Study& study) {
   using Row = LayerExplanation;
   const Plan& plan = explanation.estimate.plan;
@@ -309,7 +310,7 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
     fields.add(
         fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time[part]).value(); }, "time");
   }
-  // Two columns for each part of an iteration in which anything is exchanged: `halo_link,halo_phi`.
+  // Two columns for each part of an iteration that contains exchanges: `halo_link,halo_phi`.
   for (const TimePart& part : time_parts) {
     if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
     const auto add_of_busiest = [&](std::string_view what, auto of) {
@@ -415,7 +416,7 @@ Json layers_to_json(const Explanation& explanation, const Study& study) {
 Json layer_rows(const Explanation& explanation, const Study& study) {
   const Fields<LayerExplanation> fields = layer_fields(explanation, study);
   if (!explanation.layers.empty()) return flat_rows(fields, explanation.layers);
-  // The columns, and why there is nothing in them.
+  // A single row with the reasons, so that CSV has its columns.
   Json row = flat_row<LayerExplanation>(fields, nullptr);
   row["reasons"] = limits_text(explanation, study);
   return Json::array({row});

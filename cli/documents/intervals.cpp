@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// Two digits, without an exponent: an interval is not known better.
+/// Two digits without an exponent: intervals are not more precise than that.
 std::string in_two_digits(double value) {
   if (!(value > 0)) return "0";
   const int power = static_cast<int>(std::floor(std::log10(value)));
@@ -24,10 +24,10 @@ std::string in_two_digits(double value) {
   return rounded < 1000 ? fmt::format("{:.{}f}", rounded, decimals) : with_thousands(std::llround(rounded));
 }
 
-/// Of a ratio: whether it is above or below 1 shows in hundredths.
+/// A ratio in hundredths, so that it shows whether it is above or below 1.
 std::string ratio_digits(double ratio) { return ratio < 9.995 ? fmt::format("{:.2f}", ratio) : in_two_digits(ratio); }
 
-/// Seconds of each unit that humanize() writes behind a single number.
+/// The seconds of a unit that humanize() writes after a single number; 0 for other texts.
 double unit_of(std::string_view name) {
   if (name == "ns") return 1e-9;
   if (name == "us") return 1e-6;
@@ -36,7 +36,7 @@ double unit_of(std::string_view name) {
   return name == "d" ? 86400 : 0;
 }
 
-/// Both ends, and their unit where they are numbers of it.
+/// Both ends of an interval, and their common unit; if they have none, each end contains its own.
 struct Ends {
   std::string low, high, unit;
 };
@@ -45,7 +45,7 @@ Ends ends_of(Seconds time, const TimeInterval& interval) {
   const Seconds low = time * interval.low, high = time * interval.high;
   const std::string unit = text.substr(text.rfind(' ') + 1);
   const double seconds = unit_of(unit);
-  // `4 min 12 s` is not one number.
+  // A time such as `4 min 12 s` is not a single number.
   if (seconds <= 0 || std::count(text.begin(), text.end(), ' ') != 1) return {humanize(low), humanize(high), ""};
   return {in_two_digits(low.value() / seconds), in_two_digits(high.value() / seconds), unit};
 }

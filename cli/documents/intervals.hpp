@@ -12,29 +12,30 @@
 
 namespace ddl {
 
-/// Sets the intervals of plans that are shown. The closed forms have none.
+/// Sets the intervals of the shown plans. Closed forms have none.
 void add_intervals(Estimate& estimate, const Study& study, const Estimator& estimator);
 void add_intervals(std::vector<Estimate>& estimates, const Study& study, const Estimator& estimator);
 
-/// ` (1.8 to 2.3)`, in the unit in which humanize() has the time, for behind it; empty without an interval.
+/// ` (1.8 to 2.3)`: the interval, to be written after the time, in the unit of humanize(); empty without an interval.
 [[nodiscard]] std::string interval_behind(Seconds time, const std::optional<TimeInterval>& interval);
 /// `1.8 to 2.3 s`; `-` without an interval.
 [[nodiscard]] std::string interval_text(Seconds time, const std::optional<TimeInterval>& interval);
-/// How column headings call intervals: `90 % interval`.
+/// The name of intervals in column headings: `90 % interval`.
 [[nodiscard]] std::string interval_name();
 
-/// The interval of the ratio of the times of two plans of one study, `other` over `of`; nothing if one has no interval.
+/// The interval of the ratio of the times of two plans of one study, `other` over `of`; empty if one of them has no
+/// interval.
 [[nodiscard]] std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other);
-/// Whether the interval says that `other` is slower, or faster: nothing if one has no interval.
+/// Whether `other` is slower or faster according to the interval; empty if one of them has no interval.
 [[nodiscard]] std::optional<bool> differ(const Estimate& of, const Estimate& other);
-/// `2 to 4: tied with plan 1, …`; empty if none is tied, or none has an interval.
+/// `2 to 4: tied with plan 1, …`; empty if no plan is tied, or none has an interval.
 [[nodiscard]] std::string undecided_text(const std::vector<Estimate>& ranked);
-/// The same for programs: of each other plan of a ranking its rank, the ratio to the first one, and whether they differ.
+/// The same for programs: for each other plan of a ranking its rank, the ratio to the first one, and whether they differ.
 [[nodiscard]] nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked);
-/// `2.10 (1.63 to 2.71)`, the ratio of the times of a comparison of `other` with `of`; empty without intervals.
+/// `2.10 (1.63 to 2.71)`: the ratio of the times of two compared plans, `other` over `of`; empty without intervals.
 [[nodiscard]] std::string ratio_text(const Estimate& of, const Estimate& other);
 
-/// The section of what the width of an interval is made of; none without an interval.
+/// The section with the sources of error that make up an interval; adds nothing without an interval.
 void add_width(Document& document, const Estimate& estimate);
 
 }  // namespace ddl

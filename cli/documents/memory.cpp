@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of what is there at the peak, so many rows.
+/// Maximum number of rows for the contents at the peak.
 constexpr std::size_t rows_of_text = 10;
 
 Json layer_to_json(int layer, const Model& model) {

@@ -18,13 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Less than this is left by the rounding of sums.
+/// Differences below this are due to rounding.
 constexpr Bytes nothing(1024);
 
 std::string bytes_each(double bytes) { return fmt::format("{:.4g} B", bytes); }
 std::string parameters_text(double count) { return whole_text(std::round(count)) + " parameters"; }
 
-/// Collects the terms of one item after the other, so that what they do not explain is told too.
+/// Collects the terms of each item, and adds the rest that they do not explain.
 class TermsMaker {
  public:
   TermsMaker(const Estimate& estimate, const ParameterCounts& counts, const Study& study)
@@ -56,7 +56,7 @@ class TermsMaker {
     terms_.items.push_back({goes_on ? "" : name, std::move(from), bytes});
     told_ += bytes;
   }
-  /// Adds what the terms since the last call lack of an item.
+  /// Adds the difference between the item and its terms since the last call.
   void add_rest(MemoryItem item, const std::string& from) {
     const Bytes rest = memory_.of(item) - std::exchange(told_, Bytes{});
     if (rest > nothing || rest < -nothing) add(item, from, rest);
@@ -65,7 +65,7 @@ class TermsMaker {
 
   [[nodiscard]] std::string shards_text(int stage) const { return fmt::format("{} ranks (ZeRO-{})", plan_.shards(), stage); }
 
-  /// `count` parameters, of which a rank holds a part, and the largest layer's as a whole.
+  /// Adds the terms of `count` parameters that are sharded among ranks, and of the largest layer, which is gathered.
   void add_sharded(MemoryItem item, double count, double largest, double each, bool sharded) {
     const std::string all = fmt::format("{} × {}", parameters_text(count), bytes_each(each));
     if (!sharded || plan_.shards() <= 1) return add(item, all, Bytes(count * each));

@@ -17,9 +17,9 @@
 namespace ddl {
 namespace {
 
-/// A terminal of 80 columns has room for it.
+/// Fits a terminal of 80 columns.
 constexpr std::size_t drawing_width = 80;
-/// Room that is kept for a layer however deep it stands.
+/// Minimum columns for a layer at any depth.
 constexpr std::size_t least_room = 40;
 constexpr std::size_t longest_word = 44;
 /// Longest sequence of unnamed layers that is searched for repetitions.
@@ -66,24 +66,24 @@ std::vector<std::string_view> steps_of(const Layer& layer) {
   return steps;
 }
 
-/// An element of a series, or a part that the file gives a name; what the drawing is made of.
+/// The unit of the drawing: an element of a series, or a part that the file names.
 struct Item {
   const SeriesElement* element = nullptr;  ///< nullptr: a part
   std::string_view name;                   ///< of a part
   std::vector<Item> inner;                 ///< of a part
   std::vector<std::vector<Item>> branches;
-  int signature = 0;       ///< equal for what looks the same
-  int last_layer = -1;     ///< whose output it is
+  int signature = 0;       ///< equal for items that are drawn alike
+  int last_layer = -1;     ///< the layer whose output it returns
   std::size_t layers = 0;  ///< in it
 };
 using Items = std::vector<Item>;
 
-/// Builds the items of a series, part by part.
+/// Builds the items of a series, recursively by part.
 class Itemizer {
  public:
   explicit Itemizer(const Model& model) : model_(model) {}
 
-  /// Elements [first, last), those whose path goes on behind `depth` steps gathered into parts.
+  /// The items of elements [first, last). Elements whose path has more than `depth` steps are gathered into parts.
   Items items(const SeriesElement* first, const SeriesElement* last, std::size_t depth) {
     Items result;
     while (first != last) {
@@ -114,7 +114,7 @@ class Itemizer {
     return path.size() > depth && path[depth] == other[depth];
   }
 
-  /// The steps that all layers of an element have in common.
+  /// The common first steps of the paths of all layers of an element.
   const std::vector<std::string_view>& path_of(const SeriesElement& element) {
     const auto known = paths_.find(&element);
     if (known != paths_.end()) return known->second;
@@ -182,7 +182,7 @@ class Drawing {
  public:
   explicit Drawing(const Model& model) : model_(model) {}
 
-  /// `first` begins the next line, `rest` all after it; both as wide.
+  /// Draws items: `first` starts the next line, `rest` all further ones; both have the same width.
   void draw(const Items& items, std::string first, const std::string& rest, bool in_branch) {
     if (display_width(rest) + least_room > drawing_width) {
       std::size_t layers = 0;
@@ -195,7 +195,7 @@ class Drawing {
       if (items[i].element == nullptr) {
         const std::size_t end = end_of_instances(items, i);
         if (in_branch && end == i + 1) {
-          // A branch has room for one heading at most: its own.
+          // A branch has room for one heading: its own.
           draw_inline(items[i].inner, row);
         } else {
           flush(row);
@@ -220,7 +220,7 @@ class Drawing {
     text_ += line;
     text_ += '\n';
   }
-  /// A line whose end says what comes out.
+  /// Adds a line that ends with the shape of the layer's output.
   void add(const std::string& line, int layer) {
     if (layer < 0) return add(line);
     const std::string shape = to_string(shape_of(model_, layer));
@@ -234,7 +234,7 @@ class Drawing {
   }
 
  private:
-  /// Layers that still have to be written, in a row.
+  /// Layers in a row that are not written yet.
   struct Row {
     std::string first, rest;
     bool with_shape = false;
@@ -315,7 +315,7 @@ class Drawing {
     }
   }
 
-  /// Behind the last of the parts from `begin` on that are instances of one thing, numbered on.
+  /// The index after the last consecutive instance of the part at `begin`; instances are numbered consecutively.
   static std::size_t end_of_instances(const Items& items, std::size_t begin) {
     const Instance first = instance_of(items[begin].name);
     std::size_t end = begin + 1;
@@ -330,11 +330,12 @@ class Drawing {
       repeats = repeats || items[end].signature == items[end - 1].signature;
       ++end;
     }
-    // Blocks that the file leaves unnamed are counted from 0; stages that it numbers itself are things of their own.
+    // Unnamed blocks are numbered from 0. Stages that the file numbers itself are distinct parts.
     return repeats || first.number == "0" ? end : begin + 1;
   }
 
-  /// How often the sequence of unnamed elements from `begin` on repeats: the one that spans most.
+  /// The period of the repeating sequence of unnamed elements at `begin`, and its number of repetitions: the longest such
+  /// sequence.
   static std::pair<std::size_t, std::size_t> repetition(const Items& items, std::size_t begin) {
     std::size_t best = 1;
     std::size_t best_times = 1;
@@ -377,13 +378,13 @@ class Drawing {
     row.last_layer = items[begin + period * times - 1].last_layer;
   }
 
-  /// The parts [begin, end), instances of one thing where they are several.
+  /// Draws the parts [begin, end), which are instances of one block if there are several.
   void draw_parts(const Items& items, std::size_t begin, std::size_t end, const std::string& first, const std::string& rest,
                   bool in_branch) {
     const int last_layer = in_branch ? -1 : items[end - 1].last_layer;
     std::string heading = heading_of(items, begin, end);
     const Items* drawn = &items;
-    // A part that is nothing but instances of another is named with them.
+    // A part that only contains instances of another block shares its heading with them.
     while (end == begin + 1) {
       const Items& inner = (*drawn)[begin].inner;
       if (inner.empty() || inner.front().element != nullptr || end_of_instances(inner, 0) != inner.size()) break;

@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// The structure of a model as a drawing of at most 100 columns: layers in a row by '→', branches one below the other, parts
-/// by their names, and what repeats once, with how often:
+/// The structure of a model as a drawing of at most 100 columns: layers in a row joined by '→', branches one below the other,
+/// parts by their names, and repeated parts once, with their number:
 ///
 ///     stage1: bottleneck ×3                                256×56×56
 ///       bottleneck0

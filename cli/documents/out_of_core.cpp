@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// But for the rounding of sums.
+/// Tolerance for the rounding of sums.
 bool are_equal(Seconds a, Seconds b) { return std::abs((a - b).value()) <= 1e-9 * a.value(); }
 
 std::string name_of(const LayerRange& group, const Model& model) {

@@ -11,13 +11,13 @@
 
 namespace ddl {
 
-/// What came of measuring.
+/// The result of a measurement.
 struct ProfileResult {
   Profile profile;
-  std::vector<std::size_t> asked;  ///< rows of it that answer this question: an earlier one may have left others
+  std::vector<std::size_t> asked;  ///< rows of this question; an earlier one may have left others
   std::string output;
-  std::size_t items = 0, known = 0, left = 0;  ///< asked for; of these known before, and not measured yet
-  int merged_shards = 0;                       ///< of which the profile was put together; 0: it was measured
+  std::size_t items = 0, known = 0, left = 0;  ///< requested problems; those known before; those not measured yet
+  int merged_shards = 0;                       ///< number of merged shards; 0 for a measurement
   bool stopped = false;
   double seconds = 0;
   std::vector<std::string> warnings;
@@ -26,8 +26,8 @@ struct ProfileResult {
   std::vector<SplitScaling> splits;
 };
 
-/// What `profile` says of what it measured: counts, what was refused, how steady the device was, the check of the sum, and
-/// what splits cost. Its exit status says whether problems are left.
+/// The report of `profile`: counts, refused problems, steadiness of the device, sum check, and the cost of splits. Its exit
+/// status says whether problems are left.
 [[nodiscard]] Report profile_report(const std::shared_ptr<const ProfileResult>& result);
 
 }  // namespace ddl

@@ -28,11 +28,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A plan that was priced, and its place among others; 0 for none.
+/// A predicted plan with its rank; rank 0 for none.
 struct RankedEstimate {
   const Estimate& estimate;
   int rank = 0;
-  const Estimate* first = nullptr;  ///< of the ranking that it belongs to
+  const Estimate* first = nullptr;  ///< the first plan of its ranking
   [[nodiscard]] bool priced() const { return estimate.time.iteration().value() > 0; }
 };
 
@@ -69,7 +69,7 @@ Json findings_to_json(const Estimate& estimate, const Study& study) {
   });
 }
 
-/// What the plan trains in a second, for each device and in all, and how much of the devices' peak that takes.
+/// The throughput of a plan, per device and in total, and its share of the devices' peak.
 void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   using Row = RankedEstimate;
   const SampleFlops flops = sample_flops(study.job().facts);
@@ -97,8 +97,8 @@ void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   add("hfu", [](const Throughput& of) { return or_null(of.hardware_share); });
 }
 
-/// The ends of the intervals of times and costs, and in CSV of the ratio to the first plan: JSON says of a plan what holds
-/// without others.
+/// The ends of the intervals of times and costs. CSV also has the ratio to the first plan; a plan in JSON has no fields
+/// that depend on other plans.
 void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, const Training& training) {
   using Row = RankedEstimate;
   constexpr std::string_view object = "interval";
@@ -138,7 +138,7 @@ void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, con
   add_ratio("ratio_to_first_high", [](const Row&, const TimeInterval& ratio) { return ratio.high; });
 }
 
-/// Everything that is said of a plan to programs.
+/// All fields of a plan in machine-readable formats.
 Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training) {
   using Row = RankedEstimate;
   Fields<Row> fields;
@@ -187,7 +187,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   return fields;
 }
 
-/// The shares of an iteration by what they are spent with.
+/// The shares of an iteration: computing, communicating, waiting.
 std::vector<double> spent_shares(const Breakdown& time) {
   std::vector<double> shares(spent_names.size(), 0.0);
   const Seconds all = time.iteration();
@@ -223,7 +223,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   const TimeUnit unit = time_unit(longest);
   const bool priced = study.machine().price_per_gpu_hour.has_value();
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
-  // A part that no plan has gets no column.
+  // A part that is zero in all plans gets no column.
   std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
   std::erase_if(parts, [&](const TimePart& part) {
     return std::none_of(estimates.begin(), estimates.end(),
@@ -297,7 +297,7 @@ Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>
 
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
   const auto reason = [&](const Estimate& estimate) { return reasons_text(estimate, model); };
-  // Hybrids of a strategy that is impossible in any degree go with that one.
+  // Hybrids of a strategy that is impossible at any degree are listed with that strategy.
   const auto always = [](const Estimate& estimate) {
     return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
   };
@@ -335,7 +335,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
 Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, const Training& training) {
   const RankedEstimate row{estimate, rank};
   Json json = json_of(estimate_fields(study, training), row);
-  // A plan that was never priced has no times to report.
+  // A plan that was not predicted has no times to report.
   if (!row.priced()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
   return json;
 }

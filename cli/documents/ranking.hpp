@@ -11,20 +11,21 @@
 
 namespace ddl {
 
-/// Of plans that are not possible, the one that needs the least memory too much; the first where none was priced, and
-/// nothing if there are none.
+/// The impossible plan that exceeds the memory by the least; the first one if none was predicted, and null if there are
+/// none.
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
-/// Ranked plans with their time split into its parts; one unit for all times.
+/// Ranked plans with the parts of their time, in one unit for all times.
 [[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training,
                                  bool with_ranks = true);
-/// The ranked plans, and those that are not possible without a rank, in base units: for programs.
+/// The ranked plans, then the impossible ones without a rank, in base units, for programs.
 [[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
                                                 const Study& study, const Training& training);
-/// Why each family has no plan, a paragraph each: pure strategies first, hybrids with the same reason together.
+/// The reasons why each family has no plan, a paragraph each: pure strategies first, then hybrids; hybrids with the same
+/// reason share one.
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model);
 
-/// A plan's object with everything it costs; `rank` 0 for a plan that is not possible.
+/// A plan's object with all predictions; `rank` is 0 for a plan that is not possible.
 [[nodiscard]] nlohmann::ordered_json estimate_to_json(const Estimate& estimate, int rank, const Study& study,
                                                       const Training& training = {});
 

@@ -162,7 +162,7 @@ void add_winners(Document& document, const Points& points, bool batches) {
   }
 }
 
-/// How few devices are enough: of all, and of those that do without the memory of the host.
+/// The smallest number of devices that fits, also without host memory.
 std::string fewest_text(const Points& points, bool batches) {
   const auto offloads = [](const StudyOutcome& each) {
     return each.best->plan.offload != Offload::none || each.best->plan.offload_activations;
@@ -180,7 +180,7 @@ std::string fewest_text(const Points& points, bool batches) {
   return text;
 }
 
-/// `drawn`: with the additional drawings of a page.
+/// `drawn`: with the additional drawings of an HTML page.
 Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
   add_first_sentence(document, points, scaling, question);
@@ -214,7 +214,7 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
     }
   }
   std::vector<Default> defaults = answered->defaults;
-  // They are said of each point in the table.
+  // The table gives the global batch of each point.
   std::erase_if(defaults, [](const Default& each) { return each.option == "--global-batch"; });
   for (Default& each : defaults) {
     if (each.option == "--batch-per-gpu") each.reason = "the same on each";
@@ -223,7 +223,7 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
   return document;
 }
 
-/// A point and its place.
+/// A point and its index.
 struct PlacedPoint {
   const StudyOutcome& point;
   std::size_t at = 0;
@@ -328,7 +328,7 @@ Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
       priced.push_back(i);
     }
     if (!scaling.meets[i]) continue;
-    // Of what costs the same, the faster one; of what is as fast, the cheaper one.
+    // Of equally cheap points the faster one; of equally fast ones the cheaper one.
     const auto better = [&](const std::optional<std::size_t>& known, bool by_cost) {
       if (!known) return true;
       const StudyOutcome& best = points[*known];

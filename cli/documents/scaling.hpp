@@ -9,26 +9,26 @@
 
 namespace ddl {
 
-/// What is asked about several numbers of GPUs or batches.
+/// The question about several numbers of GPUs or batches.
 struct ScalingQuestion {
   Goals goals{};
-  bool fixed_batch = false;  ///< strong scaling: the global batch is given; else that of a GPU is (weak scaling)
+  bool fixed_batch = false;  ///< strong scaling: the global batch is fixed; else that of a GPU is
 };
 
-/// What is known of the points together, each at the place of its point.
+/// The results of comparing all points; each list has one entry per point.
 struct Scaling {
-  /// Samples in a second and GPU, over those of the fewest GPUs with a plan; of as large a global batch, where that is
-  /// fixed. Nothing for a point without a plan.
+  /// Throughput per GPU, relative to the fewest GPUs with a plan (and the same global batch, if that is fixed). Empty for a
+  /// point without a plan.
   std::vector<std::optional<double>> efficiency;
-  /// Whether no other point takes less time for no more money, or less money for no more time; none without prices.
+  /// Whether the point is on the Pareto front of time and cost; none is without prices.
   std::vector<bool> on_front;
-  std::vector<bool> meets;                           ///< the goals; where there are none, every point with a plan
-  std::optional<std::size_t> cheapest{}, fastest{};  ///< of those that meet the goals
+  std::vector<bool> meets;                           ///< whether it meets the goals; without goals, whether it has a plan
+  std::optional<std::size_t> cheapest{}, fastest{};  ///< among the points that meet the goals
 };
 [[nodiscard]] Scaling scaling_of(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
 
-/// One study on several numbers of GPUs, with several batches: how its best plans scale, what they cost, and which points
-/// meet the goals. Throws the first point's Error where none could be answered.
+/// The report on one study at several numbers of GPUs or batches: how the best plans scale, their costs, and which points
+/// meet the goals. Throws the first point's Error if no point has an answer.
 [[nodiscard]] Report scaling_report(std::vector<StudyOutcome> points, const ScalingQuestion& question);
 
 }  // namespace ddl

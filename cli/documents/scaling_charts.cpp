@@ -21,14 +21,15 @@ namespace {
 
 using Points = std::vector<StudyOutcome>;
 
-/// Samples in a second, or tokens of sequences.
+/// Samples per second, or tokens per second for sequences.
 double speed_of(const StudyOutcome& point) {
   const double samples = static_cast<double>(point.global_batch) / point.best_estimate().time.iteration().value();
   const auto tokens = static_cast<double>(point.study->model().sequence_length);
   return tokens > 0 ? samples * tokens : samples;
 }
 
-/// The steps of an axis that are nearest around two numbers greater than zero, on a logarithmic scale. `steps` rise.
+/// A logarithmic axis from the nearest step below `least` to the nearest one above `most`. `steps` are positive and
+/// ascending.
 template <class Text>
 ChartAxis stepped_axis(std::string title, const std::vector<double>& steps, double least, double most, const Text& text) {
   auto from = std::upper_bound(steps.begin(), steps.end(), least * 1.0001);
@@ -51,7 +52,7 @@ std::vector<double> decimal_steps() {
   return steps;
 }
 
-/// What people count time in.
+/// The usual steps of an axis of time.
 std::vector<double> time_steps() {
   constexpr double minute = 60, hour = 3600, day = 86400;
   std::vector<double> steps{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 30};
@@ -78,7 +79,7 @@ std::string short_figure(double value) {
   return fmt::format("{:g}", value);
 }
 
-/// From zero, in steps of 1, 2 or 5 times a power of ten.
+/// An axis from zero, in steps of 1, 2 or 5 times a power of ten.
 ChartAxis linear_axis(std::string title, double most) {
   const double about = std::pow(10.0, std::floor(std::log10(most / 4)));
   const double step = most / 4 < 2 * about ? about : most / 4 < 5 * about ? 2 * about : 5 * about;
@@ -92,7 +93,7 @@ constexpr std::array<Tone, 6> curve_tones{Tone::blue, Tone::vermilion, Tone::gre
 }  // namespace
 
 std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& question) {
-  std::map<std::int64_t, std::vector<const StudyOutcome*>> curves;  // by the global batch, where it is fixed
+  std::map<std::int64_t, std::vector<const StudyOutcome*>> curves;  // by the global batch, if it is fixed
   std::set<std::int64_t> counts;
   double least = 0, most = 0;
   for (const StudyOutcome& point : points) {

@@ -34,14 +34,14 @@ std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
   return throughput_of(job, sample_flops(job.facts), outcome.best_estimate());
 }
-/// What is compared: an epoch, or as many tokens as are trained.
+/// The compared time: that of an epoch, or of the requested training.
 Seconds time_of(const StudyOutcome& outcome) { return time_of(outcome.best_estimate(), *outcome.study, outcome.training); }
 std::optional<double> cost_of(const StudyOutcome& outcome) {
   return cost_of(outcome.best_estimate(), *outcome.study, outcome.training);
 }
 double epochs_per_day(const Estimate& estimate) { return 86400.0 / estimate.epoch.value(); }
 
-/// What sets the studies apart: the model, the machine, or both.
+/// The labels of studies: the model, the machine, or both, whichever differs.
 class Labels {
  public:
   explicit Labels(const Outcomes& outcomes) {
@@ -60,7 +60,7 @@ class Labels {
   bool models_ = false, machines_ = false;
 };
 
-/// What the objective ranks by.
+/// The value of the objective.
 double figure_of(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
   return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
@@ -86,7 +86,7 @@ bool comparable(const Outcomes& outcomes) {
   return true;
 }
 
-/// The outcomes that have a plan that fits, best first; as asked where they are equally good.
+/// The outcomes with a plan that fits, best first; equally good ones stay in the order of the request.
 std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
   std::vector<const StudyOutcome*> order;
   for (const StudyOutcome& each : outcomes) {
@@ -125,7 +125,7 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
 Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   const bool priced =
       std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best && cost_of(each); });
-  // Tokens can be compared with each other alone.
+  // Tokens per second are only comparable between models of sequences.
   const bool of_tokens = std::all_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
     return !each.best || each.study->model().sequence_length > 0;
   });
@@ -162,7 +162,7 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// What keeps the others from being answered, with what to do about it.
+/// The problems of the studies without an answer, with hints.
 Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   Document problems;
   for (const StudyOutcome& each : outcomes) {
@@ -182,7 +182,8 @@ Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   return problems;
 }
 
-/// A column for each study that was answered: what one was asked for is a default of another.
+/// A table of defaults with a column for each answered study. An option that the user gave for one study may be a default
+/// of another.
 Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   std::vector<Column> columns{essential(words("option"))};
   std::vector<std::string> options;
@@ -207,14 +208,14 @@ Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Why the best of several plans beats each other one.
+/// Why the best plan beats each other one.
 Document others_of(const Outcomes& outcomes, const Labels& labels) {
   Document others;
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.size() <= 1 || order.front()->objective != Objective::time) return others;
   const StudyOutcome& best = *order.front();
   for (std::size_t i = 1; i < order.size(); ++i) {
-    // An epoch of other samples is longer for no reason of the plan's.
+    // The epochs of different data sets are not comparable.
     if (order[i]->study->dataset().name != best.study->dataset().name) continue;
     Estimate first_plan = best.best_estimate(), other_plan = order[i]->best_estimate();
     first_plan.epoch = time_of(best);
@@ -229,7 +230,7 @@ Document others_of(const Outcomes& outcomes, const Labels& labels) {
   return others;
 }
 
-/// A bar for each plan. An iteration of another model is of other samples, which its label says.
+/// A bar for each plan. Iterations of different models have different samples, so the label gives the batch.
 Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
   std::vector<std::pair<std::string, const Estimate*>> plans;
   for (const StudyOutcome& each : outcomes) {
@@ -241,7 +242,7 @@ Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
   return time_bars(plans);
 }
 
-/// The drawings of the best plan of all, else of the first that there is.
+/// The drawings of the best plan; adds nothing if no plan fits.
 void add_figures_of_best(Document& document, const Outcomes& outcomes, const Labels& labels) {
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.empty()) return;
@@ -251,7 +252,7 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
-/// `drawn`: with the additional drawings and sections of a page.
+/// `drawn`: with the additional drawings and sections of an HTML page.
 Document document_of(const Outcomes& outcomes, bool drawn = false) {
   const Labels labels(outcomes);
   Document document;
@@ -297,11 +298,11 @@ Json inputs_json(const StudyOutcome& each) {
   return json;
 }
 
-/// Everything that is said of an outcome to programs.
+/// All fields of an outcome in machine-readable formats.
 Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   using Row = StudyOutcome;
   Fields<Row> fields;
-  // Null where the condition is not met.
+  // Null if the condition is false.
   const auto value_if = [](auto met, auto value) {
     return [met = std::move(met), value = std::move(value)](const Row& each) {
       return met(each) ? Json(value(each)) : Json(nullptr);

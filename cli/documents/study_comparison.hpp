@@ -15,20 +15,20 @@
 
 namespace ddl {
 
-/// What came of one study: its best plan, or why there is none.
+/// The result of one study: its best plan, or why it has none.
 struct StudyOutcome {
   std::string model, machine;       ///< as asked
-  bool understood = true;           ///< there are such a model and such a machine
-  std::shared_ptr<Study> study;     ///< nothing if what is asked cannot be answered
-  std::optional<Estimate> best;     ///< one that does not fit only where that very plan was asked for
-  std::optional<Estimate> nearest;  ///< where no plan is possible, one that misses by little
-  std::string problem, hint;        ///< empty where there is a plan
+  bool understood = true;           ///< the model and the machine exist
+  std::shared_ptr<Study> study;     ///< empty if there is no answer
+  std::optional<Estimate> best;     ///< it may not fit only if the user gave this plan
+  std::optional<Estimate> nearest;  ///< if no plan is possible, the one that misses by the least
+  std::string problem, hint;        ///< empty if there is a plan
   std::vector<Default> defaults;
   std::int64_t gpus = 1, global_batch = 1;
   Objective objective = Objective::time;
   Training training;
 
-  /// `best`, of one that has it.
+  /// `best`, which must exist.
   [[nodiscard]] const Estimate& best_estimate() const {
     assert(best);
     return *best;
@@ -38,8 +38,8 @@ struct StudyOutcome {
 /// Whether it has a plan that fits.
 [[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
-/// The best plans of several studies side by side, in the order in which they were asked for. Throws the first one's Error
-/// where none could be answered.
+/// The best plans of several studies side by side, in the order of the request. Throws the first study's Error if none has
+/// an answer.
 [[nodiscard]] Report compare_studies(std::vector<StudyOutcome> outcomes);
 
 }  // namespace ddl

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// What a device does in a second.
+/// The throughput of a device.
 struct Rate {
   std::string_view of;
   double per_device = 0;

@@ -127,7 +127,7 @@ OptionDescription described(const CLI::Option& option, bool as_argument, const D
   return described;
 }
 
-/// The first long name of each, in the order of declaration: the parser's sets are ordered by address.
+/// The first long name of each option, in the order of declaration. The parser's sets are ordered by address.
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options, const std::vector<const CLI::Option*>& declared) {
   std::vector<std::string> names;
   for (const CLI::Option* each : declared) {
@@ -165,7 +165,7 @@ CommandDescription CommandLine::describe() const { return described(*program_, "
 std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "help") return help_asked_for(describe(), {words.begin() + 1, words.end()});
   const bool whole = std::find(words.begin(), words.end(), "--help") != words.end();
-  std::reverse(words.begin(), words.end());  // as the parser takes them
+  std::reverse(words.begin(), words.end());  // the order that the parser requires
   try {
     program_->parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
@@ -180,7 +180,7 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(*program_, error);
   } catch (const Error&) {
-    // What is wrong with a value may be that it is none.
+    // A value may be wrong because it is missing.
     refuse_missing_values(*program_);
     throw;
   }

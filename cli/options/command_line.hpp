@@ -16,10 +16,10 @@ class Option;
 
 namespace ddl {
 
-/// What is declared in addition to the parser's own facts.
+/// Declarations that the parser does not store.
 struct Declarations;
 
-/// An option or argument of a command. It refers to the parser's and lives no longer than the CommandLine.
+/// An option or argument of a command. It refers to the parser's option, and must not outlive the CommandLine.
 class Option {
  public:
   Option(CLI::Option& option, Declarations& declarations) : option_(&option), declarations_(&declarations) {}
@@ -28,14 +28,14 @@ class Option {
   Option excludes(Option other) const;
   Option needs(Option other) const;
   Option take_all() const;                            ///< may be given several times
-  Option one_value_each() const;                      ///< each time with one value
-  Option capture_default_str() const;                 ///< help shows the value that it has now
+  Option one_value_each() const;                      ///< takes one value each time
+  Option capture_default_str() const;                 ///< help shows its current value as the default
   Option default_str(const std::string& text) const;  ///< help shows this as its default
   Option type_name(const std::string& name) const;
   Option description(const std::string& text) const;
-  /// Completions offer these words, and no file.
+  /// Completions offer these words, but no files.
   Option words(const std::function<std::vector<std::string>()>& words) const;
-  /// Completions offer these names of what is bundled, and files.
+  /// Completions offer these bundled names, and files.
   Option names_or_file(const std::function<std::vector<std::string>()>& names) const;
   Option file() const;  ///< its value is the name of a file
 
@@ -44,34 +44,34 @@ class Option {
   Declarations* declarations_;
 };
 
-/// A command, or the program itself. It refers to the parser's and lives no longer than the CommandLine.
+/// A command, or the program itself. It refers to the parser's command, and must not outlive the CommandLine.
 class Command {
  public:
   Command(CLI::App& command, Declarations& declarations) : command_(&command), declarations_(&declarations) {}
   [[nodiscard]] Command add_subcommand(const std::string& name, const std::string& description) const;
-  /// What its help shows.
+  /// The examples in its help.
   void examples(std::vector<Example> examples) const;
-  /// A command of this one must be chosen.
+  /// A subcommand is required.
   void require_subcommand() const;
-  /// At most one command of this one may be chosen.
+  /// A subcommand is optional.
   void allow_subcommand() const;
-  /// A name with dashes is an option, another one an argument. `into` lives as long as the CommandLine.
+  /// A name with dashes is an option, another name is an argument. `into` must live as long as the CommandLine.
   Option add_option(const std::string& name, std::string& into, const std::string& description) const;
   Option add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const;
-  /// An option whose value `read` takes, which may throw Error.
+  /// An option whose value is passed to `read`, which may throw Error.
   Option add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
                              const std::string& description) const;
-  /// An option that is given or not and takes no value.
+  /// An option without a value.
   Option add_switch(const std::string& name, bool& into, const std::string& description) const;
-  /// The same, which calls `given` if it is given.
+  /// The same; `given` is called if the option is given.
   Option add_switch_function(const std::string& name, const std::function<void()>& given,
                              const std::string& description) const;
   [[nodiscard]] Option get_option(const std::string& name) const;
-  /// Called when the command is chosen, once its options are read.
+  /// Called if the command is chosen, after its options are parsed.
   void callback(const std::function<void()>& call) const;
-  /// How often the option of that name was given.
+  /// The number of times that the option was given.
   [[nodiscard]] std::size_t count(const std::string& name) const;
-  /// Whether one of its own commands was chosen.
+  /// Whether a subcommand was chosen.
   [[nodiscard]] bool has_chosen_subcommand() const;
 
  private:
@@ -79,8 +79,8 @@ class Command {
   Declarations* declarations_;
 };
 
-/// The parser of the program's arguments, which is CLI11's. Its headers take seconds to compile: only what lies behind this
-/// one reads them.
+/// The parser of the program's arguments, which wraps CLI11. CLI11's headers take seconds to compile, so only its
+/// implementation includes them.
 class CommandLine {
  public:
   CommandLine(const std::string& description, const std::string& name);
@@ -90,10 +90,10 @@ class CommandLine {
 
   [[nodiscard]] Command program() const;
   void add_version(const std::string& text);
-  /// All that was declared, which lives no longer than this.
+  /// All declarations; they must not outlive this object.
   [[nodiscard]] CommandDescription describe() const;
-  /// Calls the chosen command with what was typed behind the program's name. Gives the text to print where that asks for
-  /// help or for the version. Throws Error, in the words of this program, on what cannot be parsed.
+  /// Calls the chosen command with the words after the program's name. Returns the text to print if they request help or
+  /// the version. Throws Error, in the words of this program, if they cannot be parsed.
   [[nodiscard]] std::optional<std::string> parse(std::vector<std::string> words);
 
  private:

@@ -11,7 +11,8 @@
 namespace ddl {
 namespace {
 
-/// Options of torchrun, Slurm, Megatron-LM, torchtitan and transformers, whose names are near others here, or near none.
+/// Options of torchrun, Slurm, Megatron-LM, torchtitan and transformers that this program has under another name. Some
+/// resemble other options here, some resemble none.
 struct FrameworkOption {
   std::string_view name, option, hint;
 };
@@ -42,7 +43,7 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   const auto known = std::find_if(framework_options.begin(), framework_options.end(),
                                   [&](const FrameworkOption& each) { return each.name == option && has(each.option); });
   if (known != framework_options.end()) return std::string(known->hint);
-  // `--data` is rather short for --dataset.
+  // `--data` more likely abbreviates --dataset than names an axis.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::string_view word = option.substr(2);
   const std::optional<Axis> axis = parse_axis(word);

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// What `command` has in place of an option of a framework: for `--tp` how degrees are said, for `--nodes` what --gpus
-/// counts. Empty where frameworks have no such option, or the command has nothing in its place.
+/// The option of `command` that replaces one of a framework: for `--tp` how to write degrees, for `--nodes` what --gpus
+/// counts. Empty if frameworks have no such option, or the command has no replacement.
 [[nodiscard]] std::string framework_option_hint(const CLI::App& command, std::string_view option);
 
 }  // namespace ddl

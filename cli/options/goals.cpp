@@ -23,7 +23,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
   };
   skip_blanks();
-  // A currency has three capitals, as ISO 4217 has them: M alone, or with one behind it, is a million.
+  // Currencies have three capitals, as in ISO 4217. M alone, or before a currency, is a million.
   const auto is_currency = [](std::string_view word) {
     return word.size() == 3 && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   };
@@ -34,7 +34,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   }
   if (!unit.empty() && !is_currency(unit)) return refuse(fmt::format("{} is not an amount of money", quote(text)));
   money.currency = unit;
-  // Compared so that nan is refused.
+  // Written so that NaN is refused.
   const bool within = money.amount >= 0.01 && money.amount <= most_budget;
   if (!within) return refuse(fmt::format("{} is not from 0.01 to {:.0e}", quote(text), most_budget));
   return money;

@@ -15,7 +15,7 @@ struct Money {
   double amount = 0;
   std::string currency{};  ///< empty: that of the machine
 };
-/// What a whole training may cost, and how long it may take.
+/// The maximum cost and time of a whole training.
 struct Goals {
   std::optional<Money> budget;
   std::optional<Seconds> deadline;
@@ -25,8 +25,8 @@ struct Goals {
 /// The largest budget.
 inline constexpr double most_budget = 1'000'000'000'000'000;
 
-/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Nothing, with
-/// the problem set, where it is none such, or not from 0.01 to most_budget.
+/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Empty, with the
+/// problem set, if the text is invalid or the amount is not from 0.01 to most_budget.
 [[nodiscard]] std::optional<Money> parse_money(std::string_view text, UnitProblem& problem);
 
 /// Adds --budget and --deadline.

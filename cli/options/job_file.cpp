@@ -32,7 +32,7 @@ constexpr std::int64_t most_job_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_job_samples = std::int64_t{1} << 40;
 constexpr std::size_t most_profiles = 1000;
 
-/// Keys of a job that are no settings.
+/// Keys of a job that are not settings.
 constexpr std::array<std::string_view, 17> own_keys{
     "format",       "model",        "sequence",      "packed_length", "dataset",    "machine",
     "coefficients", "software",     "settings",      "profiles",      "any_device", "precision",
@@ -89,10 +89,10 @@ class JobReader {
   }
 
  private:
-  /// A name that a file of text can hold as it is.
+  /// A name without control characters, which can be written into a file.
   static std::string name_of(const YamlNode& node) {
     std::string name = node.name();
-    if (name.find_first_of("\t\r") != std::string::npos) node.fail("a name with control characters", "write the name alone");
+    if (name.find_first_of("\t\r") != std::string::npos) node.fail("the name has control characters", "write only the name");
     return name;
   }
 
@@ -111,7 +111,7 @@ class JobReader {
   void read_any_device(const YamlNode& node) {
     job_.any_device = node.boolean();
     if (job_.any_device && job_.profiles.empty())
-      node.fail("'any_device' without 'profiles'", "name the profile, or leave it out");
+      node.fail("'any_device' needs 'profiles'", "add 'profiles', or leave 'any_device' out");
   }
 
   template <class Enum>
@@ -135,7 +135,7 @@ class JobReader {
     job_.settings.set(row, {read_setting(row, node), SettingOrigin::job, {}});
   }
 
-  /// Those with an option have a key of their own; all others stand under `settings`.
+  /// Settings with an option have a key of their own; all others are under `settings`.
   void read_settings() {
     for (const SettingRow& row : setting_rows()) {
       const auto node = row.has_option ? root_.find(row.key) : std::nullopt;
@@ -147,7 +147,7 @@ class JobReader {
     }
     if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
       root_.at(lacking->key)
-          .fail(fmt::format("'{}' without 'allreduce: {}'", lacking->key, lacking->only_with),
+          .fail(fmt::format("'{}' needs 'allreduce: {}'", lacking->key, lacking->only_with),
                 "add it, or leave this one out");
     }
     const bool has_input = job_.settings.number("input") != input_none;
@@ -200,7 +200,7 @@ class JobReader {
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 
-  /// A strategy of one part, without degrees, has all GPUs.
+  /// A strategy of one axis, without degrees, gets all GPUs.
   void give_all_to(const YamlNode& node, const std::optional<Family>& family, std::int64_t gpus) {
     if (!family) node.fail("the plan has neither 'degrees' nor a 'strategy'", example_plan);
     const YamlNode strategy = node.at("strategy");
@@ -276,7 +276,7 @@ void write_list(YAML::Emitter& out, const std::vector<std::string>& items) {
   out << YAML::EndSeq;
 }
 
-/// A path as it is seen from another folder; names stay what they are.
+/// A path relative to another folder; bundled names are unchanged.
 std::string seen_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path) return name;
   std::error_code error;
@@ -285,11 +285,11 @@ std::string seen_from(const std::string& name, const std::string& folder, bool p
   const fs::path base = fs::weakly_canonical(fs::absolute(folder.empty() ? "." : folder, error), error);
   if (error) return whole.string();
   const std::string relative = whole.lexically_proximate(base).string();
-  // What is no path any more is one with a slash.
+  // A relative path without a slash would be read as a name.
   return relative.find('/') != std::string::npos ? relative : "./" + relative;
 }
 
-/// The same the other way round.
+/// The inverse: a path that is relative to `folder`.
 std::string found_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path || folder.empty() || fs::path(name).is_absolute()) return name;
   return (fs::path(folder) / name).string();
@@ -365,7 +365,7 @@ std::string print_job(const JobFile& job) {
   }
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
-    // What is said of a plan on paper goes into its job: `1f1b`.
+    // A choice that is printed with the plan is written into its job, such as `1f1b`, even if it is the default.
     const bool is_said = row.matters(plan.mesh) && !row.words(value).empty();
     if (value == row.get(usual) && !is_said) continue;
     if (row.first_number) {
@@ -387,7 +387,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
   job.packed_length = spec.packed_length;
-  // A default need not fit, as one that is named does.
+  // A default data set may have another shape than the model's input. A named one must match, so the default is left out
+  // then.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");

@@ -14,8 +14,8 @@
 
 namespace ddl {
 
-/// One training as a file says it: what is trained on what, and by which plan. Empty names and unset choices take the
-/// defaults of a study.
+/// One training as described in a job file: the model, data set, machine, software and plan. Empty names and unset choices
+/// take the defaults of a study.
 struct JobFile {
   std::string model, dataset, machine, coefficients, software;
   std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's own
@@ -24,32 +24,32 @@ struct JobFile {
   bool any_device = false;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
-  Settings settings;                          ///< in place of what the software does
-  Plan plan;                                  ///< with the global batch, and the precision and optimizer where they are set
-  std::optional<std::int64_t> batch_per_gpu;  ///< where the batch is given so
+  Settings settings;                          ///< they override the software's
+  Plan plan;                                  ///< with the global batch; precision and optimizer are set if the job has them
+  std::optional<std::int64_t> batch_per_gpu;  ///< if the job gives the batch per GPU
   std::optional<Bytes> gpu_memory;
   std::optional<Margin> margin;
 
   friend bool operator==(const JobFile&, const JobFile&) = default;
 };
 
-/// A job that was read, and where each of its words stands.
+/// A parsed job, with the positions of its keys.
 struct ParsedJob {
   JobFile job;
   YamlNode root;
 
-  /// The value behind a key: a name of several, such as the one that is to blame; the whole file where it has none of them.
+  /// The value of the first of these keys that the job has, for placing errors; the whole file if it has none of them.
   [[nodiscard]] YamlNode place(std::initializer_list<std::string_view> keys) const;
 };
 
-/// Reads the form alone: whether there is such a model is not looked up. Errors are placed in the text.
+/// Parses the file without looking up models and machines. Errors are placed in the text.
 [[nodiscard]] ParsedJob parse_job(const std::string& text, const std::string& origin);
 /// Text that parse_job reads back to the same job.
 [[nodiscard]] std::string print_job(const JobFile& job);
 
-/// What of a study, and this plan of it, a job says. Paths become relative to `folder`, where the file is to lie.
+/// The job for a study and this plan of it. Paths become relative to `folder`, in which the file will be.
 [[nodiscard]] JobFile job_of(const Study& study, const Plan& plan, const std::string& folder);
-/// The study of a job whose file lies in `folder`, which its paths are relative to.
+/// The study of a job whose file is in `folder`. Paths in the job are relative to that folder.
 [[nodiscard]] StudySpec spec_of(const JobFile& job, const std::string& folder);
 
 }  // namespace ddl

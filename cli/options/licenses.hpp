@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// Under which licence the program and each library that may be part of it, or of its modules, stand.
+/// The licenses of the program and of each library that may be part of it, or of its modules.
 [[nodiscard]] std::string licenses_text();
 
 }  // namespace ddl

@@ -15,7 +15,7 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
                                             std::int64_t high) {
   const auto refuse = [&](std::string_view part) {
     throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
-                fmt::format("in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option));
+                fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option));
   };
   const auto number = [&](std::string_view part) {
     std::int64_t value = 0;
@@ -40,7 +40,7 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
     const std::int64_t first = number(std::string_view(part).substr(0, dots));
     const std::int64_t last = number(std::string_view(part).substr(dots + 2));
     if (last < first)
-      throw Error(fmt::format("{} {} ends before it begins", option, quote(part)), "write the smaller first");
+      throw Error(fmt::format("{} {} ends before it begins", option, quote(part)), "write the smaller number first");
     for (std::int64_t value = first; value <= last; value *= 2) {
       add(value);
       if (value > last / 2) break;

@@ -20,11 +20,11 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     Number value{};
     const char* const end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    // Compared so that nan is refused.
+    // Written so that NaN is refused.
     const bool within = value >= low && value <= high;
     if (problem != std::errc{} || stop != end || !within) {
       throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
-                  fmt::format("in digits, as in {} {}", name, std::clamp(example, low, high)));
+                  fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)));
     }
     into = value;
   };

@@ -10,10 +10,10 @@
 
 namespace ddl {
 
-/// Ends the command: `text` is none of the words that `option` takes.
+/// Throws Error: `text` is none of the words that `option` takes.
 [[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
                                  const std::vector<std::string_view>& known);
-/// What the word stands for that `option` was given. Ends the command where `parse` knows none such.
+/// The value of the word that was given for `option`. Throws Error if `parse` does not know it.
 template <class Parse>
 [[nodiscard]] auto chosen(const std::string& option, const std::string& text, const Parse& parse,
                           const std::vector<std::string_view>& known) {
@@ -22,11 +22,11 @@ template <class Parse>
   return *value;
 }
 [[nodiscard]] std::vector<std::string_view> precision_names();
-/// The words between commas: a single one, which is empty, of an empty text.
+/// The words between commas. An empty text has one word, which is empty.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
 
-/// An option that takes a whole number in [low, high], written in digits and nothing else. Another value ends the command
-/// with an Error that names the option and the range.
+/// An option that takes a whole number in [low, high], written in digits only. Another value is an Error that names the
+/// option and the range.
 Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
                         std::int64_t high, const std::string& description);
 

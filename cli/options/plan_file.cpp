@@ -24,11 +24,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
-/// The plan's fields, checked one by one; what is wrong is said with the key and its place.
+/// Reads and checks the plan's fields one by one. Errors name the key and its place.
 class PlanReader {
  public:
   explicit PlanReader(const JsonSource& source) : source_(source) {
-    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', next to its layers.
+    // A report of 'recommend' has its plan in 'best'; a report of 'explain' has it in 'plan', next to 'layers'.
     const Json& root = source.root();
     if (root.is_object() && root.contains("best")) {
       path_ = "best";
@@ -76,7 +76,7 @@ class PlanReader {
     throw source_.error(path_to(key), message, hint);
   }
 
-  /// Nothing if the report does not say it.
+  /// Empty if the report does not contain it.
   [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
     const Json& root = source_.root();
     if (!root.contains("inputs")) return std::nullopt;
@@ -106,7 +106,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
-                                        // What else a report says of the plan.
+                                        // Keys of a report's plan that are predictions, not choices.
                                         "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
@@ -117,7 +117,7 @@ class PlanReader {
     }
   }
 
-  /// A strategy's name next to the degrees is redundant, so it must agree with them.
+  /// The name of the strategy is redundant next to degrees, so the two must agree.
   void check_strategy(const Plan& plan) const {
     if (!object_->contains("strategy")) return;
     const std::string name = family_name(plan.mesh.family());
@@ -130,10 +130,10 @@ class PlanReader {
     }
   }
 
-  /// Nothing if the value is no whole number in the range.
+  /// Empty if the value is no whole number in the range.
   static std::optional<std::int64_t> whole_number(const Json& value, std::int64_t low, std::int64_t high) {
     if (!value.is_number_integer()) return std::nullopt;
-    // An unsigned number above the signed range must not come back negative.
+    // An unsigned number above the signed range must not become negative.
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(high)) return std::nullopt;
     const auto number = value.get<std::int64_t>();
     return number < low || number > high ? std::nullopt : std::optional(number);
@@ -243,7 +243,7 @@ Plan plan_from_json(const std::string& text, const std::string& origin) { return
 
 namespace {
 
-/// `dp64·tp8`: the short words of the axes, or their names where they have none.
+/// `dp64·tp8`: the short names of the axes, or their full names if they have none.
 std::string degrees_word(const Mesh& mesh) {
   std::string word;
   for (const Axis axis : spoken_axes) {
@@ -255,7 +255,7 @@ std::string degrees_word(const Mesh& mesh) {
   return word.empty() ? "1 device" : word;
 }
 
-/// What a plan does beyond its degrees; `zero` says whether with its ZeRO stage.
+/// The choices of a plan in addition to its degrees; `with_zero`: including its ZeRO stage.
 std::string choices_of(const Plan& plan, bool with_zero) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -272,7 +272,7 @@ std::string choices_of(const Plan& plan, bool with_zero) {
   return text;
 }
 
-/// The letters of a choice, and what they stand for.
+/// A choice's letter and its meaning.
 std::string meaning_of(const PlanChoiceRow& row, int value) {
   switch (row.choice) {
     case PlanChoice::zero:

@@ -25,7 +25,7 @@ constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_samples = std::int64_t{1} << 40;
 constexpr std::int64_t example_gpus = 64;
 
-/// The ZeRO stage that the words of a plan's strategy or degrees say.
+/// The ZeRO stage that the names in --strategy or --degrees imply.
 int zero_stage_said(const PlanOptions& options) {
   int stage = zero_stage_in(options.strategy).value_or(0);
   for (const std::string& part : comma_separated(options.degrees))
@@ -33,7 +33,7 @@ int zero_stage_said(const PlanOptions& options) {
   return stage;
 }
 
-/// The closed forms know no sharding of the optimizer and no recomputation: asked for, it would be ignored.
+/// The closed forms have neither optimizer sharding nor recomputation, so options for them are refused instead of ignored.
 void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   if (!ideal) return;
   const ChosenOfPlan chosen = chosen_of(options);
@@ -47,7 +47,7 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   }
 }
 
-/// A report about something else than what is asked now would be priced without a word.
+/// Refuses a report about another model or machine than the requested one.
 void refuse_other_report(const PlanFile& file, const Study& study, const std::string& path) {
   std::string said, options;
   const auto compare = [&](const char* kind, const std::optional<std::string>& reported, const std::string& asked) {
@@ -62,21 +62,21 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
               fmt::format("add {}, or give the object of its plan alone", options));
 }
 
-/// Nothing can run on devices that are not there: said at once, not once for each strategy after a long search.
+/// More devices than the machine has are refused at once, instead of for each strategy after a long search.
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
               fmt::format("use at most {}, or a larger machine with --machine", machine.devices()));
 }
 
-/// The strategy whose degrees these are.
+/// The strategy that has these degrees.
 Family family_of_degrees(const std::string& degrees) {
   Plan plan;
   parse_degrees(degrees, plan);
   return plan.mesh.family();
 }
 
-/// The only part of the strategy without a degree has the GPUs that the others leave.
+/// If one part of the strategy has no degree, it gets the remaining GPUs.
 void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   const Family missing = family & ~plan.mesh.family();
   if (!options.gpus || std::popcount(missing) != 1 || (family | plan.mesh.family()) != family) return;
@@ -89,8 +89,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// The fastest number of micro-batches that fits, if it is not given; the least one of equally good ones. Without a
-/// pipeline it is one where that fits.
+/// The fastest number of micro-batches that fits, if it is not given; the smallest of equally good ones. Without a
+/// pipeline, it is one micro-batch if that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -112,8 +112,7 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   return best ? best->plan.micro_batches : 1;
 }
 
-/// What is to be priced when the user names the plan: `file` is the plan of --plan, if there is one; what is left open takes
-/// its default.
+/// The plan that the user requests: `file` is the plan of --plan, if given. Choices that are not given have their defaults.
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study, bool ideal) {
   if (file) {
     if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
@@ -124,7 +123,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     return file->plan;
   }
   Plan plan;
-  // Degrees say the strategy.
+  // Degrees determine the strategy.
   const std::optional<Family> family =
       options.strategy.empty() ? family_of_degrees(options.degrees) : parse_family(options.strategy);
   if (!family) throw Error(fmt::format("unknown strategy {}", quote(options.strategy)), suggest_family(options.strategy));
@@ -134,7 +133,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
                   *family == 0 ? "write --gpus 1"
                                : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
     }
-    // One part of the hybrid alone can be given all devices; several can where that is possible in one way.
+    // A strategy of one axis gets all devices. A hybrid gets them if there is only one way to divide them.
     const std::string only = only_degrees(*family, *options.gpus);
     if ((*family & (*family - 1)) != 0 && only.empty()) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
@@ -171,7 +170,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   return plan;
 }
 
-/// What a plan of the user's own leaves open. A file is asked for the key, the command line for the option.
+/// Defaults of a plan that the user gives. They are named by the key for a file, and by the option on the command line.
 void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
@@ -249,7 +248,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
   const auto strategy =
       command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
   const auto degrees = command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2");
-  // What the file of a plan says would be ignored.
+  // Options that a plan file contains would be ignored.
   for (const Option& said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
   return {plan, strategy, degrees};
@@ -340,7 +339,7 @@ std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& 
     try {
       load(*reported);
     } catch (const Error&) {
-      return;  // a file of the user's, whose name the report does not say
+      return;  // a file of the user, whose name the report does not contain
     }
     into = *reported;
     said.emplace_back(option);
@@ -357,7 +356,7 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   StudySpec spec = spec_of(study);
   if (!options.plan_file.empty()) {
     asked.file = read_plan(read_file(options.plan_file), options.plan_file);
-    // The plan may say which precision and optimizer its memory and time are about.
+    // The plan may state the precision and optimizer that its memory and time refer to.
     if (!spec.precision) spec.precision = asked.file->precision;
     if (!spec.optimizer) spec.optimizer = asked.file->optimizer;
   }

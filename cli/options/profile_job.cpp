@@ -40,7 +40,7 @@ BackendOptions device_options(const ProfileOptions& o) {
   return options;
 }
 
-/// Whether autocast decides what runs in which precision.
+/// Whether autocast decides the precision of each kernel.
 bool runs_autocast(const ProfileOptions& o, Precision precision) {
   if (o.mixed.empty() || o.mixed == mixed_precision_names[0]) return false;
   if (o.mixed != mixed_precision_names[2]) {
@@ -53,7 +53,7 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// Lines to leave out as the plan has them; each must be there, and something must be left.
+/// The lines to leave out, in the format of the plan. Throws Error if a line is not in the plan, or if no problem is left.
 std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
   std::vector<std::string> lines;
   for (const std::string& each : given) {
@@ -71,7 +71,7 @@ std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std
   return lines;
 }
 
-/// Which shard is measured. Processes of one launch that all measured the same would write over each other's profile.
+/// The shard to measure. Without --shard, several processes of a launch would overwrite each other's profile.
 std::optional<Shard> shard_of_this(const ProfileOptions& o, const LaunchedRank& rank) {
   if (!o.shard.empty()) return parse_shard("--shard", o.shard);
   if (rank.ranks == 1) return std::nullopt;
@@ -147,13 +147,13 @@ ProfileJob job_of(const ProfileOptions& o) {
   if (runs_autocast(o, plan.precision)) {
     assumptions.mixed_precision = MixedPrecision::autocast;
     job.recipe = "autocast";
-    // Whole steps are of one precision.
+    // Whole steps are measured in one precision only.
     plan.sequences.clear();
   }
   plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
-    // In addition to those of the layers, of which whole steps are made.
+    // In addition to the updates of the layers, of which whole steps are made.
     if (is_of_list(implementation) && plan.model->parameters() > 0)
       plan.problems.push_back(
           {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,
@@ -167,7 +167,7 @@ ProfileJob job_of(const ProfileOptions& o) {
 ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     if (is_sequence_problem(line)) {
-      // The parts of a step run one after the other: they go together.
+      // The parts of a step run one after the other, so they are removed together.
       std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
     } else {
       std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The command line of `profile`, as typed.
+/// The options of `profile`, as typed.
 struct ProfileOptions {
   std::string model, backend, precision = "fp32", optimizer = "momentum", machine = "dgx-a100", caches = "step";
   std::string batch, layout, algorithm, problems, output, simulated, blas, implementation, mixed, shard;
@@ -23,22 +23,22 @@ struct ProfileOptions {
   bool resume = false, overwrite = false, retry = false, no_sequence = false, graph = false;
 };
 
-/// What is measured, on what, and where it goes.
+/// What is measured, on which device, and the output file.
 struct ProfileJob {
   std::string backend;
   BackendOptions device;
   ProfilePlan plan;
   std::string output;                 ///< empty: nowhere
-  std::string recipe;                 ///< of mixed precision, where it is not one precision for all
-  std::optional<Shard> shard;         ///< which part of the plan is measured; nothing: all
+  std::string recipe;                 ///< the recipe of mixed precision; empty if there is one precision
+  std::optional<Shard> shard;         ///< the measured part of the plan; unset: all of it
   std::vector<std::string> left_out;  ///< lines of the plan that are not measured
   bool resume = false, overwrite = false, retry = false;
 };
-/// Throws Error on words that nothing is known by, on options that contradict each other, and in one of several processes
-/// that a launcher started where no shard is named: each would measure everything.
+/// Throws Error for unknown words, for options that contradict each other, and for one of several launched processes
+/// without --shard, because each would measure everything.
 [[nodiscard]] ProfileJob job_of(const ProfileOptions& options);
 
-/// The plan without these of its lines, and without the whole step of which one is a part.
+/// The plan without these lines. A line of a whole step removes the complete step.
 [[nodiscard]] ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines);
 
 }  // namespace ddl

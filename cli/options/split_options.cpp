@@ -31,7 +31,7 @@ std::vector<Axis> splitting_axes() {
 void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_t>& degrees, const ModelFacts& facts) {
   for (const std::int64_t wide : degrees) {
     const auto degree = static_cast<int>(wide);
-    if (degree == 1) continue;  // the whole model is always there
+    if (degree == 1) continue;  // the unsplit model is always measured
     if (axis != Axis::spatial) {
       request.meshes.push_back(Mesh{{axis, degree}});
       continue;

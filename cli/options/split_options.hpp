@@ -8,16 +8,16 @@
 
 namespace ddl {
 
-/// Splits as a user types them, `filter=2,4` each: degrees of filter, channel and tensor splits, tiles of spatial ones, and
-/// parts of the batch; `none` alone; or nothing at all for every power of two up to `devices`.
+/// The values of --splits, such as `filter=2,4`: degrees of filter, channel and tensor splits, tiles of spatial splits, and
+/// parts of the batch. `none` is no split; without a value, all powers of two up to `devices` are used.
 struct SplitRequest {
-  std::vector<Mesh> meshes{};  ///< in each of which the model is split by itself
-  std::vector<int> batch{};    ///< into how many parts each number of samples is cut
+  std::vector<Mesh> meshes{};  ///< the model is split by each of these
+  std::vector<int> batch{};    ///< the numbers of parts of each batch
 };
-/// Throws Error on an unknown axis, with "did you mean", and on a degree that is none.
+/// Throws Error for an unknown axis, with "did you mean", and for an invalid degree.
 [[nodiscard]] SplitRequest parse_splits(const std::vector<std::string>& words, int devices, const ModelFacts& facts);
 
-/// `1,4,16`: whole numbers from 1 on. Throws Error naming the option otherwise.
+/// `1,4,16`: whole numbers of at least 1. Throws Error that names the option otherwise.
 [[nodiscard]] std::vector<std::int64_t> parse_counts(const std::string& option, const std::string& text);
 
 }  // namespace ddl

@@ -24,7 +24,7 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// Every strategy, then the other words for one, then the hybrids: a list is cut after a dozen.
+/// All strategies, then their other names, then the hybrids. A printed list ends after a dozen.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Axis axis : spoken_axes) names.emplace_back(to_string(axis));
@@ -39,7 +39,7 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-/// Words of frameworks for what is a choice of a plan here, and no strategy.
+/// Names that frameworks use for a strategy, but that are a choice of a plan here.
 struct ChoiceWord {
   std::string_view word, hint;
 };
@@ -70,7 +70,7 @@ std::string why_without_plans(std::int64_t gpus, Family family) {
 std::string example_degrees(Family family, std::int64_t gpus) {
   std::vector<std::int64_t> factors = prime_factors(gpus);
   if (!can_divide(gpus, family)) factors.assign(static_cast<std::size_t>(std::popcount(family)), 2);
-  // The data degree, which goes furthest, takes what the others leave.
+  // The last axis takes the remaining factors: data, if the family has it, because it scales furthest.
   std::string text;
   std::size_t taken = 0;
   std::vector<Axis> axes;

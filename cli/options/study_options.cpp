@@ -118,7 +118,7 @@ std::string option_of(const SettingRow& row) {
   return name;
 }
 
-/// Adds the option of a setting: a switch of a flag, else one with a value. A switch called `--no-…` says no.
+/// Adds the option of a setting: a switch for a flag, else an option with a value. A switch `--no-…` sets the flag to no.
 Option add_setting(const Command& command, std::string_view key, Settings& settings, std::string name = {}) {
   const SettingRow& row = setting_named(std::string(key));
   if (name.empty()) name = option_of(row);
@@ -238,7 +238,7 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.dataset = o.dataset;
   spec.machine = o.machine;
   spec.coefficients = o.coefficients;
-  // The closed forms know of no software.
+  // The closed forms do not depend on the software.
   spec.software = o.ideal ? std::string(no_software) : o.software;
   spec.profiles = {o.profiles, o.any_device};
   spec.device_memory = o.memory.gpu_memory;
@@ -251,7 +251,7 @@ StudySpec spec_of(const StudyOptions& o) {
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
   if (const SettingRow* const lacking = lacking_allreduce(spec.settings)) {
-    throw Error(fmt::format("{} without --allreduce {}", option_of(*lacking), lacking->only_with),
+    throw Error(fmt::format("{} needs --allreduce {}", option_of(*lacking), lacking->only_with),
                 "add it, or leave this one out");
   }
   if (spec.settings.number("input") == input_none && spec.settings.flag("input_exposed").value_or(false))
@@ -339,7 +339,7 @@ void add_report_options(const Command& command, ReportOptions& options, const st
 
 namespace {
 
-/// What a study does with samples of another shape than the model's input.
+/// How the samples of the data set are adapted to the model's input.
 std::string samples_text(const Study& study) {
   const TensorShape& sample = study.dataset().sample;
   const TensorShape& input = study.model().input;
@@ -354,7 +354,7 @@ std::string samples_text(const Study& study) {
   return count + " samples, which fit the model's input";
 }
 
-/// Whether the machine's sheet says how fast samples come from where they lie.
+/// Whether the machine file has the bandwidth of the storage that holds the samples.
 bool has_priced_input(const Study& study) {
   const Storage& storage = study.machine().storage;
   if (fits_host_memory(study.job())) return true;
@@ -362,7 +362,7 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The measured software's algorithm, and the one for plans that also split layers (ExchangePrices::allreduce).
+/// The allreduce algorithm of the measured software, and that for plans that also split layers (ExchangePrices::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;

@@ -15,21 +15,21 @@
 
 namespace ddl {
 
-/// The memory of a device, and what of it stays free, in place of the machine's and the job's.
+/// Memory and margin of a device that replace those of the machine and the job.
 struct MemoryOptions {
   std::optional<Bytes> gpu_memory;
   std::optional<Margin> margin;
 };
-/// Adds --gpu-memory and --margin. `options` outlives the command.
+/// Adds --gpu-memory and --margin. `options` must outlive the command.
 void add_memory_options(const Command& command, MemoryOptions& options);
 
-/// The options by which every command says what is trained on what, as typed.
+/// The options for model, data set, machine, software and precision that all commands share, as typed.
 struct StudyOptions {
   std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients, software, precision, optimizer;
   std::vector<std::string> profiles;
   bool any_device = false;
   bool ideal = false;
-  Settings settings;                       ///< of options of their own
+  Settings settings;                       ///< of settings that have an option
   std::vector<std::string> setting_words;  ///< of --setting
   std::optional<std::int64_t> sequence, packed_length;
   std::string input_shape;  ///< of --input-shape
@@ -45,13 +45,13 @@ Option add_software_option(const Command& command, std::string& software);
 /// Adds --profile and --any-device.
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
-/// Of --optimizer-implementation. Throws Error, with "did you mean", on a name that is none.
+/// The value of --optimizer-implementation. Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] UpdateImplementation update_implementation_named(const std::string& name);
-/// Throws Error, with "did you mean", on a name that is none.
+/// Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 
-/// The models and machines that `--model a,b` and `--machine c,d` name, every model with every machine. A file whose name
-/// has a comma in it is one name.
+/// All pairs of the models and machines of `--model a,b` and `--machine c,d`. A file whose name contains a comma is one
+/// name.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
 
 /// Completions offer the bundled models, or machines, and files.
@@ -60,12 +60,12 @@ Option offer_machines(Option option);
 
 /// Adds -o and --output, for a file.
 Option add_output_option(const Command& command, std::string& output, const std::string& description);
-/// Adds --color, and --format: those that write a document or JSON, and those that write what else a report holds.
+/// Adds --color and --format. The formats are those for documents and JSON, and those for the other contents in `held`.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
 /// The same with -o and --output, for the report.
 void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
-/// Everything in force that was not asked for: option, value, and where it comes from.
+/// A default in force: the option, its value, and the reason.
 struct Default {
   std::string option, value, reason;
 };

@@ -13,13 +13,13 @@
 
 namespace ddl {
 
-/// How much is trained: an epoch of the data set, so many tokens or epochs, or what a target needs.
+/// The length of a training: an epoch of the data set, a number of tokens or epochs, or a published target.
 struct Training {
   std::optional<double> tokens;
   std::optional<std::int64_t> epochs{};
   bool to_accuracy = false;
-  std::shared_ptr<const Convergence> convergence{};  ///< of the model, where the target is asked for
-  /// Whether a whole training is asked for, and not an epoch.
+  std::shared_ptr<const Convergence> convergence{};  ///< published results of the model, if the target is requested
+  /// Whether a whole training is requested, instead of an epoch.
   [[nodiscard]] bool is_whole() const { return tokens || epochs || to_accuracy; }
 };
 
@@ -29,19 +29,19 @@ inline constexpr std::int64_t most_epochs = 1'000'000;
 /// What --train-tokens takes.
 inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 
-/// `300B`, `1T`, `1.5e12` or `250000`: a number with k, M, B or T behind it, or with none. Nothing, with the problem set,
-/// where it is none or not from 1 to most_train_tokens.
+/// `300B`, `1T`, `1.5e12` or `250000`: a number that k, M, B or T may follow. Empty, with the problem set, if the text is
+/// invalid or not from 1 to most_train_tokens.
 [[nodiscard]] std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem);
-/// Text that parse_token_count reads back to the same.
+/// Text that parse_token_count reads back to the same number.
 [[nodiscard]] std::string print_token_count(double tokens);
 
 /// Adds --train-tokens, --epochs and --to-accuracy.
 void add_training_options(const Command& command, Training& training);
-/// Throws Error where tokens are asked for, and the model has none.
+/// Throws Error if tokens are requested, but the model has none.
 void refuse_without_tokens(const Training& training, const Model& model);
 /// Finds the published results of the model, if a target is requested. Throws Error if there are none.
 void settle_target(Training& training, const Model& model);
-/// Throws Error if a target is requested, and there is no published result with such a batch.
+/// Throws Error if a target is requested, and no published result has this batch.
 void refuse_unpublished_batch(const Training& training, std::int64_t global_batch);
 
 }  // namespace ddl

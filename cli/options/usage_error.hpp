@@ -9,10 +9,10 @@ class ParseError;
 
 namespace ddl {
 
-/// What the argument parser could not take, said in the words of this program, with what to do about it.
+/// Converts an error of the argument parser into this program's words, with a hint.
 [[nodiscard]] Error usage_error(const CLI::App& program, const CLI::ParseError& error);
 
-/// Refuses what the parser lets through: an option whose value is empty, or is the name of another option.
+/// Refuses what the parser accepts: an option whose value is empty, or is the name of another option.
 void refuse_missing_values(const CLI::App& program);
 
 }  // namespace ddl

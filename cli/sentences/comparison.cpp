@@ -55,12 +55,12 @@ std::string of_one_that_fits(const Comparison& comparison, const Compared& fitti
   const std::string time = fmt::format("{} per {}", humanize(comparison.other_time), comparison.basis);
   if ((other_fails ? comparison.other_standing : comparison.explained_standing) == Standing::impossible) {
     if (other_fails) return fmt::format("{} cannot run: {}", failing.name, why);
-    return fmt::format("{} can run, in {}, where {} cannot: {}", fitting.name, time, failing.name, why);
+    return fmt::format("{} can run, in {}, but {} cannot: {}", fitting.name, time, failing.name, why);
   }
   const std::string term = memory_decides(comparison.deciding_memory, other_fails);
   const std::string decides = term.empty() ? "" : fmt::format("; {} of {}", term, fitting.name);
   if (other_fails) return fmt::format("{} does not fit: it {}{}", failing.name, why, decides);
-  return fmt::format("{} fits, with {}, where {} does not: it {}{}", fitting.name, time, failing.name, why, decides);
+  return fmt::format("{} fits, with {}, but {} does not: it {}{}", fitting.name, time, failing.name, why, decides);
 }
 
 std::string of_two_that_fail(const Comparison& comparison, const Compared& explained, const Compared& other) {

@@ -36,7 +36,7 @@ std::string describe(const Finding& finding, const Model& model) {
       const auto* tiles = std::get_if<Finding::TilesEnd>(&finding.facts);
       return fmt::format("{} of the compute time is redundant, or runs at lower efficiency than unsplit layers{}", percent,
                          tiles == nullptr ? ""
-                                          : fmt::format("; the tiles end at {}",
+                                          : fmt::format("; layers from {} on are not split",
                                                         model.layers[static_cast<std::size_t>(tiles->layer)].name));
     }
     case Kind::load_imbalance:

@@ -209,7 +209,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
       {"launch/megatron.sh",
        fmt::format(
            "#!/bin/bash\n"
-           "# Starts pretrain_gpt.py of Megatron-LM in its checkout: MEGATRON=/path/to/Megatron-LM launch/megatron.sh\n"
+           "# Launches pretrain_gpt.py of Megatron-LM in its checkout: MEGATRON=/path/to/Megatron-LM launch/megatron.sh\n"
            "# REAL DATA: replace --mock-data, --tokenizer-type and --vocab-size by --data-path and the tokenizer of the "
            "data.\n"
            "set -eu\narguments=(\n{})\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\n"

@@ -169,7 +169,7 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   text.set("model.data.splits_string", "90,8,2");
   Launch launch;
   launch.files = {{"launch/nemo.yaml",
-                   "# What the plan says, over the defaults of megatron_gpt_config of NeMo 24.x "
+                   "# The values of the plan, which override the defaults of megatron_gpt_config of NeMo 24.x "
                    "(examples/nlp/language_modeling/conf).\n"
                    "defaults:\n  - megatron_gpt_config\n  - _self_\n"
                    "hydra:\n  searchpath:\n    - file://${oc.env:NEMO}/examples/nlp/language_modeling/conf\n" +

@@ -33,7 +33,7 @@ LaunchOutcome launch_slurm(const LaunchRequest& request) {
   const bool has_gpus = !request.study.machine().device.is_processor;
   std::string text =
       "#!/bin/bash\n"
-      "# Starts the script once on each node. Account, partition and time are those of your cluster: add them here.\n";
+      "# Launches the script once on each node. Account, partition and time are those of your cluster: add them here.\n";
   text += fmt::format("#SBATCH --job-name={}\n", job_name(request.study.model().name));
   text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n", nodes);
   if (has_gpus) text += fmt::format("#SBATCH --gpus-per-node={}\n", on_node);

@@ -136,7 +136,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   text += "\n";
   set("PREDICTED_S", request.estimate.time.iteration().value());
   set("CALIBRATE", calibrate_command(request));
-  text += "# A row of a table of runs, without what measure.py measures.\n";
+  text += "# A row of a table of runs, without the columns that measure.py adds.\n";
   set("ROW", row_of(request));
   return text;
 }
@@ -144,7 +144,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
 std::string run_script(const LaunchNodes& nodes) {
   std::string text =
       "#!/bin/sh\n"
-      "# Starts train.py, or the script that is named, on every device of the plan.\n";
+      "# Launches train.py, or the given script, on every device of the plan.\n";
   if (nodes.nodes > 1) {
     text += fmt::format(
         "# On each of the {} nodes: MASTER_ADDR=the-first-node run.sh [SCRIPT] [OPTIONS]. job.sbatch does that under "
@@ -173,7 +173,7 @@ constexpr std::array known_choices{PlanChoice::zero,
 
 /// Why the scripts do not support the plan's choices other than its axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
-  if (is_narrow(plan.precision)) return "it has no native training in fp8: Megatron-LM has";
+  if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";
   if (plan.optimizer == Optimizer::adam8bit) return "it has no 8-bit Adam";
   if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";

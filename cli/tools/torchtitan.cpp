@@ -163,12 +163,12 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   if (plan.recompute == Recompute::selective) text.set("activation_checkpoint.selective_ac_option", "op");
   text.set("compile.components", ConfigText::Json{"model", "loss"});
   const std::string program = fmt::format(
-      "#!/bin/bash\n# Starts torchtitan 0.2, which is installed, on this node.\nset -eu\n"
+      "#!/bin/bash\n# Launches an installed torchtitan 0.2 on this node.\nset -eu\n"
       "exec {} \\\n  -m torchtitan.train --job.config_file \"$(dirname \"$0\")/torchtitan.toml\" \"$@\"\n",
       torchrun_command(launch_nodes(request)));
   Launch launch;
   launch.files = {{"launch/torchtitan.toml",
-                   "# Of torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
+                   "# For torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
                   {"launch/torchtitan.sh", program, true}};
   launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
   if (request.study.software().name != "torchtitan")

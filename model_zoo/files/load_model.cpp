@@ -112,7 +112,8 @@ std::vector<std::string> names_in(const YamlNode& node) {
   for (std::size_t start = 0;;) {
     const std::size_t end = text.find('+', start);
     names.push_back(text.substr(start, end - start));
-    if (names.back().empty()) node.fail("a name of a layer is missing", "as in trained=head or lora_layers=qkv+projection");
+    if (names.back().empty())
+      node.fail("the name of a layer is missing", "as in trained=head or lora_layers=qkv+projection");
     if (end == std::string::npos) return names;
     start = end + 1;
   }
@@ -153,7 +154,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
       std::vector<std::string> known;
       for (const ModelParameter& one : file.parameters) known.push_back(one.name.text());
       throw Error(fmt::format("{} has no parameter {}", file.model->text(), quote(key.text())),
-                  known.empty() ? "it has none at all" : suggest_parameter(key.text(), known));
+                  known.empty() ? "it has no parameters" : suggest_parameter(key.text(), known));
     }
   }
 }

@@ -196,7 +196,8 @@ class ItemReader {
       item.letters_listed += letter;
       item.lists.push_back(read_filled_list(list));
     }
-    if (item.lists.empty()) value.fail("a pattern needs the layers of its letters", "for example 'M: [{block: mixer}]'");
+    if (item.lists.empty())
+      value.fail("a pattern needs a list of layers for each of its letters", "for example 'M: [{block: mixer}]'");
   }
 
   void read_residual(const YamlNode& value, ModelItem& item) const {
@@ -329,7 +330,7 @@ ModelFile ModelFile::read(const YamlNode& root) {
   file.source = text_of("source");
   if (const auto batch = root.find("batch")) file.batch = batch->integer(1, most_usual_batch);
   if (const auto frozen = root.find("frozen"); frozen && !file.model)
-    frozen->fail("a family cannot set what is frozen", "set it in each model");
+    frozen->fail("a family cannot have the key 'frozen'", "set it in each model");
   if (const auto aliases = root.find("aliases")) {
     for (const YamlNode& alias : aliases->items()) file.aliases.push_back(alias.text());
   }

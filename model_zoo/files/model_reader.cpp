@@ -293,7 +293,7 @@ class Expander {
                      ? "'tied' must name an embedding with matching vocabulary and features"
                      : fmt::format("'tied' must name a layer of {} with a table of the same size", table.owner));
     };
-    if (source == model_input) refuse("the model's input has none");
+    if (source == model_input) refuse("the model's input has no weights");
     const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
     const bool is_of_kind = owner.operation->type() == layer.operation->type() && owner.operation->experts() == 1;
     if (owner.operation->type() != table.owner && !is_of_kind) {

@@ -55,8 +55,8 @@ struct UpdateProblem {
 [[nodiscard]] bool is_update_problem(std::string_view line);
 [[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
 
-/// Memory that the system maps anew: a word of each of its pages is written, and it is freed. A C library does this for each
-/// large tensor, in addition to the kernel that fills it.
+/// Newly mapped memory: one word of each of its pages is written, and it is freed. A C library maps each large tensor in
+/// this way, in addition to the kernel that fills it.
 struct FreshMemoryProblem {
   std::int64_t bytes = std::int64_t{64} << 20U;  ///< at most max_fresh_memory
 };

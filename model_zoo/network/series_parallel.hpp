@@ -17,8 +17,8 @@ struct SeriesElement {
 };
 using Series = std::vector<SeriesElement>;
 
-/// A model's graph as a nested series of branches, each layer once. A graph that is not series-parallel (a decoder whose
-/// layers all read the encoder) is made so by moving the farthest-reaching tensors to `from`.
+/// A model's graph as a nested series of branches, with each layer once. If a graph is not series-parallel, such as a
+/// decoder whose layers all read the encoder, the farthest-reaching tensors are moved to `from`.
 [[nodiscard]] Series series_of(const Model& model);
 
 }  // namespace ddl

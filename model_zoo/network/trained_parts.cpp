@@ -97,7 +97,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   frozen.check(model);
   model.shape_classes = static_cast<int>(classes.size());
   if (model.trained_parameters() == 0) {
-    throw Error(fmt::format("nothing of {} would be trained", model.name),
+    throw Error(fmt::format("no layer of {} would be trained", model.name),
                 parts.adapter_rank ? "it has no fully_connected layers in blocks: give others by lora_layers" : "");
   }
 }

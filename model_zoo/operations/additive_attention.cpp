@@ -56,8 +56,8 @@ class AdditiveAttention final : public Operation {
     Work work{.weight_items = parameters};
     switch (pass) {
       case Pass::forward:
-        // Sums and their tanh, products with v, softmax (5), means. Sums are written; the bias, the tanh and v read
-        // them.
+        // Forward adds each query to each key, applies tanh, multiplies by v, and takes the softmax (5 FLOPs) and the
+        // means. The sums are written; the bias, the tanh and v read them.
         work.flops = projections + (added + tanh_flops + 2) * sums + 5 * pairs + means;
         work.activation_items =
             items(inputs) + 2 * projected + (2 * added + 2) * sums + 5 * pairs + items(inputs[1]) + items(output);
@@ -66,8 +66,8 @@ class AdditiveAttention final : public Operation {
         work.k = real(inputs[0].channels);
         return work;
       case Pass::backward_data:
-        // Two products for the means; softmax; the scores' gradient times v, times the derivative, summed over the queries
-        // and over the keys; and one product for each projection.
+        // Backward has two products for the means, the softmax, the scores' gradient times v and times the derivative, its
+        // sums over the queries and over the keys, and one product for each projection.
         work.flops = projections + 2 * means + 4 * pairs + (1 + 3 + 2) * sums;
         work.activation_items =
             2 * items(inputs) + 2 * projected + (1 + 3 + 2) * sums + 7 * pairs + items(inputs[1]) + items(output);
@@ -91,8 +91,8 @@ class AdditiveAttention final : public Operation {
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double samples) const override {
-    // The projections, the product with v, the softmax and the mean over the keys, one after the other; weights sum over all
-    // queries.
+    // The projections, the product with v, the softmax and the mean over the keys run one after the other. Gradients of
+    // weights sum over all queries.
     const double keys = real(inputs[1].extent[0]);
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(inputs[0].extent[0])});
     return reduction_depth({real(inputs[0].channels), real(features_), keys, keys});

@@ -114,8 +114,9 @@ class Attention final : public Operation {
     // The biases are the same for all samples.
     const double biases = s_.buckets > 0 ? scores : 0;
     if (pass == Pass::backward_weight) {
-      // The gradients of the scores, summed over the samples, then over each bucket; those of the sinks: for each query of a
-      // head the share of its sink times a number that the softmax's gradient already contains, summed.
+      // Gradients of trained biases sum the gradients of the scores over the samples, then over each bucket. The gradient
+      // of a sink sums, for each query of a head, the share of the sink times a number that the softmax's gradient already
+      // contains.
       const double sinks = s_.sinks ? heads_of(output) * real(output.extent[0]) : 0;
       return {.flops = biases + 2 * sinks,
               .activation_items = biases + 2 * sinks,
@@ -196,7 +197,7 @@ class Attention final : public Operation {
       kernels.push_back(product(tokens, value_head, others, heads_out + values));
       return kernels;
     }
-    // The gradients of values and scores, then of the softmax, then of queries and keys.
+    // Backward computes the gradients of values and scores, then of the softmax, then of queries and keys.
     kernels.push_back(product(others, value_head, tokens, heads_out + values));
     kernels.push_back(product(tokens, others, value_head, heads_out + values));
     if (s_.dropout > 0) kernels.push_back(dropout);
@@ -245,19 +246,19 @@ class Attention final : public Operation {
     const double tensors = 1 + (drops ? 1 : 0) + (s_.soft_cap ? 1 : 0);
     return {.input = true, .mask_items = masks, .extra_items = tensors * scores, .noise_items = masks};
   }
-  /// QKᵀ, its scaling, its mask, the softmax and its dropout, and their gradients.
+  /// The unfused operators are QKᵀ, its scaling, its mask, the softmax and its dropout, and their gradients.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0) + (s_.soft_cap ? 3 : 0)};
   }
-  /// Forward: the scores in addition to their softmax. Backward: the softmax's gradient and that of the scores; fused,
-  /// neither is written.
+  /// Forward writes the scores in addition to their softmax. Backward writes the gradients of the softmax and of the
+  /// scores. If fused, none is written.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) return 0;
     if (pass == Pass::forward) return score_items(inputs, output);
     return pass == Pass::backward_data ? 2 * score_items(inputs, output) : 0;
   }
-  /// With the slice's heads, and their biases.
+  /// The operation for the heads of the slice, with their biases.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = output.channels / s_.value_size;
@@ -283,8 +284,8 @@ class Attention final : public Operation {
   }
 
  private:
-  /// One kernel for the keys and values of each rank, whose results are added up in fp32 in separate kernels: outputs by
-  /// their softmaxes' sums, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
+  /// Each rank's keys and values are a separate kernel. Further kernels add up the results in fp32: outputs, weighted by
+  /// the sums of their softmaxes, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
   /// AttnFuncWithCPAndKVP2P]. These are not in work().
   [[nodiscard]] std::vector<Work> in_steps(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double steps = real(s_.contexts);
@@ -323,11 +324,11 @@ class Attention final : public Operation {
     }
     return queries * document;
   }
-  /// This many tokens, or those of a document.
+  /// The length of the sequence, or of a document.
   [[nodiscard]] double seen_at_most(double tokens) const {
     return s_.document > 0 ? std::min(real(s_.document), tokens) : tokens;
   }
-  /// Each query with all keys of its document, or with those of its window.
+  /// Each query attends to all keys of its document, or to those of its window.
   [[nodiscard]] double unmasked_pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double keys = seen_at_most(real(inputs.back().extent[0]) * real(s_.contexts));
     return real(output.extent[0]) * (s_.window > 0 ? std::min(real(s_.window), keys) : keys);

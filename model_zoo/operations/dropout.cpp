@@ -35,7 +35,7 @@ class Dropout final : public Operation {
   bool is_view() const override { return rate_ == 0; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0) return {};
-    // For a sample, the factor that it was multiplied by.
+    // One factor per sample.
     return whole_samples() ? Kept{.extra_items = 1} : Kept{.mask_items = items(output), .noise_items = items(output)};
   }
 

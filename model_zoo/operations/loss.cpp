@@ -25,8 +25,8 @@ class Loss final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double count = items(inputs);
     const bool entropy = kind_ == LossKind::cross_entropy;
-    // A cap divides each item, takes its hyperbolic tangent and multiplies: a pass over the items before the loss, and one
-    // after it over the tangent and the gradient.
+    // A cap divides each item, takes its hyperbolic tangent and multiplies. It needs a pass over the items before the loss,
+    // and one after it over the tangent and the gradient.
     const double cap_flops = soft_cap_ ? (tanh_flops + 2) * count : 0;
     const double cap_back_flops = soft_cap_ ? 3 * count : 0;
     const double capped = soft_cap_ ? count : 0;
@@ -57,8 +57,8 @@ class Loss final : public Operation {
     // the sum of the class weights, one number.
     return {.mask_items = 4 * items(inputs), .extra_items = capped, .batch_statistics = 1};
   }
-  /// Backward: the gradient of the logarithms, from which that of the input is computed. Both are in fp32, and so is the
-  /// input of forward.
+  /// Backward has the gradient of the logarithms, from which the input's gradient is computed. Both are in fp32, and so is
+  /// the input of forward.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return pass == Pass::backward_data && kind_ == LossKind::cross_entropy ? items(inputs) : 0;
   }

@@ -52,7 +52,7 @@ class Lstm final : public Operation {
     Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
     switch (pass) {
       case Pass::forward:
-        // For each unit four gates of three additions, three of them with a sigmoid and one with a tanh, and the cell: three
+        // Each unit has four gates of three additions, three of them with a sigmoid and one with a tanh. The cell has three
         // products, an addition and a tanh. Gates are written and read, as are the cell and the state for the next step.
         work.flops = of_input + of_state + (gates * 3 + 3 * sigmoid_flops + 4 + 2 * tanh_flops) * units;
         work.activation_items = items(inputs.front()) + (2 * gates + 4) * units;
@@ -62,7 +62,7 @@ class Lstm final : public Operation {
         work.flops = of_input;
         work.activation_items = gates * units + items(inputs.front());
         work.weight_items = rows * from;
-        // All steps at once: the input's gradient from the gates' gradients.
+        // The input's gradient follows from the gates' gradients, for all steps at once.
         work.m = steps;
         work.n = from;
         work.k = rows;

@@ -56,8 +56,8 @@ class Mamba2 final : public Operation {
     if (output.channels != read) {
       throw Error(
           fmt::format(
-              "{} channels are not a gate and values of {} heads of {}, two vectors of {} for each of {} groups, and "
-              "{} steps: {}",
+              "the input has {} channels, but gate and values of {} heads of {}, two vectors of {} for each of {} groups, "
+              "and {} steps are {}",
               output.channels, s_.heads, s_.head_size, s_.state, s_.groups, s_.heads, read),
           "mamba2 must read a fully_connected layer with this number of features");
     }
@@ -87,7 +87,8 @@ class Mamba2 final : public Operation {
     switch (pass) {
       case Pass::forward: {
         std::vector<Work> all = until_states(n);
-        // The products inside the chunk, whose last tokens depend on all of it, and the state before it, read by C.
+        // The products inside the chunk, whose last tokens depend on all of it. Then C reads the state of the chunks
+        // before.
         all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
         all.push_back(s_.norm ? Work{.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm}
                               : Work{.flops = (sigmoid_flops + 2) * n.x, .activation_items = 3 * n.x});
@@ -98,8 +99,9 @@ class Mamba2 final : public Operation {
                                       : Work{.flops = (sigmoid_flops + 6) * n.x, .activation_items = 5 * n.x}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // In this order, the gradients of: the states that C reads; the states of the chunks before; x; B and C, through the
-        // states and inside the chunks; the steps, whose part inside the chunks requires the products once more.
+        // Backward computes, in this order, the gradients of the states that C reads; of the states of the chunks before;
+        // of x; of B and C, through the states and inside the chunks; and of the steps. The part of the steps inside the
+        // chunks requires the products once more.
         all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
         all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
         all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));
@@ -110,12 +112,12 @@ class Mamba2 final : public Operation {
         all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
         all.push_back(chunks(n.inside, 2 * n.x + n.products + 2 * n.decays));
         all.push_back({.flops = transcendental_flops * n.steps, .activation_items = 8 * n.steps});
-        // The convolution reads its input and the gradient of its output, and computes both gradients.
+        // The backward kernel of the convolution reads its input and its output's gradient, and computes both gradients.
         all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
         return all;
       }
       case Pass::backward_weight:
-        // Computed in the kernels of the other gradients; the partial results are summed over blocks of tokens.
+        // These gradients are computed in the kernels of the others. The partial results are summed over blocks of tokens.
         return {{.flops = n.convolution + (s_.norm ? 2 * n.x : 0),
                  .activation_items = 0,
                  .weight_items = real(biases(inputs, output))}};
@@ -144,14 +146,14 @@ class Mamba2 final : public Operation {
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
-  /// The convolution's output, the chunks' states and products; backward their gradients, too.
+  /// Forward creates the convolution's output, and the chunks' states and products. Backward also creates their gradients.
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     const double forward = n.convolved + 3 * n.states + n.products;
     if (pass == Pass::forward) return forward;
     return pass == Pass::backward_data ? 2 * forward : 0;
   }
-  /// With the slice's heads and groups.
+  /// The operation for the heads and groups of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
@@ -164,19 +166,19 @@ class Mamba2 final : public Operation {
   }
 
  private:
-  /// FLOPs, and items at the activations' precision, of one sample.
+  /// Sizes of one sample: items at the activations' precision, and FLOPs.
   struct Sizes {
-    double x;               ///< items of the values, of the gate, of the result
-    double b;               ///< of B, of C
-    double convolved;       ///< of x, B and C
-    double steps;           ///< one for each head and token
-    double decays;          ///< steps and their sums, in fp32
-    double states;          ///< of the chunks
-    double products;        ///< of C·Bᵀ inside the chunks, in fp32
-    double convolution;     ///< FLOPs
-    double products_flops;  ///< of C·Bᵀ
-    double inside;          ///< of those products, half of which a mask hides, with the values
-    double through;         ///< of the values with B into states, or of C with these
+    double x;               ///< items of the values x, also of the gate and of the result
+    double b;               ///< items of B, also of C
+    double convolved;       ///< items of x, B and C together
+    double steps;           ///< items of the steps: one for each head and token
+    double decays;          ///< fp32 items of the steps and their sums
+    double states;          ///< items of the states of the chunks
+    double products;        ///< fp32 items of C·Bᵀ inside the chunks
+    double convolution;     ///< FLOPs of the convolution
+    double products_flops;  ///< FLOPs of C·Bᵀ
+    double inside;          ///< FLOPs of C·Bᵀ, half of it masked, times the values
+    double through;         ///< FLOPs of values times B, which make states, also of C times states
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);
@@ -202,7 +204,7 @@ class Mamba2 final : public Operation {
   [[nodiscard]] static Work chunks(double flops, double items) {
     return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
   }
-  /// The convolution, and the states before each chunk: the parts that backward recomputes.
+  /// The parts that backward recomputes: the convolution, and the states before each chunk.
   [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
     return {{.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
             {.flops = 2 * transcendental_flops * n.steps, .activation_items = n.steps + n.decays},

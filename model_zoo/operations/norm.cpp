@@ -31,9 +31,9 @@ class Norm final : public Operation {
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // Statistics of a whole channel need a separate pass: forward reads twice and writes once, backward reads the input and
-    // the output's gradient twice and writes once, and also computes the gradients of scale and shift. A position's channels
-    // stay in registers: one read less each; its scale and shift sum over the positions in another pass.
+    // Statistics of a whole channel need a separate pass: forward reads twice and writes once; backward reads the input and
+    // the output's gradient twice, writes once, and computes the gradients of scale and shift. Statistics of a position's
+    // channels stay in registers, which saves one read each; its scale and shift sum over the positions in another pass.
     const bool two_passes = over_positions();
     const double count = items(output);
     const double parameters = real(biases(inputs, output));

@@ -114,7 +114,7 @@ struct Kept {
   double batch_statistics = 0;  ///< the same, once for all samples of a micro-batch: per channel, or a loss's weight
 };
 
-/// The table of an operation that layers may share by naming its owner (`tied`); no rows: there is none.
+/// The table of an operation that layers may share by naming its owner (`tied`). It has no rows if there is no table.
 struct SharedTable {
   std::string_view owner;  ///< the type of operation that can own it
   std::int64_t rows = 0, columns = 0;

@@ -69,7 +69,10 @@ std::shared_ptr<const Operation> read_rotary_embedding(const Attributes& attribu
   const std::int64_t head_size = channels / (heads + 2 * kv_heads);
   const std::int64_t turned = attributes.find_integer("turned").value_or(head_size);
   if (turned > head_size || turned % 2 != 0) {
-    attributes.fail("turned", fmt::format("of the {} channels of a head {} cannot be turned in pairs", head_size, turned));
+    attributes.fail(
+        "turned",
+        fmt::format("heads of {} channels cannot have {} rotated channels: an even number up to the head size is needed",
+                    head_size, turned));
   }
   return std::make_shared<RotaryEmbedding>(heads, kv_heads, head_size, turned);
 }

@@ -63,9 +63,9 @@ class Router final : public Operation {
               .activation_items = items(inputs.front()) + scores,
               .weight_items = real(weights(inputs, output) + biases(inputs, output))};
     if (pass == Pass::backward_weight) return work;
-    // The softmax or sigmoid, the correction, and the comparisons of the choice: one for each score and selected expert.
-    // With groups, each one's value is the sum of its two best scores, two comparisons per score, and the best groups are
-    // taken.
+    // The softmax or sigmoid, the correction, and the choice, with one comparison for each score and selected expert. With
+    // groups, the value of a group is the sum of its two best scores, which takes two comparisons per score, and the best
+    // groups are chosen.
     const double weighing = s_.sigmoid ? sigmoid_flops : 5;
     const double grouped = s_.groups > 1 ? 2 * scores + real(s_.active_groups * s_.groups) * real(output.extent[0]) : 0;
     const double chosen = real(s_.active) * scores + (s_.correction ? scores : 0) + grouped;

@@ -61,20 +61,20 @@ class WindowAttention final : public Operation {
       return work;
     }
     if (pass == Pass::backward_data) {
-      // As in attention: two products for each of the two, the softmax reads its output and a gradient and writes one. The
-      // additions pass it on.
+      // As in attention: two products for each of the two, and the softmax reads its output and a gradient and writes one.
+      // Additions pass the gradient on.
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
       work.activation_items = 2 * items(inputs.front()) + 2 * items(output) + 7 * scores + copies;
       return work;
     }
-    // The scores' gradient, summed over the windows.
+    // The gradient of the table sums the scores' gradient over the windows.
     if (pass == Pass::backward_weight) return {.flops = scores, .activation_items = scores, .weight_items = table};
     return {};
   }
 
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // As attention's, over a window; the table's gradient sums over windows and samples.
+    // The depth is that of attention over a window. The table's gradient sums over windows and samples.
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions()) / real(area())});
     return reduction_depth({real(head_size_), real(area()), real(area())});
   }

@@ -15,12 +15,12 @@ struct Variant {
 constexpr std::array<Variant, 8> variants{{
     {"attention", "sinks", "attention with sinks"},
     {"attention", "soft_cap", "attention with capped scores"},
-    {"attention", "value_size", "attention whose values have a size of their own"},
-    {"loss", "soft_cap", "a loss of capped outputs"},
-    {"router", "scores", "a router by sigmoids"},
+    {"attention", "value_size", "attention whose values have another size than its keys"},
+    {"loss", "soft_cap", "a loss with capped outputs"},
+    {"router", "scores", "a router with sigmoids"},
     {"router", "bias", "a router with a bias"},
     {"router", "correction", "a router with corrected scores"},
-    {"router", "groups", "a router among groups of experts"},
+    {"router", "groups", "a router with groups of experts"},
 }};
 
 }  // namespace
@@ -34,7 +34,7 @@ std::string unmeasured_variant(const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   for (const Variant& variant : variants) {
     if (problem.operation->type() == variant.operation && attributes.has(variant.attribute)) {
-      return fmt::format("{} is not in this back end", variant.name);
+      return fmt::format("{} is not supported by this back end", variant.name);
     }
   }
   return {};

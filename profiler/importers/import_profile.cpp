@@ -56,7 +56,7 @@ ProfileImport import_profile(const std::string& path, const Model& model, const 
         fmt::format("{}, {}", slash == std::string::npos ? path : path.substr(slash + 1), importer->source);
     return result;
   }
-  throw Error(fmt::format("{}: neither a trace or times of steps (.json) nor a table of layer times (.csv)", path),
+  throw Error(fmt::format("{}: neither a trace, nor step times (.json), nor a table of layer times (.csv)", path),
               "a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")");
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view step_times_hint = "written by: step_time.py MODEL.jso
 class StepTimes {
  public:
   StepTimes(std::string text, const std::string& origin) : source_(std::move(text), origin, std::string(step_times_hint)) {
-    if (!source_.root().is_object()) fail("", "no times of steps");
+    if (!source_.root().is_object()) fail("", "the file has no step times");
   }
 
   [[nodiscard]] const Json& at(std::string_view key) const {
@@ -85,7 +85,8 @@ bool is_step_times(std::string_view text) {
 ProfileImport import_step_times(std::string text, const std::string& origin, const Model& model,
                                 const ProfileImportOptions& options) {
   const StepTimes file(std::move(text), origin);
-  if (file.count("schema") != 1) file.fail("schema", "another version of step_time.py: this program reads 1");
+  if (file.count("schema") != 1)
+    file.fail("schema", "written by another version of step_time.py: this program reads version 1");
   if (const std::string name = file.text("model"); name != model.name) {
     file.fail("model", fmt::format("these are steps of {}, not of {}", quote(name), quote(model.name)),
               fmt::format("--model {}", name));
@@ -111,8 +112,7 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
   step.keeps_memory = file.flag("keeps_memory");
   step.graph = file.flag_or_no("graph");
   if (file.flag_or_no("sparse_tables")) {
-    file.fail("sparse_tables",
-              "these steps updated only the rows that they read, but models here have gradients of all rows",
+    file.fail("sparse_tables", "these steps had sparse gradients of embeddings, but the model has dense ones",
               "leave --sparse-tables out");
   }
 

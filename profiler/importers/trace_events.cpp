@@ -179,7 +179,7 @@ void Reader::open(In what) {
 
 bool Reader::start_object(std::size_t /*size*/) {
   const In what = inside(true);
-  if (in() == In::shapes) fail("'Input Dims' of this event are no lists of sizes");
+  if (in() == In::shapes) fail("'Input Dims' of this event are not lists of sizes");
   open(what);
   if (what == In::event) {
     event_start_ = bytes_read_ - 1;
@@ -207,7 +207,7 @@ bool Reader::start_array(std::size_t /*size*/) {
   const In what = inside(false);
   open(what);
   if (what == In::events) {
-    if (events_seen_) throw source_.error(bytes_read_ - 1, "a second list 'traceEvents'");
+    if (events_seen_) throw source_.error(bytes_read_ - 1, "duplicate list 'traceEvents'");
     events_seen_ = true;
   }
   if (what == In::shapes && !nested) {
@@ -303,7 +303,7 @@ bool Reader::string(std::string& value) {
       if (event_.items == TraceEvent::Items::unknown) event_.items = items_of(value);
       break;
     case In::shapes:
-      fail("'Input Dims' of this event are no lists of sizes");
+      fail("'Input Dims' of this event are not lists of sizes");
     case In::device:
       if (key_ == "name" && trace_.device.empty()) trace_.device.swap(value);
       break;

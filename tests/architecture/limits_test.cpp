@@ -113,7 +113,7 @@ class Initializer {
 
 }  // namespace
 
-TEST_CASE("every limit of what a user hands in is a positive number, and stands in a table") {
+TEST_CASE("every limit of user input is a positive number in a table") {
   const std::map<Constant, std::string> limits = limits_of_source(true);
   std::ofstream table("limits.md");
   table << "| limit | at most | file |\n| --- | --- | --- |\n";

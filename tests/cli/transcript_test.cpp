@@ -85,7 +85,7 @@ TEST_CASE("standard error is expected apart from standard output") {
   CHECK(report_of("$ echo one >&2; echo >&2; echo two >&2\n! one\n!\n! two\n").empty());
 }
 
-TEST_CASE("the exit code must be the one expected, 0 where none is") {
+TEST_CASE("the exit code must be the expected one, by default 0") {
   CHECK(report_of("$ exit 3\n? 3\n").empty());
   CHECK(report_of("$ exit 3\n").find("exit code: expected 0, was 3") != std::string::npos);
   CHECK(report_of("$ exit 3\n? 1\n").find("exit code: expected 1, was 3") != std::string::npos);
@@ -137,7 +137,7 @@ TEST_CASE("a figure of standard output matches any figure") {
   CHECK(report_of("$ seq 9\n5\n...\n1\n").empty());
 }
 
-TEST_CASE("a difference in anything but figures fails where figures are any") {
+TEST_CASE("a difference in anything but figures fails if any figure is allowed") {
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms'\ntakes 12.5 ms\n").empty());           // another word
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms'; exit 1\ntook 3 ms\n").empty());       // another exit code
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms'; exit 1\ntook 3 ms\n? 3\n").empty());  // another exit code
@@ -185,7 +185,7 @@ TEST_CASE("figures count in a markdown file") {
   CHECK_FALSE(markdown_report_of("```console\n$ echo 1 2\n1  2\n```\n").empty());
 }
 
-TEST_CASE("a last line without its line break is told") {
+TEST_CASE("a missing final line break is reported") {
   CHECK(report_of("$ printf one\none (no-eol)\n").empty());
   CHECK_FALSE(report_of("$ printf one\none\n").empty());
 }

@@ -47,7 +47,7 @@ TEST_CASE("another unit is another line") {
   CHECK_FALSE(alike("12 GB", "12 Gb"));
 }
 
-TEST_CASE("what is not a finite number is not a figure") {
+TEST_CASE("a number that is not finite is not a figure") {
   CHECK_FALSE(alike("nan ms", "12 ms"));
   CHECK_FALSE(alike("inf", "12"));
   CHECK_FALSE(alike("-inf", "-12"));

@@ -6,7 +6,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a GPU that is not there is named") {
+TEST_CASE("a missing GPU is named") {
   const std::string text = error_of([] { static_cast<void>(make_cuda_backend({.device = 12345})); });
   CHECK(text.find("cudaError") != std::string::npos);
 }

@@ -42,7 +42,7 @@ int check_all(KernelBackend& backend, Precision precision, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("the cuda back end behaves as every back end does") {
+TEST_CASE("the cuda back end passes the contract of all back ends") {
   if (const auto backend = backend_of(quick(Layout::channels_last))) check_behaves(*backend);
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("the cuda back end steps optimizers") {
   if (const auto backend = backend_of(quick(Layout::channels_last))) check_updates(*backend);
 }
 
-TEST_CASE("a problem that does not fit is a reason, and the device goes on") {
+TEST_CASE("a problem that does not fit in memory gets a reason, and the device stays usable") {
   const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;
   // 2^31 samples of 4096 items: 32 TiB.

@@ -72,7 +72,7 @@ TEST_CASE("over an emulated device fp32 is multiplied in fp32, and tf32 with 10 
 
 // Our own kernels read several items at once if sizes divide, use a block for long rows, and divide large sums: the suite's
 // problems are too small for that.
-TEST_CASE("over an emulated device the cuda back end computes what is wide, long or large") {
+TEST_CASE("over an emulated device the cuda back end computes wide, long and large problems") {
   std::string vectors = "interaction in=1";  // more than one kernel supports
   for (int i = 1; i < 66; ++i) vectors += ",1";
   const std::vector<std::string> lines{
@@ -122,7 +122,7 @@ TEST_CASE("over an emulated device the cuda back end casts between fp32 and 16 b
 
 TEST_CASE("over an emulated device the cuda back end steps optimizers") { check_updates(*make_cuda_backend({})); }
 
-TEST_CASE("over an emulated device the library runs what it offers, and kernels of our own the rest") {
+TEST_CASE("over an emulated device the library runs the operations that it supports, and our own kernels the rest") {
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   const auto algorithm = [&](const std::string& line) { return backend->prepare(parse_problem(line, "test"))->algorithm(); };
   // The emulation has batch norms, except for bf16, and engines for even numbers of channels.
@@ -150,7 +150,7 @@ TEST_CASE("over an emulated device the library runs what it offers, and kernels 
 }
 
 // With too little memory, tuning would write out of bounds, which the emulation detects.
-TEST_CASE("over an emulated device engines of packed tensors are tried on memory that is large enough") {
+TEST_CASE("over an emulated device engines of packed tensors are tried with enough memory") {
   const auto backend = make_cuda_backend({.algorithm = Algorithm::fastest});
   for (const char* pass : {"forward", "backward-data"}) {
     const std::string line = "attention heads=4 kv_heads=2 causal=yes fused=yes in=64x6t samples=2 precision=bf16 pass=";
@@ -158,7 +158,7 @@ TEST_CASE("over an emulated device engines of packed tensors are tried on memory
   }
 }
 
-TEST_CASE("over an emulated device the smallest workspace is taken where it is asked for") {
+TEST_CASE("over an emulated device the algorithm with the smallest workspace is used if requested") {
   const Problem problem =
       parse_problem("convolution filters=4 kernel=3x3 in=3x6x5 samples=2 bias=no pass=forward precision=bf16", "test");
   const auto workspace = [&](AlgorithmPreference algorithm) {
@@ -168,7 +168,7 @@ TEST_CASE("over an emulated device the smallest workspace is taken where it is a
   CHECK(workspace(AlgorithmPreference::smallest) == 0);
 }
 
-TEST_CASE("over an emulated device memory that runs out is a reason, and the device goes on") {
+TEST_CASE("over an emulated device running out of memory gives a reason, and the device stays usable") {
   const auto backend = make_cuda_backend({});
   const Measurement large = measure(*backend, "activation kind=relu in=4096 samples=2147483648", {}, CacheState::warm);
   CHECK(large.reason.find("cudaErrorMemoryAllocation") != std::string::npos);

@@ -60,7 +60,7 @@ Model chain(int layers) {
 
 }  // namespace
 
-TEST_CASE("the time of a kernel is the device's, whatever the host takes to start it") {
+TEST_CASE("the time of a kernel is the device's, however long the host takes to launch it") {
   const Clocks clocks({.launch_cost = 200e-6});
   Stopwatch stopwatch(nullptr, clock_hz);
   TimedWork work(kernels(1));
@@ -72,7 +72,7 @@ TEST_CASE("the time of a kernel is the device's, whatever the host takes to star
   CHECK_FALSE(several.host_bound);
 }
 
-TEST_CASE("each piece of work is held for as long as it takes to start, whatever was started before it") {
+TEST_CASE("each piece of work is held back until it is completely launched, whatever was launched before") {
   const Clocks clocks({});
   Stopwatch stopwatch(nullptr, clock_hz);
   TimedWork small(kernels(1));
@@ -87,7 +87,7 @@ TEST_CASE("each piece of work is held for as long as it takes to start, whatever
   CHECK(large.pieces.front().starting.value() == Approx(400 * 5e-6));
 }
 
-TEST_CASE("what two events show with nothing between them is subtracted") {
+TEST_CASE("the time between two events without work is subtracted") {
   const Clocks clocks({.event_time = 2e-6});
   Stopwatch stopwatch(nullptr, clock_hz);
   CHECK(stopwatch.floor().value() == Approx(2e-6));
@@ -97,7 +97,7 @@ TEST_CASE("what two events show with nothing between them is subtracted") {
   CHECK(stopwatch.time(nothing).value() == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("work that the device does not take in at once is known to wait for the host, and is whole in pieces") {
+TEST_CASE("work that does not fit into the launch queue is known to wait for the host, and is complete in pieces") {
   // 3000 kernels of 2 µs, whose launches take the host 5 µs each: the device finishes queued ones long before.
   const Clocks clocks({.kernel_time = 2e-6});
   Stopwatch stopwatch(nullptr, clock_hz);
@@ -135,7 +135,7 @@ TEST_CASE("a whole step is timed without the host, part by part") {
   }
 }
 
-TEST_CASE("pieces of a step are made smaller where the device takes in fewer kernels ahead of time") {
+TEST_CASE("pieces of a step are smaller if the device queues fewer kernels") {
   const Clocks clocks({.launch_cost = 20e-6, .kernel_time = 3e-6, .queue = 20});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   const Model model = chain(200);
@@ -147,7 +147,7 @@ TEST_CASE("pieces of a step are made smaller where the device takes in fewer ker
   CHECK_FALSE(forward.host_bound);
 }
 
-TEST_CASE("a step that was recorded as a graph is started once a part") {
+TEST_CASE("a step recorded as graphs launches each part once") {
   const Clocks clocks({.launch_cost = 20e-6, .kernel_time = 3e-6});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   const Model model = chain(300);
@@ -161,7 +161,7 @@ TEST_CASE("a step that was recorded as a graph is started once a part") {
   CHECK(parts[0].samples.median.value() == Approx(sequence.kernels(StepPart::forward) * 3e-6));
 }
 
-TEST_CASE("what was recorded is recorded again when the shared workspace has moved") {
+TEST_CASE("a graph is recorded again after the shared workspace has moved") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   int recorded = 0;
@@ -178,7 +178,7 @@ TEST_CASE("what was recorded is recorded again when the shared workspace has mov
   CHECK(recorded == 2);
 }
 
-TEST_CASE("a recording that fails says why, and leaves the device usable") {
+TEST_CASE("a failed recording gives the reason, and leaves the device usable") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({});
   CHECK_THROWS_WITH(backend->record([] { throw Error("not in a graph"); }), "not in a graph");
@@ -187,7 +187,7 @@ TEST_CASE("a recording that fails says why, and leaves the device usable") {
   CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
 }
 
-TEST_CASE("kernels that are too short for the clock are timed several at a time, each on tensors of its own") {
+TEST_CASE("kernels too short for the clock are timed in batches, each kernel on its own tensors") {
   const Clocks clocks({.kernel_time = 2e-6});
   const auto backend = make_cuda_backend({});
   const SamplingRule rule{.warm_up = 0, .least = 6, .most = 6};
@@ -231,7 +231,7 @@ TEST_CASE("candidates are ranked by the device's time, not by the host's") {
   CHECK(kernel->algorithm().starts_with("cublaslt"));
 }
 
-TEST_CASE("an error that stays ends the process and is not a reason of a row") {
+TEST_CASE("a permanent error ends the process instead of becoming the reason of a row") {
   // Long kernels, so that the device is warm after a few, and small ones, because they are computed.
   const Clocks clocks({.kernel_time = 0.3});
   emulation::properties().multiprocessors = 0;
@@ -252,7 +252,7 @@ TEST_CASE("an error that stays ends the process and is not a reason of a row") {
   }
 }
 
-TEST_CASE("a device that breaks in a step of the whole model is blamed on the step, and not on the problem beside it") {
+TEST_CASE("a device that fails in a step of the whole model is blamed on the step, not on a problem next to it") {
   const Clocks clocks({.kernel_time = 0.3});
   emulation::properties().multiprocessors = 0;
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
@@ -270,7 +270,7 @@ TEST_CASE("a device that breaks in a step of the whole model is blamed on the st
   }
 }
 
-TEST_CASE("a choice that was made with too little memory is made again") {
+TEST_CASE("an algorithm that was chosen with too little memory is chosen again") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::fastest});
   const Problem problem = parse_problem("fully_connected features=4 in=4 samples=2 bias=no", "test");
@@ -287,7 +287,7 @@ TEST_CASE("a choice that was made with too little memory is made again") {
   CHECK(emulation::timeline().launches == after);
 }
 
-TEST_CASE("a device that breaks while an engine is tried is lost, and no other engine is tried") {
+TEST_CASE("after a device fails while an engine is tried, no other engine is tried") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::fastest});
   emulation::break_device_after(3, cudaErrorIllegalAddress);
@@ -295,7 +295,7 @@ TEST_CASE("a device that breaks while an engine is tried is lost, and no other e
   CHECK_THROWS_AS(backend->prepare(problem), DeviceLost);
 }
 
-TEST_CASE("an error that passes leaves the device usable") {
+TEST_CASE("a temporary error leaves the device usable") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({});
   CHECK_THROWS_AS(backend->allocate(std::int64_t{1} << 40, Precision::fp32), Error);
@@ -323,7 +323,7 @@ TEST_CASE("all kernels share one workspace, as large as the largest of them asks
   CHECK(moved == 3);
 }
 
-TEST_CASE("a device that the program was not compiled for is refused by name, with what to do") {
+TEST_CASE("a device that the program was not compiled for is refused by name, with a hint") {
   const Clocks clocks({});
   const auto refusal = [](int major, int minor) {
     emulation::properties().major = major;
@@ -345,7 +345,7 @@ TEST_CASE("a device that the program was not compiled for is refused by name, wi
   CHECK(refusal(9, 0).empty());
 }
 
-TEST_CASE("machine code runs on its own major version, code for the driver on all later ones") {
+TEST_CASE("machine code runs on its own major version, PTX on all later ones") {
   constexpr const char* ours = "75-virtual 80-real 90-real";
   CHECK_FALSE(device_refusal(ours, 6, 0).empty());
   CHECK_FALSE(device_refusal(ours, 7, 0).empty());
@@ -363,7 +363,7 @@ TEST_CASE("machine code runs on its own major version, code for the driver on al
   CHECK(device_hint(7, 0, 12060) == "build with -DCMAKE_CUDA_ARCHITECTURES=70");
 }
 
-TEST_CASE("a driver that is too old is said with its version and the one that is needed") {
+TEST_CASE("a driver that is too old is reported with its version and the required one") {
   const Clocks clocks({});
   emulation::properties().count_status = cudaErrorInsufficientDriver;
   emulation::properties().driver = 12040;

@@ -89,7 +89,7 @@ TEST_CASE("every operation stays within its memory, which is cleared in the stre
   }
 }
 
-TEST_CASE("exchanges are in place, as DDP and FSDP have them, or separate where asked for") {
+TEST_CASE("exchanges are in place, as in DDP and FSDP, or separate if requested") {
   const std::vector<std::pair<SweepOperation, std::string>> all{{SweepOperation::allreduce, "allreduce"},
                                                                 {SweepOperation::allgather, "allgather"},
                                                                 {SweepOperation::reduce_scatter, "reduce_scatter"},
@@ -107,7 +107,7 @@ TEST_CASE("exchanges are in place, as DDP and FSDP have them, or separate where 
   }
 }
 
-TEST_CASE("an asynchronous error of NCCL ends the exchange, with what NCCL noted") {
+TEST_CASE("an asynchronous error of NCCL ends the exchange, with NCCL's message") {
   FourProcesses processes;
   const auto nccl = transport(processes, {.patience = Seconds(60)});
   static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, 64), 1));
@@ -118,7 +118,7 @@ TEST_CASE("an asynchronous error of NCCL ends the exchange, with what NCCL noted
   CHECK(emulated::seen().aborted == 1);
 }
 
-TEST_CASE("an exchange that never ends is given up after the patience") {
+TEST_CASE("an exchange that never ends is aborted after the patience") {
   FourProcesses processes;
   const auto nccl = transport(processes, {.patience = Seconds(0.1)});
   emulated::script().stall_at = 2;  // after the barrier
@@ -129,7 +129,7 @@ TEST_CASE("an exchange that never ends is given up after the patience") {
   CHECK(emulated::seen().destroyed == 0);
 }
 
-TEST_CASE("a rank that is known to have ended is the reason, not what NCCL makes of it") {
+TEST_CASE("if a rank is known to have ended, the error names it instead of NCCL's error") {
   FourProcesses processes;
   const auto nccl = transport(processes, {.patience = Seconds(60)});
   SECTION("while the exchange waits for it") {
@@ -145,13 +145,13 @@ TEST_CASE("a rank that is known to have ended is the reason, not what NCCL makes
   CHECK(emulated::seen().aborted == 1);
 }
 
-TEST_CASE("joining a group that never comes back is given up") {
+TEST_CASE("joining a communicator is aborted after the patience") {
   FourProcesses processes;
   auto nccl = transport(processes, {.patience = Seconds(0.1)});
   emulated::script().joining_hangs = true;
   CHECK(error_of([&] {
           static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, 64), 1));
-        }).starts_with("NCCL: joining a group is not done after 0.1 s"));
+        }).starts_with("NCCL: joining a communicator is not done after 0.1 s"));
   nccl.reset();  // does not wait for it either
   const auto joined = [] {
     const std::lock_guard lock(emulated::guard());
@@ -163,7 +163,7 @@ TEST_CASE("joining a group that never comes back is given up") {
   CHECK(joined() == 1);
 }
 
-TEST_CASE("communicators are aborted at the end, since to destroy them waits for others") {
+TEST_CASE("communicators are aborted at the end, because destroying them waits for other ranks") {
   FourProcesses processes;
   auto nccl = transport(processes);
   static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, 64), 1));
@@ -174,7 +174,7 @@ TEST_CASE("communicators are aborted at the end, since to destroy them waits for
   CHECK(emulated::seen().destroyed == 0);
 }
 
-TEST_CASE("memory that is not there is said so") {
+TEST_CASE("a failed allocation of GPU memory is reported") {
   FourProcesses processes;
   const auto nccl = transport(processes);
   CHECK(error_of([&] { static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, std::int64_t{2} << 30), 1)); }) ==
@@ -182,7 +182,7 @@ TEST_CASE("memory that is not there is said so") {
         "hint: a smaller --largest needs less memory");
 }
 
-TEST_CASE("a rank alone sweeps its copies") {
+TEST_CASE("a single rank sweeps copies within its GPU") {
   emulated::reset();
   const auto nccl = nccl::make_transport(nullptr, {});
   SweepPlan plan{.operations = {SweepOperation::allreduce}, .contention = false, .overlap = false, .largest = 1024};
@@ -192,7 +192,7 @@ TEST_CASE("a rank alone sweeps its copies") {
   CHECK(result.tables[0].ranks == 1);
 }
 
-TEST_CASE("work that is left behind owns what it uses") {
+TEST_CASE("abandoned work owns the data that it uses") {
   const auto used = std::make_shared<bool>(false);
   const auto may_end = std::make_shared<std::atomic<bool>>(false);
   CHECK_FALSE(nccl::is_done_within(Seconds(0.02), [used, may_end] {

@@ -10,7 +10,7 @@
 
 using namespace ddl;
 
-TEST_CASE("oneDNN behaves as every back end does") { check_behaves(*make_onednn_backend(1)); }
+TEST_CASE("oneDNN passes the contract of all back ends") { check_behaves(*make_onednn_backend(1)); }
 
 TEST_CASE("oneDNN computes what the definitions say, gradients too") {
   const auto backend = make_onednn_backend(1);
@@ -52,19 +52,19 @@ TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients
   CHECK_THROWS_WITH(make_onednn_backend(2, DDL_NAIVE_BLAS), ContainsSubstring("its number of threads cannot be set to 2"));
 }
 
-TEST_CASE("oneDNN refuses no operation of the bundled models but those that no back end computes") {
+TEST_CASE("oneDNN only refuses operations of bundled models that no back end supports") {
   const std::set<std::string> not_computed{
-      "attention whose values have a size of their own is not in this back end",
-      "attention with capped scores is not in this back end",
-      "attention with sinks is not in this back end",
-      "latent_keys_and_values is not in this back end",
-      "mamba2 is not in this back end",
-      "a loss of capped outputs is not in this back end",
-      "query_key_norm is not in this back end",
-      "a router by sigmoids is not in this back end",
-      "a router with a bias is not in this back end",
-      "a router among groups of experts is not in this back end",
-      "the function relu2 is not in this back end",
+      "attention whose values have another size than its keys is not supported by this back end",
+      "attention with capped scores is not supported by this back end",
+      "attention with sinks is not supported by this back end",
+      "latent_keys_and_values is not supported by this back end",
+      "mamba2 is not supported by this back end",
+      "a loss with capped outputs is not supported by this back end",
+      "query_key_norm is not supported by this back end",
+      "a router with sigmoids is not supported by this back end",
+      "a router with a bias is not supported by this back end",
+      "a router with groups of experts is not supported by this back end",
+      "the function relu2 is not supported by this back end",
   };
   std::set<std::string> met;
   const auto backend = make_onednn_backend(1);
@@ -89,15 +89,15 @@ TEST_CASE("oneDNN refuses no operation of the bundled models but those that no b
   CHECK(met == not_computed);
 }
 
-TEST_CASE("what oneDNN refuses, it says why") {
+TEST_CASE("oneDNN gives the reason for each refusal") {
   const auto backend = make_onednn_backend(1);
   const auto why = [&](const std::string& line) { return backend->refusal(parse_problem(line, "test")); };
-  CHECK(why("norm kind=instance in=4x5t") == "norms over groups of a token's channels are not in this back end");
-  CHECK(why("norm kind=rms in=3x4x4") == "root mean squares over an image's channels are not in this back end");
-  CHECK(why("combine in=8x12t,2x3t") == "more copies of a token than experts are not in this back end");
+  CHECK(why("norm kind=instance in=4x5t") == "norms over groups of a token's channels are not supported by this back end");
+  CHECK(why("norm kind=rms in=3x4x4") == "root mean squares over an image's channels are not supported by this back end");
+  CHECK(why("combine in=8x12t,2x3t") == "more copies of a token than experts are not supported by this back end");
 }
 
-TEST_CASE("oneDNN computes in bf16 where the processor has it") {
+TEST_CASE("oneDNN computes in bf16 if the processor supports it") {
   const auto backend = make_onednn_backend(1);
   const Problem problem = parse_problem("fully_connected features=5 precision=bf16 in=7", "test");
   int ran = 0;
@@ -105,12 +105,12 @@ TEST_CASE("oneDNN computes in bf16 where the processor has it") {
   CHECK((ran > 0) == backend->refusal(problem).empty());
 }
 
-TEST_CASE("oneDNN runs fused attention with dropout one operator after the other, as PyTorch does on a processor") {
+TEST_CASE("oneDNN runs fused attention with dropout as separate operators, as PyTorch does on a processor") {
   const auto backend = make_onednn_backend(1);
   CHECK(check_computes(*backend, "attention heads=2 causal=yes fused=yes dropout=0.4 in=12x4t", Precision::fp32, 2e-4) == 1);
 }
 
-TEST_CASE("oneDNN casts between fp32 and bf16 where the processor has it") {
+TEST_CASE("oneDNN casts between fp32 and bf16 if the processor supports it") {
   const auto backend = make_onednn_backend(1);
   const Problem product = parse_problem("fully_connected features=5 precision=bf16 in=7", "test");
   CHECK(check_casts(*backend, Precision::bf16) == (backend->refusal(product).empty() ? 2 : 0));
@@ -118,7 +118,7 @@ TEST_CASE("oneDNN casts between fp32 and bf16 where the processor has it") {
 }
 
 // Hidden: for a CPU without AVX-512, or an environment in which the library treats the CPU as one.
-TEST_CASE("oneDNN refuses bf16 on a processor with AVX2 alone", "[.][avx2]") {
+TEST_CASE("oneDNN refuses bf16 on a processor without AVX-512", "[.][avx2]") {
   const auto backend = make_onednn_backend(1);
   for (const std::string& line : contract_problems()) {
     Problem problem = parse_problem(line, "test");

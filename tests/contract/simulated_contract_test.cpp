@@ -23,9 +23,9 @@ Seconds time_of(KernelBackend& backend, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("the simulated device behaves as every back end does") { check_behaves(*make_simulated_backend({})); }
+TEST_CASE("the simulated device passes the contract of all back ends") { check_behaves(*make_simulated_backend({})); }
 
-TEST_CASE("without noise its times are those of its data sheet") {
+TEST_CASE("without noise, the simulated device has the times of its datasheet") {
   const auto backend = make_simulated_backend({FlopRate(1e12), Bandwidth(100e9), Seconds(1e-6), 0, 1});
   // 1000 × 1000 × 512 multiply-adds: 1.024 GFLOP in 1.024 ms, overlapped with 6 MB in 0.06 ms.
   CHECK(time_of(*backend, "fully_connected features=1000 bias=no in=1000 samples=512").value() ==

@@ -12,7 +12,7 @@ TEST_CASE("A figure that is not a number is found wherever it stands") {
   }
 }
 
-TEST_CASE("A word that holds such letters is not a figure, nor is a quoted or a hyphened one") {
+TEST_CASE("A word that contains such letters is not a figure, nor is a quoted or a hyphened one") {
   for (const char* text : {"", "n", "in", "infiniband", "nanosecond", "banan", "1inf", "x-inf", "inf-x", "'nan'", "\"inf\"",
                            "inf.", "a.nan", "inf_", "infinitely", "finance", "information"}) {
     CAPTURE(text);

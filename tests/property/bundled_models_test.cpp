@@ -42,7 +42,7 @@ bool has_one_kv_head(const Model& model) {
 
 }  // namespace
 
-TEST_CASE("every bundled model can be split in two along every axis it has, for a price that is a number") {
+TEST_CASE("every bundled model can be split in two along each of its axes, with a finite time") {
   for (const std::string& name : model_names()) {
     StudySpec spec;
     spec.model = name;
@@ -83,7 +83,7 @@ TEST_CASE("every bundled model can be split in two along every axis it has, for 
   }
 }
 
-TEST_CASE("the data set of a model that names none has its channels, where a bundled one has") {
+TEST_CASE("the default data set has the channels of the model, if a bundled one has them") {
   for (const auto& [model, dataset] : {std::pair{"resnet50", "imagenet"},
                                        {"inception_v3", "imagenet"},
                                        {"cosmoflow-128", "cosmoflow"},

@@ -250,7 +250,7 @@ std::map<Family, RankedPlan> best_of_all_blocks(const Estimator& estimator, cons
   return best;
 }
 
-TEST_CASE("a search finds the best of all numbers of blocks to compute again") {
+TEST_CASE("a search finds the best number of recomputed blocks") {
   int in_some = 0;
   for (const auto& [layers, devices, batch] : {std::array{8, 2, 64}, {6, 4, 32}, {12, 4, 16}, {5, 8, 32}}) {
     for (const double memory : {4e6, 6e6, 9e6, 14e6, 20e6}) {
@@ -321,7 +321,7 @@ TEST_CASE("more recomputed blocks never need more memory, and never take less ti
   CHECK(compared > 1000);
 }
 
-TEST_CASE("a search shards a second copy of weights in a node where that is the fastest plan, and finds the best of all") {
+TEST_CASE("a search uses secondary shards in a node if that is fastest, and finds the best plan") {
   const Case second{.name = "data alone", .model = transformer(), .memory = 1e9, .devices = 16, .batch = 64};
   check(second);
   Case sharded{.name = "ZeRO-3", .model = transformer(), .memory = 9e6, .devices = 16, .batch = 64};
@@ -377,7 +377,7 @@ MeasuredKernels measured_as_predicted(const ModelFacts& facts, const Device& dev
   return measured;
 }
 
-TEST_CASE("prices that rest on measurements are those of a rank's experts, whatever was asked before") {
+TEST_CASE("measured times are those of a rank's experts, whatever was estimated before") {
   const Machine machine = small_cluster(1e9);
   const Model model = mixture();
   const MeasuredKernels measured = measured_as_predicted(facts_of(model), machine.device);
@@ -417,7 +417,7 @@ TEST_CASE("a search finds the best of all plans if all-to-alls of experts are ov
   check({.name = "slowed down", .model = even(), .batch = 64, .coefficients = coefficients});
 }
 
-TEST_CASE("of like degrees, tokens are divided where they divide evenly, and only there") {
+TEST_CASE("of equal degrees, tokens are only divided if they divide evenly") {
   // Four ranks of tensor divide the tokens of two ranks of context evenly, but not those of four.
   const Model model = parse_model(R"(format: 1
 model: short
@@ -467,7 +467,7 @@ TEST_CASE("a search with the memory of the host finds the best of all plans") {
   check(moved);
 }
 
-TEST_CASE("the memory of the host is used where nothing fits without it, and only there") {
+TEST_CASE("host memory is only used if nothing fits without it") {
   SearchOptions options;
   options.devices = 2;
   options.global_batch = 8;

@@ -123,7 +123,7 @@ TEST_CASE("no plan takes longer for a faster link or a shorter start-up") {
   });
 }
 
-TEST_CASE("what kernels and gradients do to each other lengthens plans, and none beyond doing one after the other") {
+TEST_CASE("slowdown by overlap lengthens plans, but not beyond running one after the other") {
   const std::vector<double> factors{1, 1.2, 1.9, 2, 5};
   int lengthened = 0;
   for_random_plans(11, 60, [&](const OwnedJob& owned, const Plan& plan) {
@@ -180,7 +180,7 @@ TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or
   });
 }
 
-TEST_CASE("what an estimator was asked before changes no figure of a plan") {
+TEST_CASE("earlier estimates do not change a plan's estimate") {
   int compared = 0;
   for_random_plans(12, 60, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator asked_all(owned.job);
@@ -367,7 +367,7 @@ TEST_CASE("the more blocks are recomputed, the more time and the less memory, up
   });
 }
 
-TEST_CASE("recomputation adds forward of what is in blocks, and nothing is faster for it") {
+TEST_CASE("recomputation adds forward of blocks, and no plan gets faster") {
   for_random_plans(6, 100, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;

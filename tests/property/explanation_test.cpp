@@ -208,7 +208,7 @@ TEST_CASE("the layers of an explanation add up to each part of the breakdown, an
   REQUIRE(checked > 100);
 }
 
-TEST_CASE("so do those of every strategy and every hybrid") {
+TEST_CASE("the layers of every strategy and hybrid add up as well") {
   for (const char* model : {"alexnet", "resnet50", "cosmoflow-128", "gpt2"}) {
     const Study study(spec_of(model, settings().front()));
     const Estimator estimator(study.job());
@@ -256,7 +256,7 @@ TEST_CASE("the problems and exchanges of a layer add up to its costs, and like l
   });
 }
 
-TEST_CASE("a price is as far from a measurement as what is known of the model and the machine") {
+TEST_CASE("provenances follow from the measurements of the model and the machine") {
   const auto source_of = [](const char* model, const char* machine, int filter) {
     StudySpec spec;
     spec.model = model;

@@ -22,7 +22,7 @@ Machine random_machine(Random& random) {
 
 Family random_axes(Random& random) { return static_cast<Family>(random.whole(0, (1 << axis_count) - 1)); }
 
-TEST_CASE("a group has the ranks of its axes, more of them in every wider unit, all of them where they meet") {
+TEST_CASE("a group has the ranks of its axes, in wider units at least as many, in the widest one all") {
   Random random(7);
   for (int i = 0; i < 5000; ++i) {
     const Machine machine = random_machine(random);
@@ -55,7 +55,7 @@ TEST_CASE("a group has the ranks of its axes, more of them in every wider unit, 
 // Ranks are numbered by the digits of the placement, the first axis fastest. Those of a group share all digits except those
 // of its axes, and consecutive ranks share a unit. All sizes are powers of two, so that units contain whole groups or equal
 // parts.
-TEST_CASE("members and flows are what counting ranks one by one gives") {
+TEST_CASE("members and flows equal those from counting ranks one by one") {
   Random random(8);
   for (int i = 0; i < 300; ++i) {
     const Machine machine = random_machine(random);
@@ -88,7 +88,7 @@ TEST_CASE("members and flows are what counting ranks one by one gives") {
   }
 }
 
-TEST_CASE("the axis placed first lives inside a node when the node can hold it") {
+TEST_CASE("the axis placed first is inside a node if it fits") {
   Random random(9);
   const Machine machine = three_levels();
   for (const Axis axis : all_axes) {

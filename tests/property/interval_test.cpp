@@ -10,7 +10,7 @@
 
 using namespace ddl;
 
-TEST_CASE("the interval of any plan holds its prediction, and its sensitivities are parts of the time") {
+TEST_CASE("the interval of any plan contains its prediction, and its sensitivities are parts of the time") {
   int plans = 0;
   for_random_plans(401, 300, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator estimator(owned.job);

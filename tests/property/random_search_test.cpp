@@ -79,7 +79,7 @@ std::vector<double> ranks_of(const RankedPlan& plan, Objective objective) {
   return objective == Objective::memory ? std::vector{memory, time} : std::vector{time};
 }
 
-TEST_CASE("on random machines the search answers what pricing every plan answers") {
+TEST_CASE("on random machines the search gives the same answer as estimating every plan") {
   for_random_cases(6, [](Random& random) {
     Machine machine = random_machine(random);
     const Model model = random_model(random);

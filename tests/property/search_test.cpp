@@ -193,11 +193,11 @@ void check_search(bool tight_memory) {
   }
 }
 
-TEST_CASE("a search that prunes finds the best plan of each family that pricing every plan finds") { check_search(false); }
+TEST_CASE("a pruning search finds the best plan of each family, as estimating every plan does") { check_search(false); }
 
-TEST_CASE("so does one on devices that have memory for half of the plans") { check_search(true); }
+TEST_CASE("a pruning search finds them as well if half of the plans do not fit") { check_search(true); }
 
-TEST_CASE("a plan of a family with measured runs comes before a faster one whose time is far less sure") {
+TEST_CASE("a plan of a family with measured runs ranks before a faster one with a much wider interval") {
   int seen = 0;
   for (const Setting& setting : settings(19)) {
     INFO(setting.name);
@@ -267,7 +267,7 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   }
 }
 
-TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") {
+TEST_CASE("no plan is below its lower bounds of time and memory") {
   for (const Setting& setting : settings(19)) {
     INFO(setting.name);
     Machine machine = setting.machine;
@@ -316,7 +316,7 @@ MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine,
   return measured;
 }
 
-TEST_CASE("prices that rest on measurements are searched as surely, however erratic these are") {
+TEST_CASE("searches with measured kernel times find the best plan, even if these are erratic") {
   std::uint64_t seed = 0;
   for (const Setting& setting : settings(19)) {
     if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
@@ -354,7 +354,7 @@ SearchResult all_above_their_bounds(const OwnedJob& owned, const Setting& settin
   return exhaustive;
 }
 
-TEST_CASE("what autocast runs takes no less than its bounds, measured in both precisions, in one, or not at all") {
+TEST_CASE("kernels under autocast take at least their bounds, measured in both precisions, in one, or not at all") {
   std::uint64_t seed = 0;
   for (Setting setting : settings(2)) {
     if (++seed % 29 != 0 || setting.assumptions.memory_reuse || setting.assumptions.linear_kernels) continue;
@@ -399,7 +399,7 @@ Machine networked(std::size_t turn) {
   return machine;
 }
 
-TEST_CASE("a search on a network that is not a tree, or with a measured φ, finds the best plans as well") {
+TEST_CASE("a search on a network other than a tree, or with a measured φ, finds the best plans as well") {
   const std::size_t every = tests_are_long() ? 7 : 13;
   std::size_t turn = 0;
   for (const Setting& setting : settings(2)) {

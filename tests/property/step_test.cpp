@@ -54,7 +54,7 @@ T predicted(const StepTemplate& step_template, const CoefficientValues<T>& x) {
 
 }  // namespace
 
-TEST_CASE("a step takes at any coefficients what a plan takes that was predicted with them") {
+TEST_CASE("for any coefficients, a step gives the time of a plan predicted with them") {
   Random random(71);
   int compared = 0;
   for_random_plans(72, 300, [&](const OwnedJob& owned, const Plan& plan) {
@@ -76,7 +76,7 @@ TEST_CASE("a step takes at any coefficients what a plan takes that was predicted
   REQUIRE(compared > 100);
 }
 
-TEST_CASE("no way of dealing tasks to stages takes less than the step without its stages") {
+TEST_CASE("no assignment of tasks to stages takes less than the step without stages") {
   Random random(91);
   for (int turn = 0; turn < 500; ++turn) {
     Step step;
@@ -155,7 +155,7 @@ TEST_CASE("the parts of an iteration are the tasks as often as they count") {
   });
 }
 
-TEST_CASE("the layers of an explanation add up to the parts where stages wait for none of their layers") {
+TEST_CASE("the layers of an explanation add up to the parts if stages do not wait for their layers") {
   Random random(76);
   for_random_plans(77, 60, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh.family() == 0) return;

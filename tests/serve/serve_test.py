@@ -50,7 +50,7 @@ class Serving(unittest.TestCase):
         self.assertEqual(status, 200)
         words = ["recommend", "--model=resnet50", "--machine=dgx-a100", "--gpus=8"]
         page = run(*words, "--format", "html").stdout.decode()
-        main = page.split("<main>\n")[1].split("</main>")[0].replace(" This page loads nothing else.", "")
+        main = page.split("<main>\n")[1].split("</main>")[0].replace(" This page loads no other files.", "")
         # The command in the report requests a page; the time of the search differs.
         self.assertEqual(without_times(text), without_times(main.replace(" --format html", "")))
         self.assertIn(f"<pre>ddl-oracle {' '.join(words)}</pre>", text)

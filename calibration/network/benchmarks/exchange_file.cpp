@@ -62,12 +62,12 @@ std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origi
     if (torch == nullptr && is_torch_bench_header(line)) torch = &line;
   }
   if (osu != nullptr && nccl != nullptr) {
-    throw lines.error(std::max(osu->offset, nccl->offset), "OSU's output and nccl-tests' in one file",
-                      "give each its own file");
+    throw lines.error(std::max(osu->offset, nccl->offset), "this file has output of both OSU and nccl-tests",
+                      "put each into its own file");
   }
   if (torch != nullptr && (osu != nullptr || nccl != nullptr)) {
-    throw lines.error(torch->offset, "tables of PyTorch and those of another benchmark in one file",
-                      "give each its own file");
+    throw lines.error(torch->offset, "this file has tables of both PyTorch and another benchmark",
+                      "put each into its own file");
   }
   if (torch != nullptr) return read_torch_bench_tables(lines, asked, warnings);
   if (osu != nullptr) return read_osu_text(lines, asked, warnings);

@@ -31,7 +31,7 @@ std::optional<Collective> operation_of(const std::string& program, const PlacedE
   const auto operation = parse_operation(std::string_view(program).substr(0, program.size() - program_suffix.size()));
   if (!operation) {
     throw error(fmt::format("{} measures an operation that no plan uses", program),
-                "read: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce and sendrecv");
+                "supported: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce and sendrecv");
   }
   return operation;
 }

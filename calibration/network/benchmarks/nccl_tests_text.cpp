@@ -207,7 +207,7 @@ class NcclTextReader {
     if (words.size() != columns_.cells) {
       throw text_.error(words.size() < columns_.cells ? line.offset + line.text.size() : words[columns_.cells].offset,
                         fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.cells),
-                        "it was cut or mixed with other output: use the whole output of rank 0");
+                        "it was truncated or mixed with other output: use the whole output of rank 0");
     }
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;
@@ -241,7 +241,7 @@ class NcclTextReader {
     if (header_ == nullptr) return;
     if (!begun_.empty()) {
       throw text_.error(begun_.front().offset, "this row does not continue after NCCL's log",
-                        "it was cut or mixed with other output: use the whole output of rank 0");
+                        "it was truncated or mixed with other output: use the whole output of rank 0");
     }
     if (run_.rows.empty()) {
       throw text_.error(header_->offset, "no rows follow this header", "the run was aborted: use a complete output");
@@ -253,7 +253,7 @@ class NcclTextReader {
       throw text_.error(
           last_row_->offset,
           fmt::format("the table ends with this row, although the run should reach {:.0f} bytes", sweep_.largest),
-          "the run was aborted or the output cut: use the whole output, or set -e to the size that it reached");
+          "the run was aborted or the output was truncated: use the whole output, or set -e to the size that it reached");
     }
     const PlacedError error = [this](const std::string& message, const std::string& hint) {
       return text_.error(header_->offset, message, hint);

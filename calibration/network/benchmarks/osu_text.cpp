@@ -119,7 +119,7 @@ class OsuTextReader {
         std::find_if(benchmarks.begin(), benchmarks.end(), [&](const Benchmark& each) { return each.title == title.name; });
     if (found == benchmarks.end()) {
       throw text_.error(line.offset, fmt::format("OSU's '{} Test' is not used", title.name),
-                        "read: latency, bw, bibw, allreduce, allgather, reduce_scatter, bcast, alltoall and reduce");
+                        "supported: latency, bw, bibw, allreduce, allgather, reduce_scatter, bcast, alltoall and reduce");
     }
     benchmark_ = found;
     title_ = &line;
@@ -208,13 +208,13 @@ class OsuTextReader {
 
   void add_row(const BenchmarkLine& line, const Words& words) {
     if (columns_.empty()) {
-      throw text_.error(line.offset, "a row before the line '# Size ...' that names the columns",
+      throw text_.error(line.offset, "this row is before the line '# Size ...' that names the columns",
                         "use the original output of OSU's benchmark");
     }
     if (words.size() != columns_.size()) {
       throw text_.error(words.size() < columns_.size() ? line.offset + line.text.size() : words[columns_.size()].offset,
                         fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.size()),
-                        "it was cut or mixed with other output: use the whole output");
+                        "it was truncated or mixed with other output: use the whole output");
     }
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;

@@ -104,8 +104,9 @@ class TorchBenchReader {
     }
     end_table();
     if (series_.empty()) {
-      throw text_.error(0, "no table of this file has an operation that plans use",
-                        "read: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce and batch_isend_irecv");
+      throw text_.error(
+          0, "no table of this file has an operation that plans use",
+          "supported: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce and batch_isend_irecv");
     }
     return std::move(series_);
   }
@@ -181,7 +182,7 @@ class TorchBenchReader {
     if (cells.size() != header_.size()) {
       throw text_.error(line.offset + line.text.size(),
                         fmt::format("this row has {} cells, but the table has {} columns", cells.size(), header_.size()),
-                        "it was cut or mixed with other output: use the whole output");
+                        "it was truncated or mixed with other output: use the whole output");
     }
     const auto size = column_named(header_, "payload");
     NcclRow row{.size = size ? bytes(cells[*size]) : payload_.value_or(0), .line = line.number};

@@ -333,9 +333,10 @@ void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
   }
   const bool by_rules = fit.ranges.back().algorithm == ExchangeAlgorithm::open_mpi_41;
   if (collective && fit.rank_counts == 1 && !by_rules && !is_known_ring(fit, series)) {
-    fit.notes.push_back(fmt::format(
-        "measured with {} ranks only, which does not distinguish algorithms: read as {}; measure other rank counts, too",
-        *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
+    fit.notes.push_back(
+        fmt::format("measured with {} ranks only, which does not distinguish algorithms: interpreted as {}; measure other "
+                    "rank counts, too",
+                    *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
   }
   if (collective) fit.notes.emplace_back("α includes CPU time per step, in addition to the network");
   if (!fit.level) fit.notes.emplace_back("level unknown: it is not stated whether the ranks span nodes");

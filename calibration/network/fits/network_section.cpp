@@ -117,9 +117,9 @@ std::vector<MeasuredCurve> read_measured_network(const YamlNode& section) {
     MeasuredCurve curve = read_entry(item);
     if (std::any_of(network.begin(), network.end(),
                     [&](const MeasuredCurve& known) { return same_subject(known, curve); })) {
-      item.fail(
-          fmt::format("{} among {} ranks on {} nodes a second time", to_string(curve.operation), curve.ranks, curve.nodes),
-          "keep one of the two");
+      item.fail(fmt::format("duplicate entry for {} among {} ranks on {} nodes", to_string(curve.operation), curve.ranks,
+                            curve.nodes),
+                "keep one of the two");
     }
     network.push_back(std::move(curve));
   }

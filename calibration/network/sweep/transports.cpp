@@ -128,7 +128,7 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
 std::string warning_of_being_alone(const Environment& environment) {
   const char* const tasks = environment("SLURM_NTASKS");
   if (tasks == nullptr || std::string_view(tasks) == "1" || !this_rank(environment).launcher.empty()) return {};
-  return fmt::format("this process is alone in an allocation of {} tasks: srun starts them all", tasks);
+  return fmt::format("this process is alone in an allocation of {} tasks: launch it with srun to start all of them", tasks);
 }
 
 std::unique_ptr<Transport> open_simulated_network(const std::string& figures, const std::string& origin) {

@@ -87,7 +87,7 @@ void remove_said(std::vector<Default>& defaults, const std::vector<std::string>&
 /// What --like says of itself in the help.
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
-    "from the script that starts it; other options take precedence";
+    "from the script that runs it; other options take precedence";
 
 /// An argument of the configuration that another plan would have otherwise.
 struct ConfigurationChange {

@@ -412,7 +412,7 @@ std::string hint_of_another(const std::string& path) {
     case ConfigurationLanguage::script:
       for (const ScriptCommand& command : read_shell_script(text, path).commands) {
         for (const PlacedText& word : command.words) {
-          if (word.text.ends_with(".sh")) return fmt::format("it starts {}: give that file", quote(word.text));
+          if (word.text.ends_with(".sh")) return fmt::format("it launches {}: give that file instead", quote(word.text));
         }
       }
       break;

@@ -142,8 +142,9 @@ class ArgumentsReader {
           fmt::format("{}:{}: this command is in a branch or a loop; it is read as if it ran once", place.file, place.line));
     }
     if (has_program_) {
-      all_.warnings.push_back(fmt::format(
-          "{}:{}: the script starts another program; where both have an argument, this one counts", place.file, place.line));
+      all_.warnings.push_back(
+          fmt::format("{}:{}: the script launches another program; if both set an argument, the value here is used",
+                      place.file, place.line));
     }
     has_program_ = true;
   }

@@ -220,7 +220,7 @@ HtmlContent html_content(const Report& report, std::string_view note) {
 
 /// A self-contained file: the policy in its head forbids loading anything.
 std::string html_format(const Report& report, const Style& /*style*/) {
-  const HtmlContent content = html_content(report, "This page loads nothing else.");
+  const HtmlContent content = html_content(report, "This page loads no other files.");
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "

@@ -88,7 +88,7 @@ std::string trace_format(const Report& report, const Style& /*style*/) {
   const std::vector<NamedStep> steps = report.steps ? report.steps() : std::vector<NamedStep>();
   if (steps.empty()) {
     throw Error("there is no step to write as a trace",
-                "ask for one model on one machine, with a plan that is possible; --format text says more");
+                "ask for one model on one machine, with a plan that is possible; --format text shows the reason");
   }
   TraceWriter writer;
   std::string about;

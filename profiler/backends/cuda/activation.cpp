@@ -39,7 +39,8 @@ const Function* find_function(const Problem& problem) {
 
 std::string refusal_activation(const Problem& problem) {
   if (find_function(problem) != nullptr) return {};
-  return "the function " + std::string(problem.operation->attribute_values().text("kind")) + " is not in this back end";
+  return "the function " + std::string(problem.operation->attribute_values().text("kind")) +
+         " is not supported by this back end";
 }
 
 /// The library's kernel, called by its older interface, because the newer one compiles a kernel for each size.

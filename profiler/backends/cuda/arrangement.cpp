@@ -35,7 +35,7 @@ device::Order order_of(std::vector<CopiedDimension> dimensions, std::int64_t sta
     }
   }
   if (joined.empty()) joined.push_back({1, 1, 1});
-  if (joined.size() > device::Order::most) throw Error("a copy over too many dimensions");
+  if (joined.size() > device::Order::most) throw Error("a copy has too many dimensions");
   device::Order order;
   for (const CopiedDimension& one : joined) {
     const int d = order.dimensions++;

@@ -175,7 +175,7 @@ class Backend final : public KernelBackend {
 
   std::string refusal(const Problem& problem) const override {
     const Kind* kind = find_kind(problem.operation->type());
-    if (kind == nullptr) return fmt::format("{} is not in this back end", problem.operation->type());
+    if (kind == nullptr) return fmt::format("{} is not supported by this back end", problem.operation->type());
     if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
     if (problem.operation->adapter_rank() > 0) return "matrices with adapters are not measured";
@@ -220,7 +220,7 @@ class Backend final : public KernelBackend {
     const auto recorded = std::make_shared<Recorded>(Recorded{record_once(work), moves()});
     return [this, recorded, work] {
       if (recorded->moves != moves()) *recorded = {record_once(work), moves()};
-      check(cudaGraphLaunch(recorded->graph.get(), stream_.stream), "starting a graph");
+      check(cudaGraphLaunch(recorded->graph.get(), stream_.stream), "launching a graph");
     };
   }
 
@@ -286,7 +286,7 @@ class Backend final : public KernelBackend {
     check(cudaStreamEndCapture(stream_.stream, &raw), "recording a graph");
     const GraphHandle graph(raw);
     cudaGraphExec_t ready = nullptr;
-    check(cudaGraphInstantiate(&ready, graph.get(), 0), "making a graph ready");
+    check(cudaGraphInstantiate(&ready, graph.get(), 0), "instantiating a graph");
     return ReadyGraphHandle(ready);
   }
 

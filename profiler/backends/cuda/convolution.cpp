@@ -9,7 +9,7 @@ namespace ddl::cuda {
 namespace {
 
 std::string refusal_convolution(const Problem& problem) {
-  return problem.inputs.front().sequence ? "convolutions over tokens are not in this back end" : std::string();
+  return problem.inputs.front().sequence ? "convolutions over tokens are not supported by this back end" : std::string();
 }
 
 std::int64_t volume(const WindowGeometry& window) { return window.kernel[0] * window.kernel[1] * window.kernel[2]; }

@@ -238,7 +238,7 @@ std::unique_ptr<PreparedKernel> make_kernel(std::string algorithm, std::vector<K
 
 std::unique_ptr<PreparedKernel> empty_kernel() { return make_kernel("", {}, {}); }
 
-void started(cudaError_t status) { check(status, "starting a kernel"); }
+void started(cudaError_t status) { check(status, "launching a kernel"); }
 
 KernelTensor flat(TensorRole role, int index, std::int64_t items, bool written, Precision precision) {
   return {.role = role, .index = index, .items = items, .written = written, .precision = precision};

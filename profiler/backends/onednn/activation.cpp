@@ -66,7 +66,8 @@ std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
 std::string refusal_activation(const Problem& problem) {
   if (is_hardsigmoid(problem)) return only_fp32(problem);
   if (find_function(problem) != nullptr) return {};
-  return fmt::format("the function {} is not in this back end", problem.operation->attribute_values().text("kind"));
+  return fmt::format("the function {} is not supported by this back end",
+                     problem.operation->attribute_values().text("kind"));
 }
 
 std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const Problem& problem) {

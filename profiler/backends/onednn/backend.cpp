@@ -132,7 +132,7 @@ class Backend final : public KernelBackend {
 
   std::string refusal(const Problem& problem) const override {
     const Kind* kind = find_kind(problem.operation->type());
-    if (kind == nullptr) return fmt::format("{} is not in this back end", problem.operation->type());
+    if (kind == nullptr) return fmt::format("{} is not supported by this back end", problem.operation->type());
     if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (problem.precision != Precision::fp32 && problem.precision != Precision::bf16) {
       return fmt::format("processors have no {}", to_string(problem.precision));
@@ -199,7 +199,7 @@ class Backend final : public KernelBackend {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return time([&] {
       void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (mapped == MAP_FAILED) throw Error("the system maps no memory: " + std::string(std::strerror(errno)));
+      if (mapped == MAP_FAILED) throw Error("the system cannot map memory: " + std::string(std::strerror(errno)));
       auto* const words = static_cast<volatile char*>(mapped);
       for (std::size_t i = 0; i < size; i += page) words[i] = 1;
       munmap(mapped, size);

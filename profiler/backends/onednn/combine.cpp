@@ -66,7 +66,7 @@ std::unique_ptr<PreparedKernel> prepare_combine(const Device& /*device*/, const 
 // Each token must have as many experts as copies.
 std::string refusal_combine(const Problem& problem) {
   if (problem.inputs[0].extent[0] / problem.inputs[1].extent[0] > problem.inputs[1].channels) {
-    return "more copies of a token than experts are not in this back end";
+    return "more copies of a token than experts are not supported by this back end";
   }
   return only_fp32(problem);
 }

@@ -18,7 +18,7 @@ struct Shapes {
 };
 
 std::string refusal_convolution(const Problem& problem) {
-  return problem.inputs.front().sequence ? "convolutions over tokens are not in this back end" : std::string();
+  return problem.inputs.front().sequence ? "convolutions over tokens are not supported by this back end" : std::string();
 }
 
 Shapes shapes_of(const Problem& problem, bool transposed) {

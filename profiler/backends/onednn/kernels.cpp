@@ -164,7 +164,8 @@ void Workspace::reserve(std::size_t bytes) {
   std::free(data_);
   bytes_ = 0;
   data_ = static_cast<char*>(std::aligned_alloc(page, (bytes + page - 1) / page * page));
-  if (data_ == nullptr) throw Error(fmt::format("no memory for {} bytes of scratch", bytes), "a smaller --batch");
+  if (data_ == nullptr)
+    throw Error(fmt::format("cannot allocate {} bytes of scratch memory", bytes), "use a smaller --batch");
   bytes_ = bytes;
   std::memset(data_, 0, bytes);
 }
@@ -175,7 +176,7 @@ HostBuffer::HostBuffer(std::int64_t items, Precision precision)
       bytes_(static_cast<std::size_t>(static_cast<double>(items) * item_bytes(precision))) {
   constexpr std::size_t line = 64;
   data_ = std::aligned_alloc(line, (bytes_ + line) / line * line);
-  if (data_ == nullptr) throw Error(fmt::format("no memory for a tensor of {} items", items), "a smaller --batch");
+  if (data_ == nullptr) throw Error(fmt::format("cannot allocate a tensor of {} items", items), "use a smaller --batch");
   std::memset(data_, 0, bytes_);
 }
 

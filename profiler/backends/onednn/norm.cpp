@@ -15,9 +15,9 @@ std::string refusal_norm(const Problem& problem) {
   const std::string_view kind = attributes.text("kind");
   const TensorShape& shape = problem.output;
   if (kind == "batch" || kind == "layer") return {};
-  if (kind != "rms" && shape.sequence) return "norms over groups of a token's channels are not in this back end";
+  if (kind != "rms" && shape.sequence) return "norms over groups of a token's channels are not supported by this back end";
   if (kind == "rms" && !shape.sequence && shape.rank > 0) {
-    return "root mean squares over an image's channels are not in this back end";
+    return "root mean squares over an image's channels are not supported by this back end";
   }
   return only_fp32(problem);
 }

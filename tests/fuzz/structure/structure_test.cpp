@@ -76,7 +76,7 @@ Changed change(const Language& language, const std::vector<std::string>& texts, 
 
 }  // namespace
 
-TEST_CASE("what a text is made of is written as it was, blanks and comments apart") {
+TEST_CASE("the elements of a text are written unchanged, except blanks and comments") {
   const std::string yaml =
       "format: 1\nmodel: m\nlayers:\n  - convolution: {filters: 8, kernel: [3, 3]}\n    name: \"a, b: c\"\n  - relu\n";
   REQUIRE(yaml_language.write(*yaml_language.read(yaml)) == yaml);
@@ -105,7 +105,7 @@ TEST_CASE("bundled files read the same once they are taken apart and written") {
     REQUIRE(protobuf_language.write(*protobuf_language.read(text)) == text);
 }
 
-TEST_CASE("texts that are no text of the language are left to changes of bytes") {
+TEST_CASE("invalid texts of the language are only changed bytewise") {
   REQUIRE_FALSE(json_language.read("{\"a\":"));
   REQUIRE_FALSE(json_language.read(std::string(1000, '[') + std::string(1000, ']')));
   REQUIRE_FALSE(csv_language.read("a,\"b"));

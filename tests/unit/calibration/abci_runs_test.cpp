@@ -31,7 +31,7 @@ TEST_CASE("iterations on ABCI are predicted from other configurations") {
   CHECK(summary.kendall_tau > 0.85);
 }
 
-TEST_CASE("the bundled coefficients have learned what today's predictions learn from the runs on ABCI") {
+TEST_CASE("the bundled coefficients equal a new fit to the runs on ABCI") {
   const RunFit fit = RunFitter(runs_of("iter_total_s"), "abci", "").fit();
   const Coefficients bundled = load_coefficients("abci");
   REQUIRE(fit.families.size() == bundled.learned.size());

@@ -53,7 +53,7 @@ const MeasuredModel& model_of(const Coefficients& coefficients, const std::strin
 
 // ---- the fit of split layers ----
 
-TEST_CASE("times that follow the law give back its undivided fraction") {
+TEST_CASE("times that follow the law give its undivided fraction") {
   // T(1) = 100 ms, s = 0.5: T(2) = 100 · (0.5 + 0.25) = 75 ms, T(4) = 62.5 ms.
   const std::array points{SplitPoint{2, Seconds(0.075)}, SplitPoint{4, Seconds(0.0625)}};
   CHECK(fit_undivided_fraction(Seconds(0.1), points) == Approx(0.5));
@@ -102,7 +102,7 @@ TEST_CASE("the time of an iteration that devices shared becomes the time of a sa
   CHECK(parse_coefficients(small_file, "c.yaml").models[1].per_sample.value() == Approx(40e-3));
 }
 
-TEST_CASE("what the file does not say of the software keeps its default") {
+TEST_CASE("software settings that the file lacks have their defaults") {
   const Software software = parse_coefficients(small_file, "c.yaml").software;
   CHECK(software.layer_route == Route::direct);
   CHECK_FALSE(software.gradient_algorithm.has_value());
@@ -171,15 +171,15 @@ TEST_CASE("bundled coefficients are found by their own name and their machine's"
 
 // ---- what is refused ----
 
-TEST_CASE("fails with a model whose time is said twice, or not at all") {
+TEST_CASE("fails with a model whose time is given twice, or not at all") {
   CHECK(first_line(error_with("per_sample: 3 ms, ", "")) == "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
   CHECK(first_line(error_with("per_sample: 3 ms", "per_sample: 3 ms, per_iteration: 1 s")) ==
         "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
-  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) == "c.yaml:10:5: a second time of 'mine' in fp32");
-  CHECK(first_line(error_with("bf16, batch: 64", "fp32, batch: 32")) == "c.yaml:10:5: a second time of 'mine' in fp32");
+  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) == "c.yaml:10:5: duplicate time of 'mine' in fp32");
+  CHECK(first_line(error_with("bf16, batch: 64", "fp32, batch: 32")) == "c.yaml:10:5: duplicate time of 'mine' in fp32");
 }
 
-TEST_CASE("fails with an unknown word, and says which was meant") {
+TEST_CASE("fails with an unknown word, and suggests the nearest one") {
   CHECK(error_with("precision: bf16", "precision: bf61") ==
         "c.yaml:10:30: unknown precision 'bf61'\n"
         "    - {model: mine, precision: bf61, batch: 64, per_iteration: 640 ms, divided_over: 4, source: log}\n"
@@ -202,7 +202,7 @@ TEST_CASE("fails with a number without unit, out of bounds, or without a listed 
   CHECK(error_with("layers: 2, source: log", "layers: 2, source: lag").find("unknown source 'lag'") != std::string::npos);
 }
 
-TEST_CASE("fails with a date that is none") {
+TEST_CASE("fails with an invalid date") {
   for (const char* const date :
        {"2026-02-29", "2026-13-01", "2026-00-10", "2026-01-011e308", "2026-1-1", "today", "2026-01-01T00:00"}) {
     CAPTURE(date);
@@ -237,7 +237,7 @@ TEST_CASE("overlapped kernels and collectives take no less time than alone") {
   CHECK(error("overlap: {kernels: 2}\n") == "c.yaml:2:10: the key 'source' is missing");
 }
 
-TEST_CASE("a file may say how long the host takes to start a kernel") {
+TEST_CASE("a file may set the time that the host takes to launch a kernel") {
   const std::string route = "  gradient_route: {value: host, source: log}\n";
   const auto with = [&](const std::string& start) {
     return edited(small_file, route, route + "  launch_overhead: " + start + "\n");
@@ -258,7 +258,7 @@ TEST_CASE("a file may say how long the host takes to start a kernel") {
         "c.yaml:17:3: 'kernel_start' is the former name of 'launch_overhead'");
 }
 
-TEST_CASE("a file may say how the software cuts pipelines and when it gathers weights") {
+TEST_CASE("a file may set how the software cuts pipelines and when it gathers weights") {
   const std::string route = "  gradient_route: {value: host, source: log}\n";
   const std::string said =
       "  equal_stages: {value: yes, source: log}\n  overlaps_weight_gathers: {value: yes, source: log}\n";
@@ -276,5 +276,5 @@ TEST_CASE("fails with an unknown or missing key, or another format") {
   CHECK(first_line(error_with("format: 1", "format: 3")) ==
         "c.yaml:1:9: format 3 is written for a newer version: this one reads format 1");
   CHECK(error_with("    - {model: mine, layers", "    - {model: mine, layers: 1, source: log}\n    - {model: mine, layers")
-            .find("a second limit for 'mine'") != std::string::npos);
+            .find("duplicate limit for 'mine'") != std::string::npos);
 }

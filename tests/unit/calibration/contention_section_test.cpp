@@ -33,7 +33,7 @@ Machine machine_of(int rails) {
 
 }  // namespace
 
-TEST_CASE("A measured φ takes the place of those of its level, and of nothing else") {
+TEST_CASE("A measured φ only replaces the φ of its level") {
   const Coefficients before = parse_coefficients(file, "before");
   const std::vector<ContentionPoint> points{{1, 1, {1, 1}}, {4, 2, {1.9, 2.1}}};
   const auto measured = measured_contention(points, machine_of(1), "a sweep: \"ours\"");

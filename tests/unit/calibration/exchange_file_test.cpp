@@ -63,7 +63,7 @@ const std::string nccl_row =
 
 // ---- nccl-tests as text ----
 
-TEST_CASE("nccl-tests 2.18 says operation, ranks, nodes and device itself") {
+TEST_CASE("the output of nccl-tests 2.18 states operation, ranks, nodes and device") {
   const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt");
   REQUIRE(reading.series.size() == 1);
   const ExchangeSeries& series = reading.series[0];
@@ -103,7 +103,7 @@ TEST_CASE("the size column of nccl-tests counts all parts, and rows of no bytes 
   CHECK(row_of(series, 32, true).time.value() == Approx(85.50e-6));
 }
 
-TEST_CASE("a list that was cut to one rank does not make it a run of one") {
+TEST_CASE("a rank list truncated to one rank is not a run of one rank") {
   const std::string name = "nccl-2.13-all_gather-one-rank-listed.txt";
   const Reading gather = load(name, otherwise({.operation = Collective::allgather}));
   CHECK(gather.series.at(0).ranks == 1024);  // size over count times four bytes
@@ -115,7 +115,7 @@ TEST_CASE("a list that was cut to one rank does not make it a run of one") {
                  "these are not times of allreduce"));
 }
 
-TEST_CASE("a table alone needs its operation, and warns of what it does not know") {
+TEST_CASE("a table without header needs its operation, and warns about unknown facts") {
   const std::string name = "nccl-table-alone.txt";
   CHECK(contains(error_of([&] { (void)load(name); }), "the timed operation is not stated"));
   const Reading reading = load(name, of_file({.operation = Collective::allreduce, .ranks = 8, .nodes = 2}));
@@ -125,7 +125,7 @@ TEST_CASE("a table alone needs its operation, and warns of what it does not know
                  "16 ranks do not match the two bandwidths of these rows"));
 }
 
-TEST_CASE("what the file says counts before an option for all files") {
+TEST_CASE("facts of the file override options for all files") {
   const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt", otherwise({.ranks = 64, .nodes = 1}));
   CHECK(reading.series.at(0).ranks == 2);
   CHECK(reading.series.at(0).nodes == 2);
@@ -151,7 +151,7 @@ TEST_CASE("two runs in one file are two series, each with its own ranks") {
   CHECK(reading.series[1].device == "X Y");
 }
 
-TEST_CASE("labels of launchers, a log in between and Windows' line ends do no harm") {
+TEST_CASE("labels of launchers, log lines and Windows line ends are skipped") {
   const AskedFacts asked = of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 2});
   std::string text = nccl_header + "host:1:2 [0] NCCL INFO comm 0x5 rank 0\n" + nccl_row;
   CHECK(read(text, asked).series.at(0).rows.size() == 2);
@@ -168,7 +168,7 @@ TEST_CASE("labels of launchers, a log in between and Windows' line ends do no ha
   CHECK(read(windows, asked).series.at(0).rows.size() == 2);
 }
 
-TEST_CASE("times per iteration give a spread, and a date behind a row is passed over") {
+TEST_CASE("times per iteration give a spread, and a date after a row is ignored") {
   const std::string text =
       "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% timestamp\n# (B) (elements) (us) "
       "(GB/s)\n"
@@ -178,7 +178,7 @@ TEST_CASE("times per iteration give a spread, and a date behind a row is passed 
   CHECK(reading.series[0].rows[0].spread->value() == Approx(5e-6));
 }
 
-TEST_CASE("what is broken in nccl-tests' text is said with its place") {
+TEST_CASE("errors in the text of nccl-tests have their place") {
   const AskedFacts asked = of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 1});
   const auto error = [&](const std::string& text) { return error_in(text, asked); };
   CHECK(contains(error(nccl_header), "f.txt:1:1: no rows follow this header"));
@@ -207,7 +207,7 @@ TEST_CASE("what is broken in nccl-tests' text is said with its place") {
   CHECK(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1)) == "no error");
 }
 
-TEST_CASE("the name of a file names its operation where it names one") {
+TEST_CASE("the name of a file may state its operation") {
   CHECK(operation_named_by("all_gather_perf_16.txt") == Collective::allgather);
   CHECK(operation_named_by("runs/alltoall/AllReduce-2n8g.out") == Collective::allreduce);
   CHECK(operation_named_by("nccl_reduce_scatter_a100_1n8g.txt") == Collective::reduce_scatter);
@@ -221,7 +221,7 @@ TEST_CASE("the name of a file names its operation where it names one") {
   CHECK_FALSE(operation_named_by("allreduce/"));
 }
 
-TEST_CASE("a name counts where neither the file nor the user says the operation, and the sizes agree") {
+TEST_CASE("the file name gives the operation if neither the file nor the user does, and the sizes agree") {
   const AskedFacts by_name{.by_name = Collective::allreduce};
   const Reading reading = read(nccl_header + nccl_row, by_name);
   CHECK(reading.series.at(0).operation == Collective::allreduce);
@@ -236,7 +236,7 @@ TEST_CASE("a name counts where neither the file nor the user says the operation,
 // ---- torch.distributed by all_reduce_bench.py ----
 
 // github.com/stas00/ml-engineering, network/benchmarks/README.md: four nodes of eight B200.
-TEST_CASE("all_reduce_bench.py says operation and ranks above its table, and times follow from bandwidths") {
+TEST_CASE("all_reduce_bench.py states operation and ranks above its table, and times follow from bandwidths") {
   const Reading reading = load("torch-all_reduce-4n8g.txt", of_file({.nodes = 4}));
   REQUIRE(reading.series.size() == 1);
   const ExchangeSeries& series = reading.series[0];
@@ -295,7 +295,7 @@ TEST_CASE("the bandwidths of one payload are repetitions of it") {
   CHECK(reading.series[0].rows[1].time.value() == Approx(0x1p29 / 90e9));
 }
 
-TEST_CASE("torch-dist-bench.py has a table for each collective, and latencies where bandwidths say little") {
+TEST_CASE("torch-dist-bench.py has a table for each collective, and latencies for small bandwidths") {
   const std::string columns =
       "| payload |    busbw   |    algbw   | latency median |    p99    |    mean   | calls |\n"
       "| ------: | ---------: | ---------: | -------------: | --------: | --------: | ----: |\n";
@@ -319,7 +319,7 @@ TEST_CASE("torch-dist-bench.py has a table for each collective, and latencies wh
   CHECK(warns(reading, "the table of 'gather', an operation that no plan uses, is ignored"));
 }
 
-TEST_CASE("bandwidths of one digit say no time") {
+TEST_CASE("bandwidths of one digit are ignored") {
   const Reading reading = read(torch_heading + torch_columns + "|   32KiB |   0.04GBps |   0.03GBps |\n" +
                                "|    1MiB |  15.00GBps |  10.00GBps |\n");
   CHECK(reading.series.at(0).rows.size() == 1);
@@ -342,7 +342,8 @@ TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
   CHECK(contains(error_in("The average bandwidth of gather over 4 ranks (5 warmups):\n" + torch_columns +
                           "|    1MiB |   7.50GBps |  10.00GBps |\n"),
                  "no table of this file has an operation that plans use"));
-  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns), "tables of PyTorch and those of another benchmark"));
+  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns),
+                 "this file has tables of both PyTorch and another benchmark"));
 }
 
 // ---- NCCL Inspector ----
@@ -362,7 +363,7 @@ std::string record(const std::string& operation, int number, int rank, int ranks
 
 }  // namespace
 
-TEST_CASE("of the ranks that NCCL Inspector recorded the one that waited least says the time") {
+TEST_CASE("the time of a collective is that of the rank that waited least") {
   const Reading reading =
       read(record("AllReduce", 1, 0, 2, 2, 1048576, 150) + record("AllReduce", 1, 1, 2, 2, 1048576, 110) +
            record("AllReduce", 2, 1, 2, 2, 2097152, 200) + record("AllReduce", 2, 0, 2, 2, 2097152, 210));
@@ -378,7 +379,7 @@ TEST_CASE("of the ranks that NCCL Inspector recorded the one that waited least s
   CHECK(reading.warnings.empty());
 }
 
-TEST_CASE("a file of one rank holds waiting, and each operation and group is a series of its own") {
+TEST_CASE("a file of one rank includes waiting, and each operation and group is a separate series") {
   const Reading reading =
       read(record("AllGather", 1, 0, 4, 1, 1000, 50) + record("ReduceScatter", 2, 0, 4, 1, 1000, 60) +
            record("AllGather", 3, 0, 8, 2, 1000, 70) + record("AllReduce", 4, 0, 1, 1, 1000, 5) +
@@ -397,7 +398,7 @@ TEST_CASE("a file of one rank holds waiting, and each operation and group is a s
   CHECK(warns(reading, "1 sends and receives are ignored"));
 }
 
-TEST_CASE("of many repetitions a hundred stay, with the same median") {
+TEST_CASE("of many repetitions a hundred are kept, with the same median") {
   std::string text;
   for (int i = 1; i <= 1001; ++i) text += record("AllReduce", i, 0, 2, 1, 1048576, i);
   const Reading reading = read(text);
@@ -407,7 +408,7 @@ TEST_CASE("of many repetitions a hundred stay, with the same median") {
 }
 
 // A fit evaluates all rows for each of some hundred ranges of sizes: 20,000 took 13 s.
-TEST_CASE("of a size that a table repeats without end a hundred rows stay, in the order of the file") {
+TEST_CASE("of a size with many rows a hundred are kept, in the order of the file") {
   std::string text = "# OSU MPI Latency Test v5.3\n# Size          Latency (us)\n1 1.0\n";
   for (int i = 0; i <= 20'000; ++i) text += fmt::format("2048 {}\n", 2 + (i * 7919 % 20'001) * 1e-4);
   text += "4096 7.5\n";
@@ -429,7 +430,7 @@ TEST_CASE("of a size that a table repeats without end a hundred rows stay, in th
   CHECK(times.back() == Approx(3.99e-6).epsilon(1e-3));
 }
 
-TEST_CASE("the name of a tool can stand in coefficients, whatever a file calls it") {
+TEST_CASE("the name of a tool from a file can be written into coefficients") {
   const std::string rows = "\n# Size          Latency (us)\n1 1.0\n";
   const AskedFacts asked = of_file({.ranks = 2, .nodes = 2});
   // The Arabic letter mark changes the direction of writing.
@@ -469,7 +470,7 @@ TEST_CASE("broken records of NCCL Inspector are refused with their place") {
 // ---- traces of PyTorch ----
 
 // github.com/facebookresearch/HolisticTraceAnalysis, tests/data/nccl_parser_config: DDP on two A100 of one node, one rank.
-TEST_CASE("kernels of a trace say operation, ranks, size and time") {
+TEST_CASE("kernels of a trace state operation, ranks, size and time") {
   const Reading reading = load("trace-2ranks.json", otherwise({.nodes = 1}));
   REQUIRE(reading.series.size() == 2);
   const ExchangeSeries& series = reading.series[0];
@@ -501,7 +502,7 @@ std::string trace(const std::string& events) {
 
 }  // namespace
 
-TEST_CASE("nodes of a job are those of each group of a trace by its ranks") {
+TEST_CASE("the nodes of each group of a trace follow from its ranks and the nodes of the job") {
   const std::string inside = "[0, 1, 2, 3, 4, 5, 6, 7]", across = "[0, 8]";
   const Reading reading =
       read(trace(kernel("_allgather_base", 512, 4096, 8, inside) + "," + kernel("allreduce", 1024, 1024, 2, across) + "," +
@@ -520,7 +521,7 @@ TEST_CASE("nodes of a job are those of each group of a trace by its ranks") {
   CHECK(reading.series[3].rows.at(0).message == Bytes(3200));
 }
 
-TEST_CASE("what of a trace is not an exchange of equal parts is left out") {
+TEST_CASE("events of a trace other than exchanges of equal parts are ignored") {
   const std::string uneven = R"(,"In split size":"[1, 2]")";
   const Reading reading =
       read(trace(kernel("all_to_allv", 64, 64, 2, "[0, 1]", uneven) + "," + kernel("send", 64, 64, 2, "[0, 1]") + "," +
@@ -548,7 +549,7 @@ TEST_CASE("broken traces are refused with their place") {
 
 // ---- nccl-tests as JSON ----
 
-TEST_CASE("the JSON of nccl-tests says what its text says") {
+TEST_CASE("the JSON of nccl-tests gives the same as its text") {
   const Reading json = load("nccl-2.19-all_reduce-2n2g.json"), text = load("nccl-2.18-all_reduce-2n2g.txt");
   const ExchangeSeries &a = json.series.at(0), &b = text.series.at(0);
   CHECK(a.operation == b.operation);
@@ -565,7 +566,7 @@ TEST_CASE("the JSON of nccl-tests says what its text says") {
   CHECK(json.warnings.empty());
 }
 
-TEST_CASE("what is broken in nccl-tests' JSON is said with its place") {
+TEST_CASE("errors in nccl-tests' JSON have their place") {
   const std::string head =
       R"({"version":2,"args":["all_reduce_perf"],"config":{"ngpus":2,"devices":[{"rank":0,"hostname":"a"}]},)";
   const std::string good =
@@ -597,7 +598,7 @@ TEST_CASE("latency of OSU 5.3 is half a round trip between two ranks") {
   CHECK(series.rows.front().message == 0_B);  // versions before 7 begin with a message of no bytes
 }
 
-TEST_CASE("times of OSU's bandwidths are those of one message of a window") {
+TEST_CASE("a time from OSU's bandwidths is that of one message of a window") {
   const Reading one = load("osu-7.5-bw-validation.txt", otherwise({.nodes = 2}));
   const ExchangeSeries& bw = one.series.at(0);
   CHECK(bw.pattern == ExchangePattern::one_way);
@@ -629,12 +630,12 @@ TEST_CASE("OSU's sizes are of a rank's part for allgather and alltoall, of the v
   CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "the number of ranks is not stated"));
 }
 
-TEST_CASE("what is broken in OSU's text is said with its place") {
+TEST_CASE("errors in OSU's text have their place") {
   const std::string head = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n";
   CHECK(contains(error_in(head), "f.txt:1:1: no rows follow this title"));
   CHECK(contains(error_in(head + "1  2.00\n2\n"), "f.txt:5:2: this row has 1 cells, but the table has 2 columns"));
   CHECK(contains(error_in(head + "1  abc\n"), "f.txt:4:4: 'abc' is not a valid number"));
-  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: a row before the line '# Size ...'"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: this row is before the line '# Size ...'"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n# Size   Bandwidth (MB/s)\n1  2.00\n"),
                  "expected a column of 'Latency (us)'"));
   CHECK(contains(error_in("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"), "OSU's"));
@@ -645,7 +646,7 @@ TEST_CASE("what is broken in OSU's text is said with its place") {
                  "the file has 2 ranks, but the command has 4 ranks"));
 }
 
-TEST_CASE("a line of nothing but a sign within OSU's text does no harm") {
+TEST_CASE("a line with only a comment sign in OSU's text is skipped") {
   const Reading reading =
       read("# OSU MPI Latency Test v7.5\n#\n# Size   Avg Latency(us)\n # \n1  2.00\n#\n", of_file({.nodes = 1}));
   CHECK(reading.series.at(0).rows.size() == 1);
@@ -661,7 +662,7 @@ TEST_CASE("rows that failed their validation are left out") {
 
 // ---- neither ----
 
-TEST_CASE("tables made of outputs, and what is neither, are refused") {
+TEST_CASE("tables made from outputs, and other files, are refused") {
   CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: a Markdown table is not the output"));
   CHECK(contains(error_of([] { (void)load("retyped.txt"); }),
                  "retyped.txt:1:1: this is a table made of a benchmark's output"));
@@ -671,7 +672,7 @@ TEST_CASE("tables made of outputs, and what is neither, are refused") {
   CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
 }
 
-TEST_CASE("a file names the library that ran, in a line around its tables or beside its name") {
+TEST_CASE("a file states the library that ran, in a line around its tables or next to its name") {
   const std::string table = "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)\n4  1.0\n8  1.1\n16  1.2\n";
   const auto library = [&](const std::string& text, const AskedFacts& asked = {}) {
     std::vector<std::string> warnings;
@@ -708,7 +709,7 @@ TEST_CASE("facts that contradict each other are refused") {
   CHECK(contains(error_in(text, of_file({.operation = Collective::allgather})), "these are not times of allgather"));
 }
 
-TEST_CASE("NCCL's log says which algorithm and protocol ran, and interrupts rows") {
+TEST_CASE("NCCL's log states algorithm and protocol, and may interrupt rows") {
   // As printed to one stream: a row in three parts, with the log directly after the previous cell.
   const std::string listed = "#  Rank  0 Group  0 Pid  7 on 9node1 device  0 [0x1b] NVIDIA H100\n";
   const std::string host = "9node1:7:7 [0] NCCL INFO ";

@@ -124,7 +124,7 @@ TEST_CASE("outliers do not move the fit") {
   CHECK(fit.ranges[0].beta->value.value() == Approx(clean.ranges[0].beta->value.value()).epsilon(0.02));
 }
 
-TEST_CASE("more noise widens the intervals, and they hold the truth about as often as they say") {
+TEST_CASE("more noise widens the intervals, and their coverage is about the stated one") {
   double narrow = 0;
   double wide = 0;
   int alpha_held = 0;
@@ -154,7 +154,7 @@ TEST_CASE("more noise widens the intervals, and they hold the truth about as oft
   CHECK(beta_held > 0.87 * known);
 }
 
-TEST_CASE("a change of protocol is found where it is, and what stays is one number") {
+TEST_CASE("a change of protocol is found at its size, and unchanged coefficients are shared") {
   // Eager up to 64 KiB; above, a handshake of two more latencies and the same link.
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 5 * alpha : alpha) + 1e-10 * bytes; });
@@ -188,7 +188,7 @@ TEST_CASE("a bend without a jump is one") {
   CHECK(fit.ranges.back().beta->value.value() == Approx(4 * beta).epsilon(0.05));
 }
 
-TEST_CASE("with a window of messages in flight only β is told") {
+TEST_CASE("with a window of messages in flight only β is determined") {
   ExchangeSeries series = line(1e-6, beta);
   series.window = 64;
   const ExchangeFit fit = fit_of({series});
@@ -284,7 +284,7 @@ TEST_CASE("rings inside nodes and between them give the α and β of the link be
   CHECK(fit.ranges[0].beta->value.value() == Approx(4e-11).epsilon(0.05));
 }
 
-TEST_CASE("what lies outside the measured ranks, nodes and bytes is said") {
+TEST_CASE("predictions outside the measured ranks, nodes and bytes give a warning") {
   const ExchangeFit fit = fit_of({sweep(Collective::allreduce, 8, 2, [](double bytes) { return alpha + beta * bytes; })});
   CHECK(predict(fit, 8, 2, 1_MiB).warnings.empty());
   CHECK(predict(fit, 8, 2, 1_GiB).warnings ==
@@ -376,7 +376,7 @@ TEST_CASE("plots show points and fit, with units and a legend") {
   CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
-TEST_CASE("one rank count is read as a ring, with a note unless the library says that it ran one") {
+TEST_CASE("one rank count is interpreted as a ring, with a note unless the library states that it ran one") {
   ExchangeSeries series = sweep(Collective::allreduce, 8, 2, [](double bytes) { return 14 * (alpha + bytes / 8 * beta); });
   const auto notes_of = [&](const std::string& algorithm) {
     for (MeasuredExchange& row : series.rows) row.algorithm = algorithm;
@@ -385,7 +385,7 @@ TEST_CASE("one rank count is read as a ring, with a note unless the library says
     for (const std::string& note : fits.at(0).notes) notes += note;
     return notes;
   };
-  const std::string doubt = "does not distinguish algorithms: read as ring";
+  const std::string doubt = "does not distinguish algorithms: interpreted as ring";
   CHECK(notes_of("").find(doubt) != std::string::npos);
   CHECK(notes_of("Tree Simple").find(doubt) != std::string::npos);
   CHECK(notes_of("Ring LL128").find(doubt) == std::string::npos);

@@ -79,7 +79,7 @@ Fabric fabric_called(const std::string& name) { return bundled_fabric(YamlNode::
 
 }  // namespace
 
-TEST_CASE("bundled fabrics price what published clusters measured") {
+TEST_CASE("bundled fabrics predict the measurements of published clusters") {
   std::map<std::string, std::vector<double>> errors;
   std::map<std::string, int> held;
   std::map<std::string, std::set<std::string>> clusters;
@@ -100,7 +100,7 @@ TEST_CASE("bundled fabrics price what published clusters measured") {
   }
 }
 
-TEST_CASE("links to a switch are predicted as those of H100 and H200 were measured") {
+TEST_CASE("links to a switch are predicted by measurements of H100 and H200") {
   Machine machine = load_machine("dgx-b200");
   CHECK(machine.levels[0].library->fabric == "nvswitch");
   std::vector<double> errors, of_a100;
@@ -143,7 +143,7 @@ TEST_CASE("a level of a machine file states its fabric, and α follows") {
   CHECK_FALSE(load_machine("abci").levels[1].library);
 }
 
-TEST_CASE("a fabric is stated of what it joins") {
+TEST_CASE("a fabric must be on a level that it connects") {
   const auto error = [](const std::string& level, const std::string& fabric) {
     std::string text = read_file(DATA_FOLDER "../../calibration/machines/dgx-b200.yaml");
     const std::size_t at = text.find("fabric: {value: " + level);
@@ -155,7 +155,7 @@ TEST_CASE("a fabric is stated of what it joins") {
   CHECK(error("infiniband", "nvswitch").find("nvswitch connects devices inside a node") != std::string::npos);
 }
 
-TEST_CASE("a fabric file is refused for what cannot be") {
+TEST_CASE("a fabric file with impossible values is refused") {
   const std::string right = read_file(DATA_FOLDER "../../calibration/fabrics/ethernet.yaml");
   CHECK(parse_fabric(YamlNode::parse(right, "right.yaml")).habits.fabric == "ethernet");
   const auto error = [&](const std::string& old, const std::string& wrong) {
@@ -247,7 +247,7 @@ Values fitted(const std::vector<Row>& rows) {
 
 }  // namespace
 
-TEST_CASE("clusters that are left out are predicted by the others", "[.figures]") {
+TEST_CASE("left-out clusters are predicted from the others", "[.figures]") {
   const std::vector<Row> rows = measured_rows();
   const Values all = fitted(rows);
   for (std::size_t i = 0; i < parameters.size(); ++i) fmt::print("{}: {:.3g}\n", parameters[i].name, all[i]);

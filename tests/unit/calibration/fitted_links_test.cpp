@@ -36,7 +36,7 @@ Machine slower_than(Machine machine) {
 
 }  // namespace
 
-TEST_CASE("links that are fitted under the formulas price what these formulas measured") {
+TEST_CASE("links fitted under the formulas predict measurements made by these formulas") {
   const Machine sheet = load_machine("dgx-a100");
   const Machine truth = slower_than(sheet);
   for (const Collective operation : {Collective::allreduce, Collective::allgather, Collective::all_to_all}) {
@@ -54,7 +54,7 @@ TEST_CASE("links that are fitted under the formulas price what these formulas me
   }
 }
 
-TEST_CASE("a message between two nodes counts for one rail, and all rails carry an Allreduce") {
+TEST_CASE("a message between two nodes uses one rail, an Allreduce all rails") {
   Machine sheet = load_machine("dgx-a100");
   sheet.levels[1].library = {};
   MeasuredCurve pair{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2};
@@ -76,7 +76,7 @@ TEST_CASE("a message between two nodes counts for one rail, and all rails carry 
   CHECK(exchange.basis == ExchangeBasis::fitted_links);
 }
 
-TEST_CASE("a collective of one rank a node counts for the rails that one rank reaches") {
+TEST_CASE("a collective with one rank per node uses the rails that one rank reaches") {
   Machine sheet = load_machine("dgx-a100");
   sheet.levels[1].library = {};
   // A ring of two nodes: 2 · (α + m/2 · β) on one rail of 20 GB/s.
@@ -92,7 +92,7 @@ TEST_CASE("a collective of one rank a node counts for the rails that one rank re
   CHECK(notes.empty());
 }
 
-TEST_CASE("what one rank of each node shows leaves algorithm and rails open, and says what to measure") {
+TEST_CASE("measurements with one rank per node leave algorithm and rails open, and a warning says what to measure") {
   const Machine machine = load_machine("dgx-a100");
   const MeasuredCurve pair{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2, .points = {{1_MiB, 1.0_ms}}};
   const MeasuredCurve inside{.operation = Collective::allreduce, .ranks = 8, .nodes = 1, .points = {{1_MiB, 1.0_ms}}};
@@ -120,7 +120,7 @@ TEST_CASE("what one rank of each node shows leaves algorithm and rails open, and
   CHECK(predictor.predict(Collective::allreduce, 1_GiB, 8, 1).warning.find("8 rails") == std::string::npos);
 }
 
-TEST_CASE("what two nodes exchanged is not a promise for more of them than their links carry") {
+TEST_CASE("measurements of two nodes predict more nodes only up to the rate of their links") {
   Machine sheet = load_machine("dgx-a100");
   // As a tree between two nodes, whose links each byte crosses once.
   MeasuredCurve two{.operation = Collective::allreduce, .ranks = 16, .nodes = 2};
@@ -141,7 +141,7 @@ TEST_CASE("what two nodes exchanged is not a promise for more of them than their
   CHECK(predictor.predict(Collective::allreduce, 1_GiB, 16, 2).time == two.at(1_GiB));
 }
 
-TEST_CASE("what is faster than the rails can be counts for a tenth more than the data sheet, with a note") {
+TEST_CASE("links faster than their rails count as at most 1.1 times the datasheet, with a note") {
   const Machine sheet = load_machine("dgx-a100");
   Machine faster = sheet;
   faster.levels[1].bandwidth = faster.levels[1].bandwidth * 4;
@@ -153,7 +153,7 @@ TEST_CASE("what is faster than the rails can be counts for a tenth more than the
   CHECK(notes[0].find("allgather among 32 ranks on 4 nodes was faster than 8 rails") != std::string::npos);
 }
 
-TEST_CASE("a single exchange says what its time rests on") {
+TEST_CASE("a single exchange states what its time is based on") {
   const Machine sheet = load_machine("dgx-a100");
   const Machine truth = slower_than(sheet);
   Coefficients coefficients;

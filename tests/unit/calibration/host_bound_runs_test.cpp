@@ -15,7 +15,7 @@
 
 using namespace ddl;
 
-TEST_CASE("the bundled tables of language models say how each run was divided") {
+TEST_CASE("the bundled tables of language models have the degrees of each run") {
   const auto node = load_runs("vtrain-a100-node"), cluster = load_runs("vtrain-a100-cluster");
   // The number of rows in the published tables that are included here.
   CHECK(node.size() == 997);
@@ -36,7 +36,7 @@ TEST_CASE("the bundled tables of language models say how each run was divided") 
   }
 }
 
-TEST_CASE("iterations on two and four devices teach those on eight") {
+TEST_CASE("a fit to iterations on two and four devices predicts eight") {
   const auto runs = load_runs("vtrain-a100-node");
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
@@ -51,7 +51,7 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
   }
 }
 
-TEST_CASE("families of plans agree on how fast the host starts kernels, and large models say nothing of it") {
+TEST_CASE("families of plans agree on the launch overhead, which large models do not determine") {
   const auto runs = load_runs("vtrain-a100-node");
   const double usual = load_software("megatron").settings.number("launch_overhead").value();
   std::vector<double> starts;

@@ -50,7 +50,7 @@ class Host {
 
 }  // namespace
 
-TEST_CASE("a host that says nothing of itself has no facts") {
+TEST_CASE("a host without information has no facts") {
   const HostFacts facts = Host().facts();
   CHECK_FALSE(facts.gpus);
   CHECK_FALSE(facts.processor);
@@ -58,7 +58,7 @@ TEST_CASE("a host that says nothing of itself has no facts") {
   CHECK_FALSE(facts.nodes);
 }
 
-TEST_CASE("GPUs are those that nvidia-smi lists most often") {
+TEST_CASE("the detected GPU is the one that nvidia-smi lists most often") {
   const Host host;
   host.program("nvidia-smi",
                "test \"$1\" = --query-gpu=name,memory.total || exit 1\n"
@@ -71,7 +71,7 @@ TEST_CASE("GPUs are those that nvidia-smi lists most often") {
   CHECK(gpus->others == "1 x NVIDIA T400");
 }
 
-TEST_CASE("a GPU whose memory is not said is a GPU all the same, and a driver that fails lists none") {
+TEST_CASE("a GPU without a memory size is counted, and a failing driver lists none") {
   const Host host;
   host.program("nvidia-smi", "echo 'NVIDIA GB10, [N/A]'\n");
   REQUIRE(host.facts().gpus);
@@ -82,7 +82,7 @@ TEST_CASE("a GPU whose memory is not said is a GPU all the same, and a driver th
   CHECK_FALSE(host.facts().gpus);
 }
 
-TEST_CASE("the processor is told by /proc/cpuinfo, else by lscpu") {
+TEST_CASE("the processor is read from /proc/cpuinfo, else from lscpu") {
   const Host host;
   host.program("lscpu", "printf 'Architecture: aarch64\\nModel name:   Neoverse-V2\\nSocket(s):    4\\n'\n");
   REQUIRE(host.facts().processor);
@@ -140,7 +140,7 @@ TEST_CASE("nodes are those with GPUs that Slurm lists, or all") {
   CHECK_FALSE(host.facts().nodes);
 }
 
-TEST_CASE("a program that does not answer is ended") {
+TEST_CASE("a program that does not respond is killed") {
   using namespace std::chrono_literals;
   const Host host;
   host.program("sleeper", "sleep 60\n");

@@ -28,7 +28,7 @@ std::vector<MeasuredCurve> fast_network() {
 
 }  // namespace
 
-TEST_CASE("what was measured again replaces what was measured before") {
+TEST_CASE("new measurements replace earlier ones") {
   std::vector<std::string> warnings;
   const MeasuredCurve again = curve_of(Collective::allreduce, 2, 22e-6, 36e9, "again.txt");
   const std::vector<MeasuredCurve> joined = joined_curves(fast_network(), {again}, warnings);
@@ -38,7 +38,7 @@ TEST_CASE("what was measured again replaces what was measured before") {
   CHECK(warnings.empty());
 }
 
-TEST_CASE("measurements of another network do not stay beside new ones") {
+TEST_CASE("measurements of another network are dropped") {
   // Four times the time for large messages only, and for small ones only.
   for (const MeasuredCurve& slow : {curve_of(Collective::allreduce, 2, 20e-6, 10e9, "slow.txt"),
                                     curve_of(Collective::allreduce, 2, 80e-6, 40e9, "slow.txt")}) {
@@ -54,7 +54,7 @@ TEST_CASE("measurements of another network do not stay beside new ones") {
   }
 }
 
-TEST_CASE("a count that was not measured before is compared with what the others say of it") {
+TEST_CASE("a new node count is compared with the prediction from earlier ones") {
   std::vector<std::string> warnings;
   const MeasuredCurve slow = curve_of(Collective::allreduce, 8, 100e-6, 8e9, "slow.txt");
   CHECK(joined_curves(fast_network(), {slow}, warnings).size() == 2);
@@ -65,7 +65,7 @@ TEST_CASE("a count that was not measured before is compared with what the others
   CHECK(warnings.empty());
 }
 
-TEST_CASE("an operation that the earlier ones say nothing of contradicts none") {
+TEST_CASE("an operation without earlier measurements contradicts none") {
   std::vector<std::string> warnings;
   const MeasuredCurve other = curve_of(Collective::all_to_all, 8, 900e-6, 1e9, "other.txt");
   CHECK(joined_curves(fast_network(), {other}, warnings).size() == 5);

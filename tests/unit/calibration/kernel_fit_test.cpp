@@ -65,7 +65,7 @@ TEST_CASE("the constants of kernels that follow the formula are found") {
   CHECK(fit.reports.front().formula_p90 < 0.01);
 }
 
-TEST_CASE("rows that were left out of published tables are predicted") {
+TEST_CASE("left-out rows of published tables are predicted") {
   // The properties of a fit to all rows of a device, here with the few that are stored with this test.
   const auto left_out = [](const std::string& file, const std::string& machine, KernelKind kind, const std::string& pass,
                            double median, double p90) {
@@ -82,7 +82,7 @@ TEST_CASE("rows that were left out of published tables are predicted") {
   left_out("conv.csv", "abci", KernelKind::convolution, "backward-weight", 0.22, 0.55);
 }
 
-TEST_CASE("bundled files hold what published tables say") {
+TEST_CASE("bundled files predict the published tables") {
   const auto errors_of = [](const std::string& file, const std::string& machine) {
     const Machine loaded = load_machine(machine);
     std::vector<double> errors;
@@ -102,7 +102,7 @@ TEST_CASE("bundled files hold what published tables say") {
   }
 }
 
-TEST_CASE("a copy beside a kernel is taken off, where it is not most of the time") {
+TEST_CASE("a copy timed with a kernel is subtracted, unless it takes most of the time") {
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
   const auto constants_of = [&](double copied) {
@@ -124,7 +124,7 @@ TEST_CASE("a copy beside a kernel is taken off, where it is not most of the time
   CHECK(constants_of(1e4).empty());
 }
 
-TEST_CASE("a launch that the times hold is not the device's") {
+TEST_CASE("a launch overhead in the times is subtracted") {
   const Machine machine = load_machine("dgx-a100");
   const KernelTable table = read_data("memory_bound.csv");
   CHECK(table.ignored > 0);
@@ -140,7 +140,7 @@ TEST_CASE("a launch that the times hold is not the device's") {
   CHECK(any_longer);
 }
 
-TEST_CASE("a device file is read as it is written") {
+TEST_CASE("a device file reads back as it was written") {
   DeviceFile file{.names = {"NVIDIA A100", "A100"}, .sources = {{"here", "this test"}}, .kernels = {"NVIDIA A100", {}}};
   const Machine machine = load_machine("dgx-a100");
   file.kernels.families =
@@ -153,7 +153,7 @@ TEST_CASE("a device file is read as it is written") {
   CHECK(read.kernels.families.front().residuals.size() == 40);
 }
 
-TEST_CASE("a constant that no kernels tell may be left out of a device file, and is not written then") {
+TEST_CASE("a constant that kernels do not determine may be missing in a device file, and is not written") {
   const std::string head =
       "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n  - kind: elementwise\n    precision: fp32\n"
       "    source: here\n    rows: 3\n    constants: {start: 3, bandwidth: 0.8, peak: 0.8";
@@ -168,7 +168,7 @@ TEST_CASE("a constant that no kernels tell may be left out of a device file, and
   CHECK(items("") == form_of(KernelKind::elementwise).constants.back().usual);
 }
 
-TEST_CASE("what is wrong in a device file is said at its place") {
+TEST_CASE("errors in a device file have their place") {
   const std::string head = "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n";
   const auto error = [&](const std::string& family) {
     return error_of([&] { static_cast<void>(parse_device_file(head + family, "device.yaml")); });
@@ -249,7 +249,7 @@ TEST_CASE("tables of kernels are read by their columns") {
   CHECK(error("problem,time_s\nrelu,1\n").find(":2") != std::string::npos);
 }
 
-TEST_CASE("a device without a file has the constants of one of its compute capability, then those of others") {
+TEST_CASE("a device without a file has the constants of a device with its compute capability, else of others") {
   const auto products = [](const DeviceKernels& kernels) {
     for (const KernelFamily& family : kernels.families) {
       if (family.kind == KernelKind::matrix_product && family.precision == Precision::bf16) return family;
@@ -283,7 +283,7 @@ TEST_CASE("a device without a file has the constants of one of its compute capab
   CHECK(print_device_file(file).find("compute_capability: 9\n") != std::string::npos);
 }
 
-TEST_CASE("a scan of chunks takes what was measured on H800") {
+TEST_CASE("a scan of chunks takes the time measured on H800") {
   // tile-ai/tilelang, benchmark/mamba2/README.md: 8 sequences, 80 heads of 64, states of 128, chunks of 256, in fp16. The
   // kernel reads values, C, the states before each chunk, the products of B and C, steps and their sums, and writes as many
   // values.

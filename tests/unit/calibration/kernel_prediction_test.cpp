@@ -93,7 +93,7 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
   }
 }
 
-TEST_CASE("a measured kernel has its median and interval, another one of the family has a time between") {
+TEST_CASE("a measured kernel has its median and interval, another one of its family is interpolated") {
   const std::vector<FoundProfile> found{profile({{pool(4), 10}, {pool(16), 40}})};
   const PredictedKernels predicted =
       predict_kernels(kernels({pool(4), pool(8), pool(64)}), load_machine("dgx-a100"), {}, found);
@@ -115,7 +115,7 @@ TEST_CASE("a measured kernel has its median and interval, another one of the fam
   CHECK_FALSE(predicted.kernels[2].high);
 }
 
-TEST_CASE("of a kernel that was measured twice the narrower interval counts") {
+TEST_CASE("of two measurements of a kernel, the narrower interval is used") {
   const std::vector<FoundProfile> found{profile({{pool(4), 10}}), profile({{pool(4), 12}}, false)};
   const PredictedKernels predicted = predict_kernels(kernels({pool(4)}), load_machine("dgx-a100"), {}, found);
   CHECK(predicted.kernels.front().time.value() == Approx(12e-6));
@@ -123,7 +123,7 @@ TEST_CASE("of a kernel that was measured twice the narrower interval counts") {
   CHECK_FALSE(predicted.kernels.front().low);
 }
 
-TEST_CASE("kernels of a precision that no profile has rest on the kernel model, with one warning") {
+TEST_CASE("kernels in a precision without profiles are predicted by the kernel model, with one warning") {
   const std::vector<FoundProfile> found{profile({{pool(4), 10}})};
   const std::string update = "update optimizer=momentum parameters=1000000 precision=bf16";
   const PredictedKernels predicted =

@@ -20,7 +20,7 @@ KernelSample sample(std::vector<std::pair<Work, Pass>> kernels, Seconds time, Pr
   return {.kernels = std::move(kernels), .precision = precision, .time = time};
 }
 
-TEST_CASE("measured kernels are compared with what the device's kernel model says of them") {
+TEST_CASE("measured kernels are compared with predictions of the device's kernel model") {
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
   std::vector<KernelSample> samples;
@@ -45,7 +45,7 @@ TEST_CASE("measured kernels are compared with what the device's kernel model say
   CHECK(group.source == Provenance::curve);
 }
 
-TEST_CASE("what a time holds beside its kernel is added to the prediction") {
+TEST_CASE("overhead in measured times is added to the prediction") {
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
   const Seconds predicted = model.time(product(512), Pass::forward, 1).time;
@@ -54,7 +54,7 @@ TEST_CASE("what a time holds beside its kernel is added to the prediction") {
   CHECK(validate_kernels(samples, machine.device, Seconds{}).groups.front().median_ratio < 1);
 }
 
-TEST_CASE("kernels that were timed together are a group of their own, and their predictions are added") {
+TEST_CASE("kernels timed together form a separate group, and their predictions are added") {
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
   const std::vector<std::pair<Work, Pass>> both{{product(1024), Pass::backward_data},

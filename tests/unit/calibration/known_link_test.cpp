@@ -57,7 +57,7 @@ TEST_CASE("a link of known α and β") {
   }
 }
 
-TEST_CASE("rings of a library take as long as its own messages of their slices") {
+TEST_CASE("rings of a library take the time of its messages of their slices") {
   // Messages of 64 to 256 KiB take longer than the link does: 8.5 of 12.4 MB/s. Rings with slices of such sizes do too, and
   // so their time per byte is not the link's.
   const auto files = known_link();
@@ -78,7 +78,7 @@ TEST_CASE("rings of a library take as long as its own messages of their slices")
   }
 }
 
-TEST_CASE("collectives that are read by their library's own rules show the link") {
+TEST_CASE("collectives that are fitted by their library's rules give α and β of the link") {
   const auto files = known_link();
   // Interpreted as a ring, β of this Allreduce is 1.8 times the link's, and of the Reduce-scatter 1.6 times.
   const FitRange allreduce = by_rules(files.at("omb74_ompi_4r_osu_allreduce"));
@@ -92,7 +92,7 @@ TEST_CASE("collectives that are read by their library's own rules show the link"
   }
 }
 
-TEST_CASE("rules of a library are of two and of four ranks") {
+TEST_CASE("rules of a library apply to two and four ranks") {
   const auto bytes_sent = [](Collective operation, double ranks, double bytes) {
     double sent = 0;
     const auto messages = open_mpi_messages(operation, ranks, bytes);
@@ -120,7 +120,7 @@ TEST_CASE("rules of a library are of two and of four ranks") {
   CHECK(fit_of(eight).ranges.back().algorithm == ExchangeAlgorithm::ring);
 }
 
-TEST_CASE("what the documentation shows of a library's rules", "[.figures]") {
+TEST_CASE("the figures of the documentation about a library's rules", "[.figures]") {
   for (const auto& [name, series] : known_link()) {
     if (!open_mpi_messages(series.operation, 4, 1) || name.find("alg") != std::string::npos ||
         name.find("ring") != std::string::npos) {

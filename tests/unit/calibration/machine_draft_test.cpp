@@ -34,7 +34,7 @@ bool has(const MachineDraft& draft, const std::string& part) { return draft.text
 
 }  // namespace
 
-TEST_CASE("a draft of which nothing is known is the other machine") {
+TEST_CASE("a draft without detected hardware equals the base machine") {
   const MachineDraft draft = draft_machine(request_like("dgx-h100"));
   const Machine machine = parse_machine(draft.text, "lab.yaml");
   CHECK(machine.name == "lab");
@@ -62,7 +62,7 @@ TEST_CASE("a draft has as many levels as its nodes need") {
   CHECK(with_nodes("dgx-h100", 100'000).devices() == 800'000);
 }
 
-TEST_CASE("the same GPUs keep their numbers, and their count is that of the host") {
+TEST_CASE("equal GPUs keep their numbers, with the host's count") {
   DraftRequest request = request_like("dgx-h100");
   request.nodes = 4;
   request.host.gpus = DetectedGpus{"NVIDIA H100 80GB HBM3", 4, 81559};
@@ -74,7 +74,7 @@ TEST_CASE("the same GPUs keep their numbers, and their count is that of the host
             "  detected-gpus: \"detected: nvidia-smi lists 4 x NVIDIA H100 80GB HBM3 of 81559 MiB\"\n"));
 }
 
-TEST_CASE("another GPU has its own name and memory, and the draft says whose peaks it has") {
+TEST_CASE("another GPU has its own name and memory, and a comment names the GPU of its peaks") {
   DraftRequest request = request_like("dgx-h100");
   request.host.gpus = DetectedGpus{"NVIDIA A100-SXM4-80GB", 8, 81920};
   const Machine machine = drafted(request);
@@ -99,7 +99,7 @@ TEST_CASE("detected ports are the rails of a node") {
   CHECK(machine.levels[0].bandwidth == load_machine("dgx-h100").levels[0].bandwidth);
 }
 
-TEST_CASE("a machine without a network stays one, and that of processors has the host's processors") {
+TEST_CASE("a machine without a network stays one, and a processor machine has the host's processors") {
   DraftRequest workstation = request_like("workstation-rtx4090");
   workstation.host.gpus = DetectedGpus{"NVIDIA GeForce RTX 4090", 2, 24564};
   workstation.host.ports = DetectedPorts{1, 10, "/sys/class/net, 10000 Mb/s"};
@@ -113,7 +113,7 @@ TEST_CASE("a machine without a network stays one, and that of processors has the
   CHECK(processors.devices() == 6);
 }
 
-TEST_CASE("nodes that Slurm lists count unless their number is given") {
+TEST_CASE("the number of nodes is Slurm's unless it is given") {
   DraftRequest request = request_like("dgx-a100");
   request.host.nodes = DetectedNodes{12, true};
   CHECK(drafted(request).devices() == 96);
@@ -121,7 +121,7 @@ TEST_CASE("nodes that Slurm lists count unless their number is given") {
   CHECK(drafted(request).devices() == 16);
 }
 
-TEST_CASE("a draft that is like a draft keeps the citations of both") {
+TEST_CASE("a draft based on a draft keeps the citations of both") {
   DraftRequest first = request_like("dgx-h100");
   first.nodes = 64;
   first.host.ports = DetectedPorts{4, 200, "/sys/class/infiniband, 200 Gb/sec (4X HDR)"};
@@ -135,7 +135,7 @@ TEST_CASE("a draft that is like a draft keeps the citations of both") {
   CHECK(sheet.machine.levels[1].rails == 4);
 }
 
-TEST_CASE("what the host says cannot break the file") {
+TEST_CASE("texts from the host cannot break the file") {
   DraftRequest request = request_like("dgx-h100");
   request.name = "my: lab # 1";
   request.host.gpus = DetectedGpus{"a \"b\": \\ \n levels: {", 1, 1000};
@@ -145,7 +145,7 @@ TEST_CASE("what the host says cannot break the file") {
   CHECK(machine.device.name == "a \"b\": \\   levels: {");
 }
 
-TEST_CASE("a machine of one node has no network to which nodes could be added") {
+TEST_CASE("nodes cannot be added to a machine without a network") {
   CHECK(with_nodes("workstation-l40s", 1).levels.size() == 1);
   CHECK(error_of([] { with_nodes("workstation-l40s", 4); }).find("it has no level that connects 4 nodes") !=
         std::string::npos);
@@ -155,7 +155,7 @@ TEST_CASE("a machine of one node has no network to which nodes could be added") 
   CHECK(has(draft_machine(request), "# Nodes: scontrol lists 12 with GPUs. workstation-l40s describes a single node"));
 }
 
-TEST_CASE("every bundled machine can be drafted anew with what a host may have") {
+TEST_CASE("a draft of every bundled machine with any host hardware is valid") {
   for (const std::string& name : machine_names()) {
     const std::size_t levels = load_machine(name).levels.size();
     for (const int nodes : {1, 2, 7, 48, 1000}) {

@@ -65,7 +65,7 @@ const std::string mine = "sources: {mine: a sheet of my own}\n";
 
 }  // namespace
 
-TEST_CASE("a machine that says nothing of its own is the one that it extends, under another name") {
+TEST_CASE("a machine without keys of its own equals the one that it extends, with another name") {
   const Machine base = load_machine("dgx-a100");
   const MachineSheet sheet = parse_machine_sheet(head, "m.yaml");
   CHECK(sheet.extends == "dgx-a100");
@@ -95,14 +95,14 @@ TEST_CASE("keys of device, host and storage are merged one by one") {
   CHECK(machine.storage.local_capacity == base.storage.local_capacity);
 }
 
-TEST_CASE("peaks are replaced as a whole, and another device has no profiles of the first one") {
+TEST_CASE("peaks are replaced as a whole, and another device does not inherit profile names") {
   const Machine machine = extended(mine + "device:\n  name: Other\n  peak:\n    fp32: {value: 10 TFLOP/s, source: mine}\n");
   CHECK(machine.device.peak_at(Precision::fp32) == FlopRate(10e12));
   CHECK_FALSE(machine.device.peak_at(Precision::bf16));
   CHECK(machine.device.profile_names.empty());
 }
 
-TEST_CASE("levels are replaced as a whole, and a topology goes with its levels") {
+TEST_CASE("levels are replaced as a whole, and the topology with them") {
   CHECK(extended(mine + one_level).levels.size() == 1);
   const Folder folder;
   const std::string torus = folder.write("torus.yaml", head + mine + one_level +
@@ -126,7 +126,7 @@ topology:
   CHECK(load_machine(tree).levels.size() == 2);
 }
 
-TEST_CASE("what the extended machine has and this one has not is none") {
+TEST_CASE("'none' removes a part of the extended machine") {
   const Machine machine = extended("host: none\nstorage: none\nprice: none\n");
   CHECK_FALSE(machine.host);
   CHECK_FALSE(machine.storage.local_bandwidth);
@@ -139,7 +139,7 @@ TEST_CASE("what the extended machine has and this one has not is none") {
   CHECK(first_line(error_with("device: none\n")) == "m.yaml:4:9: expected a map, found text");
 }
 
-TEST_CASE("sources of both files are known, and each number keeps the citation of its own file") {
+TEST_CASE("sources of both files can be used, and each number keeps the citation of its own file") {
   const MachineSheet sheet =
       parse_machine_sheet(head +
                               "sources: {pcie: my own slots}\nhost:\n  devices_per_link: {value: 1, source: pcie}\n"
@@ -155,7 +155,7 @@ TEST_CASE("sources of both files are known, and each number keeps the citation o
         "hint: did you mean 'a100'?");
 }
 
-TEST_CASE("a path is relative to the file that extends it, and files extend each other in a row") {
+TEST_CASE("a path is relative to the extending file, and files may extend each other in a chain") {
   const Folder folder;
   const std::string a = folder.write("a.yaml", "format: 1\nmachine: a\nextends: sub/b.yaml\n");
   (void)folder.write("sub/b.yaml", "format: 1\nmachine: b\nextends: ../c.yaml\nprice: none\n");
@@ -167,7 +167,7 @@ TEST_CASE("a path is relative to the file that extends it, and files extend each
   CHECK_FALSE(sheet.machine.price_per_gpu_hour);
 }
 
-TEST_CASE("fails with an extended machine that is not there") {
+TEST_CASE("fails with a missing extended machine") {
   const std::string error = error_of([] { (void)parse_machine("format: 1\nmachine: toy\nextends: dgx-a10\n", "m.yaml"); });
   CHECK(error ==
         "m.yaml:3:10: unknown machine 'dgx-a10'\n"
@@ -197,7 +197,7 @@ TEST_CASE("fails with machines that extend each other in a circle") {
         "c.yaml:3:10: the machines extend each other in a circle: a.yaml extends b.yaml extends c.yaml extends a.yaml");
 }
 
-TEST_CASE("fails with a long row of machines that extend each other") {
+TEST_CASE("fails with a long chain of machines that extend each other") {
   const Folder folder;
   std::string base = "dgx-a100", path;
   for (int i = 0; i < 8; ++i) {
@@ -210,7 +210,7 @@ TEST_CASE("fails with a long row of machines that extend each other") {
         "m0.yaml:3:10: more than 7 machines that extend each other");
 }
 
-TEST_CASE("what is wrong in the extended file is said there, even of a key that is replaced") {
+TEST_CASE("errors in the extended file have their place there, even in a key that is replaced") {
   const Folder folder;
   (void)folder.write("base.yaml", head + mine + one_level + "host: {speed: 1}\n");
   const std::string path = folder.write("m.yaml", "format: 1\nmachine: m\nextends: base.yaml\nhost: none\n");
@@ -218,7 +218,7 @@ TEST_CASE("what is wrong in the extended file is said there, even of a key that 
   CHECK(first_line(error_with("hots: none\n")) == "m.yaml:4:1: unknown key 'hots'");
 }
 
-TEST_CASE("a machine that extends none says everything itself") {
+TEST_CASE("a machine that extends none must be complete") {
   CHECK(error_of([] { (void)parse_machine("format: 1\nmachine: toy\n", "m.yaml"); }).find("the key 'sources' is missing") !=
         std::string::npos);
 }

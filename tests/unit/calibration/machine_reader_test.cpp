@@ -71,7 +71,7 @@ const SourcedNumber& number_of(const MachineSheet& sheet, const std::string& key
 
 // ---- what is read ----
 
-TEST_CASE("a machine file may say how long its host takes to start a kernel") {
+TEST_CASE("a machine file may set the time that its host takes to launch a kernel") {
   const std::string tile = "  tile: {value: 64, source: guess}\n";
   const auto with = [&](const std::string& start) {
     return edited(small_machine, tile, tile + "  launch_overhead: {value: " + start + ", source: guess}\n");
@@ -111,7 +111,7 @@ TEST_CASE("a machine file is read into a machine") {
   CHECK(machine.currency == "EUR");
 }
 
-TEST_CASE("products may keep up another part of their rate in one precision than in the others") {
+TEST_CASE("the sustained fraction of products may differ by precision") {
   const std::string own = "  attainable_peak: {value: 0.8, source: guess}\n";
   const auto with = [&](const std::string& lines) {
     return parse_machine(edited(small_machine, own, own + lines), "m.yaml").device;
@@ -382,7 +382,7 @@ TEST_CASE("fails with a number without unit, of another unit, or negative") {
         "m.yaml:13:28: must be greater than zero");
 }
 
-TEST_CASE("fails with a unit count that is not a whole number, or is none at all") {
+TEST_CASE("fails with a unit count that is not a whole number, or is zero") {
   CHECK(first_line(error_with("units: {value: 4,", "units: {value: 4.5,")) == "m.yaml:16:20: '4.5' is not a whole number");
   CHECK(first_line(error_with("units: {value: 4,", "units: {value: 0,")) == "m.yaml:16:20: '0' is too small: at least 1");
   CHECK(first_line(error_with("units: {value: 4,", "units: {value: 2000000000,")) ==
@@ -417,14 +417,14 @@ TEST_CASE("fails with a device that computes nothing") {
                        "peak: {}")) == "m.yaml:7:9: no precision has a peak");
 }
 
-TEST_CASE("fails with levels that cannot be told apart, or none") {
+TEST_CASE("fails with two levels of one name, or without levels") {
   CHECK(first_line(error_with("name: rack", "name: node")) == "m.yaml:20:11: two levels are named 'node'");
   const std::string none = small_machine.substr(0, small_machine.find("levels:")) + "levels: []\n";
   CHECK(first_line(error_of([&] { (void)parse_machine(none, "m.yaml"); })) ==
         "m.yaml:14:9: a machine needs at least one level");
 }
 
-TEST_CASE("fails with a level whose rails are said twice, or not at all") {
+TEST_CASE("fails with a level whose rails are given twice, or not at all") {
   CHECK(first_line(error_with("    oversubscription: {value: 2, source: sheet}\n", "")) ==
         "m.yaml:26:5: one of the keys 'rails' and 'oversubscription' is missing");
   CHECK(first_line(error_with("    oversubscription:", "    rails: {value: 1, source: sheet}\n    oversubscription:")) ==
@@ -435,7 +435,7 @@ TEST_CASE("fails with a level whose rails are said twice, or not at all") {
         "m.yaml:30:31: '0.5' is too small: at least 1");
 }
 
-TEST_CASE("fails with a price that is none") {
+TEST_CASE("fails with an invalid price") {
   for (const std::string price :
        {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h"}) {
     INFO(price);

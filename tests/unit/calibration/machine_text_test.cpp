@@ -98,14 +98,14 @@ TEST_CASE("names, texts and keys that YAML could misunderstand read back the sam
   check_same(sheet, again(sheet));
 }
 
-TEST_CASE("networks that are no trees read back the same") {
+TEST_CASE("networks other than trees read back the same") {
   for (const std::string& topology : {torus, loop}) {
     const MachineSheet sheet = parse_machine_sheet(small + topology, "m.yaml");
     check_same(sheet, again(sheet));
   }
 }
 
-TEST_CASE("two citations of one key have two keys in the file that is written") {
+TEST_CASE("two citations with one key get two keys in the written file") {
   // perlmutter and the machine that it extends both have a key `nccl`, and both are the same; here they are not.
   const MachineSheet sheet = parse_machine_sheet(
       "format: 1\nmachine: m\nextends: dgx-a100\nsources: {pcie: a slot of my own}\n"
@@ -116,7 +116,7 @@ TEST_CASE("two citations of one key have two keys in the file that is written") 
   check_same(sheet, again(sheet));
 }
 
-TEST_CASE("texts are quoted only where that is needed") {
+TEST_CASE("texts are quoted only if necessary") {
   CHECK(yaml_scalar("900 GB/s") == "900 GB/s");
   CHECK(yaml_scalar("NVIDIA A100 SXM4 80 GB") == "NVIDIA A100 SXM4 80 GB");
   CHECK(yaml_scalar("-0.5") == "-0.5");
@@ -128,7 +128,7 @@ TEST_CASE("texts are quoted only where that is needed") {
   CHECK(yaml_scalar("a\n\"b\"\\") == "\"a\\n\\\"b\\\"\\\\\"");
 }
 
-TEST_CASE("what kernels and network rest on follows from the citations") {
+TEST_CASE("the basis of kernels and network follows from the citations") {
   CHECK(kernels_of("measured: by us", "assumed") == NumberBasis::published);  // a tile is not a time
   CHECK(kernels_of("the data sheet", "assumed") == NumberBasis::data_sheet);
   CHECK(kernels_of("assumed: a guess", "sheet") == NumberBasis::assumed);
@@ -147,7 +147,7 @@ TEST_CASE("what kernels and network rest on follows from the citations") {
   CHECK(basis("workstation-rtx4090").network == NumberBasis::assumed);
 }
 
-TEST_CASE("a measured network of the coefficients is what a network rests on") {
+TEST_CASE("the basis of a network is measured if the coefficients have measurements") {
   Coefficients coefficients;
   const MachineSheet sheet = load_machine_sheet("dgx-a100");
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::published);

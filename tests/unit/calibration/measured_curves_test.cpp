@@ -84,7 +84,7 @@ TEST_CASE("a link of half the rate is a contradiction, although small messages t
   }
 }
 
-TEST_CASE("what does not say its ranks or nodes is left out with a warning") {
+TEST_CASE("series without ranks or nodes are left out with a warning") {
   std::vector<std::string> warnings;
   ExchangeSeries nowhere = series_of("a.txt", 1), alone = series_of("b.txt", 1), pair = series_of("c.txt", 1);
   nowhere.nodes.reset();

@@ -62,7 +62,7 @@ TEST_CASE("a new section takes the place of the old one and leaves the rest of t
   CHECK(with_network_section("a: 1", {}) == "a: 1\n\ncommunication: []\n");
 }
 
-TEST_CASE("what is wrong with the section is said with its place") {
+TEST_CASE("errors in the section have their place") {
   std::string section = print_measured_network(example());
   const auto with = [&](const std::string& old, const std::string& replacement) {
     std::string text = section;
@@ -82,7 +82,7 @@ TEST_CASE("what is wrong with the section is said with its place") {
   CHECK(contains(with("    source: \"b.txt\"\n", ""), "source"));
   CHECK(contains(with("spread: 1.0722", "spread: 0.5"), "0.5"));
   CHECK(contains(with("window: 64", "windows: 64"), "did you mean 'window'"));
-  CHECK(contains(error_in(section + section.substr(section.find("  - "))), "a second time"));
+  CHECK(contains(error_in(section + section.substr(section.find("  - "))), "duplicate entry for"));
   CHECK(contains(error_in("communication:\n  - {operation: allreduce, level: node, alpha: [1 us, unknown, unknown]}\n"),
                  "run `ddl-oracle calibrate network`"));
 }

@@ -9,7 +9,7 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("what a plan takes does not depend on the plans that were predicted before it") {
+TEST_CASE("the time of a plan does not depend on the plans predicted before") {
   // Plans that only differ in what they shard share the costs of layers; ZeRO-3 has additional launches.
   StudySpec spec;
   spec.model = "resnet50";

@@ -133,7 +133,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
   CHECK(norm(told).time / norm(half).time == Approx(2));
 }
 
-TEST_CASE("the update of a list is predicted as it was measured, whatever the layers' are") {
+TEST_CASE("the update of a list takes its measured time, independent of the layers' updates") {
   const Model model = load_model("alexnet");
   Simulant simulant("alexnet");
   simulant.measure_all(problems_of(model, 4, Precision::fp32, Optimizer::momentum));
@@ -178,7 +178,7 @@ TEST_CASE("profiles of one layout of images have it, and of both a warning") {
   CHECK(both.warnings().front().starts_with("kernels of images were measured in channels-last and in channels-first"));
 }
 
-TEST_CASE("once what plans miss is measured nothing is missing") {
+TEST_CASE("after measuring the missing problems of plans, none is missing") {
   for (const char* name : {"resnet18", "gpt2"}) {
     INFO(name);
     const Model model = load_model(name);
@@ -223,7 +223,7 @@ TEST_CASE("once what plans miss is measured nothing is missing") {
   }
 }
 
-TEST_CASE("a step that was timed as a whole is what the serial plan takes") {
+TEST_CASE("the serial plan takes the time of the measured whole step") {
   const Model model = load_model("alexnet");
   const auto steps = [&](double forward, double backward) {
     Simulant simulant("alexnet");
@@ -242,7 +242,7 @@ TEST_CASE("a step that was timed as a whole is what the serial plan takes") {
   CHECK(quick[Part::backward].value() == Approx(2e-6));
 }
 
-TEST_CASE("of another model the whole step says what starting kernels takes") {
+TEST_CASE("a whole step of another model gives the launch overhead") {
   const Model model = load_model("alexnet");
   Simulant simulant("alexnet");
   simulant.measure_all(problems_of(model, 4, Precision::fp32, Optimizer::momentum));
@@ -281,7 +281,7 @@ Seconds beside(const Explanation& explanation, std::string_view what, Phase phas
 /// 32 MiB.
 constexpr double alexnet_touches = 61'100'840.0 * 4 / 2e9;
 
-TEST_CASE("first touches of memory are part of the phase that makes them, and of nothing else") {
+TEST_CASE("first touches of memory are only part of the phase that makes them") {
   Simulant simulant = alexnet();
   const Explanation without = step_of(simulant.spec());
   simulant.measure_line("fresh_memory bytes=1000000");
@@ -306,7 +306,7 @@ TEST_CASE("first touches of memory are part of the phase that makes them, and of
   CHECK(beside(step_of(other), "fresh-memory", Phase::backward) > beside(with, "fresh-memory", Phase::backward));
 }
 
-TEST_CASE("a framework's steps count in place of the profiler's, less their first touches") {
+TEST_CASE("a framework's steps replace the profiler's, less their first touches") {
   const Model model = load_model("alexnet");
   Simulant simulant = alexnet();
   simulant.add_step(model, 4, StepPart::forward, Seconds(5.0));
@@ -336,7 +336,7 @@ TEST_CASE("a framework's steps count in place of the profiler's, less their firs
   CHECK(measured_kernels(std::vector<FoundProfile>{{"steps", steps.profile()}}, model, Precision::fp32).steps.empty());
 }
 
-TEST_CASE("what a framework takes for each kernel goes for other models too") {
+TEST_CASE("a framework's overhead per kernel applies to other models, too") {
   Simulant simulant = alexnet();
   simulant.measure_line("fresh_memory bytes=1000000");
   const double forward = step_of(simulant.spec()).estimate.time[Part::forward].value();
@@ -376,7 +376,7 @@ TEST_CASE("a framework that keeps its memory has no first touches") {
   CHECK(beside(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
 }
 
-TEST_CASE("steps of graphs count only where there are no eager ones") {
+TEST_CASE("steps of CUDA graphs are only used if there are no eager ones") {
   const Model model = load_model("alexnet");
   Simulant simulant = alexnet();
   Simulant steps("alexnet");
@@ -401,7 +401,7 @@ TEST_CASE("a row that failed is not measured") {
         measured_kernels(whole, model, Precision::fp32).kernels.size());
 }
 
-TEST_CASE("a device has the names that its sheet and its drivers call it") {
+TEST_CASE("a device has the names in its datasheet and in its drivers") {
   Device device;
   device.name = "Maker M1";
   device.profile_names = {"Maker M1-SXM4-80GB"};

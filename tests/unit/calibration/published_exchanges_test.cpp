@@ -128,7 +128,7 @@ TEST_CASE("of 109 published outputs 100 are read, and the others refused with th
   CHECK(refused == 9);
 }
 
-TEST_CASE("what is read of published outputs is fitted, or refused for what it lacks") {
+TEST_CASE("published outputs are fitted, or refused with the missing facts") {
   for (const Published& one : published()) {
     if (!one.refused.empty()) continue;
     INFO(one.name);
@@ -182,7 +182,7 @@ void leave_out(const std::map<int, ExchangeSeries>& by_nodes, LeftOut& inside, L
 
 }  // namespace
 
-TEST_CASE("node counts left out of published sweeps are predicted, and intervals hold them") {
+TEST_CASE("left-out node counts of published sweeps are predicted, and intervals cover them") {
   LeftOut inside, beyond;
   for (const char* plugin : {"ofi192", "ofi1130"}) leave_out(series_of({"alps_gh200_allreduce", plugin}), inside, beyond);
   for (const char* environment : {"nccl218_aws_ofi.", "nccl218_aws_ofi_alltoall_env", "nccl218_tcp", "nccl221_aws_ofi.",
@@ -229,7 +229,7 @@ TEST_CASE("left-out node counts of published sweeps, one by one", "[.figures]") 
   }
 }
 
-TEST_CASE("half of the sizes of published NVLink nodes predict the other half, and intervals hold it") {
+TEST_CASE("half of the sizes of published NVLink nodes predict the other half, and intervals cover it") {
   for (const std::string machine : {"dgx-a100", "dgx-h100", "dgx-h200"}) {
     const std::optional<Coefficients> bundled = bundled_coefficients(machine);
     REQUIRE(bundled);
@@ -290,7 +290,7 @@ TEST_CASE("Alps measured on up to 32 nodes predicts 64 and 128") {
   }
 }
 
-TEST_CASE("what the documentation shows of published outputs", "[.figures]") {
+TEST_CASE("the figures of the documentation about published outputs", "[.figures]") {
   const auto show = [](const std::string& of, const ExchangeFit& fit) {
     for (const FitRange& range : fit.ranges) {
       fmt::print("{} | {} to {} | {} | {} | {} | {} | {:.1f} %\n", of, humanize(range.min_message),

@@ -120,7 +120,7 @@ class PlayedNetwork final : public Transport {
 
 }  // namespace
 
-TEST_CASE("the first host of a list of Slurm's") {
+TEST_CASE("the first host of a Slurm node list is found") {
   CHECK(first_slurm_host("node7") == "node7");
   CHECK(first_slurm_host("node[07-12,20],login") == "node07");
   CHECK(first_slurm_host("gpu-a[3,1-2].cluster") == "gpu-a3.cluster");
@@ -132,7 +132,7 @@ TEST_CASE("the first host of a list of Slurm's") {
   }
 }
 
-TEST_CASE("texts are packed and unpacked, and what is cut is not") {
+TEST_CASE("texts are packed and unpacked, and truncated ones are refused") {
   const std::vector<std::string> texts{"", "a", std::string("\0\n", 2), std::string(70'000, 'x')};
   const std::string packed = pack(texts);
   CHECK(unpack(packed) == texts);
@@ -141,7 +141,7 @@ TEST_CASE("texts are packed and unpacked, and what is cut is not") {
   CHECK_FALSE(unpack("\xff\xff\xff\xff"));
 }
 
-TEST_CASE("the meeting place is the one that the environment says") {
+TEST_CASE("the environment gives the rendezvous") {
   const LaunchedRank by_torchrun{.rank = 1, .ranks = 4, .launcher = "torchrun"},
       by_slurm{.rank = 1, .ranks = 4, .launcher = "Slurm"};
   const auto place = [](const LaunchedRank& rank, const Variables& variables, const std::string& asked = "") {
@@ -191,7 +191,7 @@ TEST_CASE("the meeting place is the one that the environment says") {
   }
 }
 
-TEST_CASE("processes find each other, in whatever order they come, and all hear what each says") {
+TEST_CASE("processes find each other in any order, and all receive the text of each") {
   // An address of IPv6 is tried by rendezvous_ipv6_test.
   for (const char* const host : {"localhost", "127.0.0.1"}) {
     CAPTURE(host);
@@ -206,7 +206,7 @@ TEST_CASE("processes find each other, in whatever order they come, and all hear 
   }
 }
 
-TEST_CASE("long words arrive whole, and one rank alone is none of several") {
+TEST_CASE("long texts arrive complete, and a single rank can gather, too") {
   Launch launch;
   const auto work = [](TcpProcesses& processes) {
     const std::string text(3'000'000 + static_cast<std::size_t>(processes.rank()),
@@ -221,7 +221,7 @@ TEST_CASE("long words arrive whole, and one rank alone is none of several") {
   CHECK(launch.results() == std::vector<std::string>{"0 1 2 "});
 }
 
-TEST_CASE("ranks of one machine are of one node, as NCCL tells machines apart") {
+TEST_CASE("ranks on one machine are on one node, by NCCL's identification of hosts") {
   Launch launch;
   const auto nodes = [](TcpProcesses& processes) {
     std::string all;
@@ -257,7 +257,7 @@ TEST_CASE("a sweep among processes is the same in all of them") {
   for (const std::string& each : results) CHECK(each == results[0]);
 }
 
-TEST_CASE("a rank that never comes is named by all that came") {
+TEST_CASE("a missing rank is named by all that connected") {
   Launch launch;
   launch.start(0, 4, not_long, gathered);
   launch.start(2, 4, not_long, gathered);
@@ -268,7 +268,7 @@ TEST_CASE("a rank that never comes is named by all that came") {
   }
 }
 
-TEST_CASE("rank 0 that never comes is said, with its address") {
+TEST_CASE("a missing rank 0 is reported, with its address") {
   Launch launch;
   launch.start(1, 2, not_long, gathered);
   const std::string error = launch.results().front();
@@ -281,7 +281,7 @@ TEST_CASE("rank 0 that never comes is said, with its address") {
          contains(unknown, "did not find rank 0 at no-such-host.invalid")));
 }
 
-TEST_CASE("a rank that comes twice, ranks that count others, and other programs' versions are refused on all") {
+TEST_CASE("a duplicate rank, other numbers of ranks, and other versions of the program are refused on all ranks") {
   Launch launch;
   const auto all_say = [&](const std::string& beginning) {
     for (const std::string& error : launch.results()) {
@@ -317,7 +317,7 @@ TEST_CASE("a rank that comes twice, ranks that count others, and other programs'
   }
 }
 
-TEST_CASE("who is not a rank is sent away, and named where a rank is missing") {
+TEST_CASE("a connection that is not a rank is closed, and named if a rank is missing") {
   Launch launch;
   const Deadline until(long_enough);
   const auto connect = [&] {
@@ -394,7 +394,7 @@ TEST_CASE("another program at the meeting place is not taken for rank 0") {
   }
 }
 
-TEST_CASE("a rank that ends with words has all end with them") {
+TEST_CASE("a rank that ends with a message ends all with that message") {
   for (const int ending : {0, 2}) {
     CAPTURE(ending);
     Launch launch;
@@ -420,7 +420,7 @@ TEST_CASE("a rank that ends with words has all end with them") {
   }
 }
 
-TEST_CASE("what fails in one process fails in all, by the same words") {
+TEST_CASE("an error in one process fails in all, with the same message") {
   Launch launch;
   const auto work = [](TcpProcesses& processes) -> std::string {
     do_or_agree(processes, [&] {
@@ -432,7 +432,7 @@ TEST_CASE("what fails in one process fails in all, by the same words") {
   for (const std::string& error : launch.results()) CHECK(error == "rank 1: there is no GPU\nhint: find one");
 }
 
-TEST_CASE("a rank that says nothing is named by the others") {
+TEST_CASE("a silent rank is named by the others") {
   Launch launch;
   std::promise<void> over;
   const auto ended = over.get_future().share();
@@ -491,7 +491,7 @@ TEST_CASE("a rank that is killed ends the others") {
   }
 }
 
-TEST_CASE("ranks that are asked for different sweeps say so") {
+TEST_CASE("ranks with different options of a sweep report an error") {
   Launch launch;
   const auto work = [](TcpProcesses& processes) -> std::string {
     PlayedNetwork network("ranks=3 nodes=1", processes);
@@ -513,11 +513,11 @@ TEST_CASE("ranks that are asked for different sweeps say so") {
   }
 }
 
-TEST_CASE("a rank of a launcher that is not known is refused, and one that is alone in an allocation is told") {
+TEST_CASE("a rank without known launcher is refused, and a rank alone in an allocation gets a warning") {
   CHECK(warning_of_being_alone(environment_of({})).empty());
   CHECK(warning_of_being_alone(environment_of({{"SLURM_NTASKS", "1"}})).empty());
   CHECK(warning_of_being_alone(environment_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}})) ==
-        "this process is alone in an allocation of 8 tasks: srun starts them all");
+        "this process is alone in an allocation of 8 tasks: launch it with srun to start all of them");
   CHECK(warning_of_being_alone(environment_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}))
             .empty());
 }

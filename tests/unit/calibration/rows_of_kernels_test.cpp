@@ -41,7 +41,7 @@ class CountingDevice final : public KernelBackend {
 
 }  // namespace
 
-TEST_CASE("kernels overlapped with a collective are queued in rows, and waited for once a row") {
+TEST_CASE("kernels overlapped with a collective are queued in batches, with one wait per batch") {
   for (const Seconds kernel : {Seconds(2e-6), Seconds(10e-6), Seconds(70e-6), Seconds(3e-3), Seconds(1), Seconds(0)}) {
     CAPTURE(kernel.value());
     CountingDevice::Counts counts;

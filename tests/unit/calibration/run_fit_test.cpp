@@ -95,7 +95,7 @@ TEST_CASE("coefficients that made synthetic runs are found again") {
   CHECK(fit.coefficients.size() == 5);
 }
 
-TEST_CASE("a straggler that grows with the ranks is told from a factor on all kernels") {
+TEST_CASE("a straggler that grows with the ranks is distinguished from a factor on all kernels") {
   Learned values;
   values[Coefficient::straggler_factor] = 0.1;
   const FamilyFit fit = fit_of(runs_of(values, 60));
@@ -103,7 +103,7 @@ TEST_CASE("a straggler that grows with the ranks is told from a factor on all ke
   CHECK(fit.learned[Coefficient::kernels] == Approx(1.0).epsilon(0.1));
 }
 
-TEST_CASE("without runs the prior comes out, and the machine's sheet with it") {
+TEST_CASE("without runs the fit returns the priors, and the machine's datasheet") {
   const FamilyFit fit = fit_of({});
   CHECK(fit.learned == Learned{});
   CHECK(fit.coefficients.empty());
@@ -125,7 +125,7 @@ TEST_CASE("fewer runs leave coefficients nearer to the prior and less certain") 
   CHECK_FALSE(found(few, Coefficient::gradient_alpha).determined());
 }
 
-TEST_CASE("one wild run does not carry the others away") {
+TEST_CASE("one outlier does not dominate the fit") {
   std::vector<FittedRun> runs = runs_of(truth(), 60);
   runs.front().measured *= 20;
   const FamilyFit fit = fit_of(runs);
@@ -146,7 +146,7 @@ TEST_CASE("a configuration is left out with all its repeats") {
   CHECK(before.cases[0].predicted->value() != Approx(one_repeat.cases[0].predicted->value()));
 }
 
-TEST_CASE("repeats of a run have its prediction, and measurements of their own") {
+TEST_CASE("repeats of a run share its prediction, but have their own measurements") {
   std::vector<MeasuredRun> runs = some_runs();
   MeasuredRun repeat = runs.front();
   repeat.value *= 2;
@@ -168,7 +168,7 @@ TEST_CASE("repeats of a run have its prediction, and measurements of their own")
   CHECK(together.cases.back().predicted != together.cases.front().predicted);
 }
 
-TEST_CASE("who waits for predictions hears of every run") {
+TEST_CASE("progress is reported for every predicted run") {
   const std::vector<MeasuredRun> runs = some_runs();
   std::vector<std::size_t> heard;
   const BeforeRun listen = [&](std::size_t done, std::size_t all) {
@@ -192,7 +192,7 @@ TEST_CASE("runs on few devices predict those on more") {
         "none of the runs have 2 GPUs or fewer\nhint: choose a number of GPUs between the smallest and the largest run");
 }
 
-TEST_CASE("what the file says of the software changes by runs that decide it, and by nothing less") {
+TEST_CASE("settings of the software in the file only change if runs decide them") {
   const std::vector<RunFilter> filters{parse_where("quantity=iter_total_s"), parse_where("strategy=data+filter"),
                                        parse_where("includes_io=no")};
   const std::vector<MeasuredRun> all = select_runs(load_runs("paradl-abci"), filters);
@@ -229,7 +229,7 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
   std::filesystem::remove(untaught);
 }
 
-TEST_CASE("hybrids that no run was about learn of replicas how gradients go and how long nodes wait, and nothing else") {
+TEST_CASE("hybrids without runs take only gradient and straggler factors from data parallelism") {
   constexpr Family data = family_bit(Axis::data), pipeline = family_bit(Axis::pipeline), filter = family_bit(Axis::filter);
   Learned of_data, of_filter;
   of_data[Coefficient::kernels] = 1.5;
@@ -247,7 +247,7 @@ TEST_CASE("hybrids that no run was about learn of replicas how gradients go and 
   CHECK(learned_of(families, 0) == Learned());
 }
 
-TEST_CASE("the device waits for its host where kernels and exchanges take less than starting them") {
+TEST_CASE("the device waits for its host if kernels and exchanges take less time than their launches") {
   FittedRun run;
   run.step.transfers.resize(1);
   run.step.tasks.push_back({0, false, Part::forward, 2000, Term(Seconds(0.1), Seconds{})});
@@ -266,7 +266,7 @@ TEST_CASE("the device waits for its host where kernels and exchanges take less t
   CHECK(predicted(2, 100e-6) == Approx(0.23));
 }
 
-TEST_CASE("what is predicted teaches nothing") {
+TEST_CASE("runs that equal their prediction change no coefficient") {
   // Small shares of a batch: the device waits for its host, and gradients are hidden by that.
   RunPredictor predictor("dgx-a100", "none", {});
   std::string table = "model,strategy,gpus,global_batch,precision,quantity,value\n";
@@ -289,7 +289,7 @@ TEST_CASE("what is predicted teaches nothing") {
   CHECK(fit.families.front().learned[Coefficient::kernels] == Approx(1).epsilon(0.05));
 }
 
-TEST_CASE("runs of measured kernels are not explained by a sheet's host that does not count for them") {
+TEST_CASE("the launch overhead of a datasheet's host does not apply to runs with measured kernels") {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "ddl_run_fit_test.yaml";
   std::ofstream(file) << "format: 1\nname: m\nmachine: dgx-a100\ndescription: d\ngenerator: g\ndate: 2026-01-01\n"
                          "sources: {log: a log}\nmodels:\n"
@@ -312,7 +312,7 @@ TEST_CASE("runs of measured kernels are not explained by a sheet's host that doe
   std::filesystem::remove(file);
 }
 
-TEST_CASE("a start of kernels that made runs is found again, over all families together") {
+TEST_CASE("a launch overhead of synthetic runs is recovered, over all families together") {
   std::vector<MeasuredRun> runs;
   RunPredictor predictor("dgx-a100", "none", {});
   Coefficients truth = predictor.coefficients();
@@ -354,7 +354,7 @@ TEST_CASE("a start of kernels that made runs is found again, over all families t
   CHECK_FALSE(silent.determined());
 }
 
-TEST_CASE("what is learned reads back from a coefficients file") {
+TEST_CASE("fitted factors read back from a coefficients file") {
   const RunFit fit = RunFitter(some_runs(), "abci", "").fit();
   REQUIRE(fit.families.size() == 1);
   const std::string text =
@@ -373,7 +373,7 @@ TEST_CASE("what is learned reads back from a coefficients file") {
         Approx(fit.families.front().learned[Coefficient::per_iteration]).epsilon(1e-3).margin(1e-9));
 }
 
-TEST_CASE("a run of one device teaches nothing, and does not hinder the others") {
+TEST_CASE("a run on one device does not affect the fit") {
   std::vector<MeasuredRun> runs = some_runs();
   const std::string alone =
       "resnet50,serial,1,64,iter_total_s,0.25\n"
@@ -389,7 +389,7 @@ TEST_CASE("a run of one device teaches nothing, and does not hinder the others")
   CHECK(RunFitter(parse_runs(header + alone, "alone.csv"), "abci", "").fit().runs == 0);
 }
 
-TEST_CASE("a file keeps what it says, and learns anew when it is fitted again") {
+TEST_CASE("a file keeps its other sections, and its factors are replaced by a new fit") {
   const RunFit fit = RunFitter(some_runs(), "abci", "").fit();
   const std::string before = coefficients_text("", "abci");
   const std::string once = with_learned(before, fit, "five runs");

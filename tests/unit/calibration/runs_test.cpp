@@ -29,7 +29,7 @@ std::size_t count_where(const std::vector<MeasuredRun>& runs, const std::vector<
 
 // ---- what is read ----
 
-TEST_CASE("a row is read into a run that knows its line") {
+TEST_CASE("a row becomes a run with its line number") {
   const auto runs =
       parsed(header + "\nResNet50,data,16,iter_total_s,0.2406,A,\"two\nlines\"\n./mine.yaml,data+hmodel,,iter_comp_s,0,,\n");
   REQUIRE(runs.size() == 2);
@@ -112,7 +112,7 @@ TEST_CASE("the bundled table of ParaDL's runs is read whole") {
 
 // ---- filters ----
 
-TEST_CASE("several filters must all match, of several values one") {
+TEST_CASE("a row must match all filters, and one value of each") {
   const auto runs = parsed(header +
                            "resnet50,data,16,epoch_s,1,A,\nresnet50,data,32,epoch_s,2,B,\nvgg16,filter,16,epoch_s,3,A,"
                            "\nvgg16,filter,,epoch_s,4,C,\n");
@@ -136,7 +136,7 @@ TEST_CASE("filters know models and strategies under all their names") {
   CHECK(count_where(runs, {"strategy=data+hmodel"}) == 1);
 }
 
-TEST_CASE("fails with a filter that is none") {
+TEST_CASE("fails with an invalid filter") {
   CHECK(error_of([] { (void)parse_where("quality"); }) ==
         "'quality' is not of the form column=value,value\nhint: for example quality=A,B");
   CHECK(error_of([] { (void)parse_where("qualty=A"); }) == "unknown column 'qualty'\nhint: did you mean 'quality'?");
@@ -163,7 +163,7 @@ TEST_CASE("fails with a row that lacks what a run needs") {
   CHECK(first_line(error_in(header + "mine,data,1,q,,,\n")) == "r.csv:2:15: a run needs its value");
 }
 
-TEST_CASE("fails with numbers that cannot be") {
+TEST_CASE("fails with impossible numbers") {
   CHECK(first_line(error_in(header + "mine,data,0,q,1,,\n")) == "r.csv:2:11: '0' is not a positive whole number");
   CHECK(first_line(error_in(header + "mine,data,1.5,q,1,,\n")) == "r.csv:2:11: '1.5' is not a positive whole number");
   CHECK(first_line(error_in(header + "mine,data,3000000000,q,1,,\n")) == "r.csv:2:11: '3000000000' is too large");
@@ -179,7 +179,7 @@ TEST_CASE("fails with numbers that cannot be") {
         "r.csv:2:17: '1e300' is too large");
 }
 
-TEST_CASE("fails with an unknown table and with a file that is not there") {
+TEST_CASE("fails with an unknown table and with a missing file") {
   CHECK(first_line(error_of([] { (void)load_runs("paradl"); })) == "unknown table of runs 'paradl'");
   CHECK(error_of([] { (void)load_runs("missing.csv"); }).find("missing.csv") != std::string::npos);
 }

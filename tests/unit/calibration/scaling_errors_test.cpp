@@ -35,12 +35,12 @@ TEST_CASE("an error of scaling is that of the efficiency relative to the same ru
   CHECK(summary.groups.at("of-mine").runs == 2);
 }
 
-TEST_CASE("several runs on the fewest devices count as their mean") {
+TEST_CASE("several runs on the fewest devices are averaged") {
   const std::vector<ValidationCase> cases{one(2, 64, 0.09, 0.1), one(2, 64, 0.11, 0.1), one(4, 128, 0.1, 0.11)};
   CHECK(scaling_errors(cases, "set").overall.mean_absolute == Approx(1 - 1 / 1.1));
 }
 
-TEST_CASE("runs that differ in more than their devices say nothing of scaling") {
+TEST_CASE("runs that differ in more than their devices have no scaling efficiency") {
   const ValidationCase base = one(1, 32, 0.1, 0.1);
   const auto runs_beside = [&](const ValidationCase& other) {
     return scaling_errors(std::vector<ValidationCase>{base, other}, "set").overall.runs;

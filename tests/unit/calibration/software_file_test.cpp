@@ -35,7 +35,7 @@ StudySpec spec_with(const std::string& software) {
 
 }  // namespace
 
-TEST_CASE("every bundled software file can be read, and says where each fact comes from") {
+TEST_CASE("every bundled software file can be read, and has the source of each fact") {
   const auto names = software_names();
   CHECK(names.size() >= 10);
   for (const std::string& name : names) {
@@ -49,7 +49,7 @@ TEST_CASE("every bundled software file can be read, and says where each fact com
   }
 }
 
-TEST_CASE("a software file says what it says, and no more") {
+TEST_CASE("a software file sets only its own values") {
   const SoftwareFile software = parse_software(small_software, "s.yaml");
   CHECK(software.settings.number("launch_overhead") == 30e-6);
   CHECK(software.settings.flag("overlaps_gradients") == false);
@@ -58,7 +58,7 @@ TEST_CASE("a software file says what it says, and no more") {
   CHECK(software.lines.size() == 2);
 }
 
-TEST_CASE("what a software file extends holds where it says nothing") {
+TEST_CASE("values that a software file does not set come from the file that it extends") {
   const SoftwareFile base = load_software("megatron-core");
   const SoftwareFile software = parse_software(
       "format: 1\nsoftware: mine\ndescription: d\nextends: megatron-core\nsources: {log: a log}\n"
@@ -72,14 +72,14 @@ TEST_CASE("what a software file extends holds where it says nothing") {
   CHECK(software.name == "mine");
 }
 
-TEST_CASE("norms with weights in half precision are PyTorch's own, but where they are compiled") {
+TEST_CASE("norms with half-precision weights use PyTorch's kernels, except if compiled") {
   for (const char* eager : {"pytorch", "fsdp"}) CHECK(load_software(eager).settings.flag("own_half_norms") == true);
   for (const char* compiled : {"pytorch-compiled", "torchtitan"})
     CHECK(load_software(compiled).settings.flag("own_half_norms") == false);
   CHECK_FALSE(load_software("tensorflow").settings.flag("own_half_norms"));
 }
 
-TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those whose channels are said to come first") {
+TEST_CASE("TensorFlow transposes volumes in channels-last order, not those set to channels-first") {
   CHECK(load_software("tensorflow").settings.flag("copies_volumes") == true);
   for (const char* other : {"tensorflow-xla", "oneflow", "paddlepaddle"})
     CHECK(load_software(other).settings.flag("copies_volumes") == false);
@@ -89,7 +89,7 @@ TEST_CASE("TensorFlow turns volumes that lie in channels-last order, not those w
   CHECK_FALSE(Study(spec).assumptions().copies_volumes);
 }
 
-TEST_CASE("Megatron's step passes over gradients again, and unscales them where they are fp16's") {
+TEST_CASE("Megatron's step reads gradients again, and unscales them in fp16") {
   CHECK(load_software("megatron").settings.number("beside_update") == 30.0);
   CHECK(load_software("megatron-core").settings.number("beside_update") == 22.0);
   CHECK(load_software("megatron").settings.choice<Fusing>("fusing") == Fusing::residuals);
@@ -99,13 +99,13 @@ TEST_CASE("Megatron's step passes over gradients again, and unscales them where 
         }).find("s.yaml:7:") == 0);
 }
 
-TEST_CASE("the host waits for the numbers of tokens of experts in Megatron Core and what is built on it") {
+TEST_CASE("the host waits for the token counts of experts in Megatron Core and frameworks based on it") {
   CHECK(load_software("megatron-core").settings.number("expert_starts") == 0.64);
   CHECK(load_software("nemo").settings.number("expert_starts") == 0.64);
   CHECK(load_software("megatron").settings.find("expert_starts") == nullptr);
 }
 
-TEST_CASE("settings of a run or an option replace those of the software alone") {
+TEST_CASE("settings of a run or an option override only those of the software") {
   StudySpec spec = spec_with("nemo");
   spec.model = "mixtral-8x7b";
   CHECK(Study(spec).coefficients().software.routes_tokens_once == true);
@@ -137,7 +137,7 @@ TEST_CASE("files of software that extend each other in a circle are refused") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("slips in a software file are placed") {
+TEST_CASE("errors in a software file have their place") {
   const auto error_with = [](const std::string& line) {
     return error_of([&] { (void)parse_software(small_software + line, "s.yaml"); });
   };
@@ -159,7 +159,7 @@ TEST_CASE("a study takes PyTorch by default, and no software on request") {
   CHECK(none.assumptions().memory_format == MemoryFormat::channels_last);
 }
 
-TEST_CASE("what is asked for beats what the software does") {
+TEST_CASE("options override the software") {
   StudySpec spec = spec_with("megatron");
   CHECK(Study(spec).assumptions().mixed_precision == MixedPrecision::full_gradients);
   spec.settings = parse_settings("mixed_precision=half", SettingOrigin::option);
@@ -176,7 +176,7 @@ TEST_CASE("a software may keep images in another order in fp32") {
   CHECK(Study(spec).assumptions().memory_format == MemoryFormat::channels_first);
 }
 
-TEST_CASE("a search chooses what the software can run, and a file that extends another one may say otherwise") {
+TEST_CASE("a search chooses among what the software can run, which an extending file may change") {
   const auto admits = [](const SoftwareFile& file, PlanChoice choice) { return file.admits[choice]; };
   const SoftwareFile chainer = load_software("chainer");
   CHECK(admits(chainer, PlanChoice::zero) == std::vector<int>{0});
@@ -213,7 +213,7 @@ TEST_CASE("a search chooses what the software can run, and a file that extends a
   CHECK(search(Estimator(study.job()), options).best.front().plan.zero_stage == 3);
 }
 
-TEST_CASE("a faster host starts kernels faster") {
+TEST_CASE("a faster host launches kernels faster") {
   const Study study(spec_with("pytorch"));
   const double speed = study.machine().device.host_speed;
   CHECK(speed > 1);
@@ -221,7 +221,7 @@ TEST_CASE("a faster host starts kernels faster") {
         Approx(load_software("pytorch").settings.number("launch_overhead").value() / speed));
 }
 
-TEST_CASE("coefficients of runs of another software say nothing of the one that is asked for") {
+TEST_CASE("coefficients of runs of another software are not used for the requested one") {
   StudySpec spec;
   spec.machine = "abci";
   const Study measured(spec);

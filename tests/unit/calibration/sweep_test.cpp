@@ -51,7 +51,7 @@ FitRange range_of(const SweepResult& result, NetworkLevel level) {
 
 }  // namespace
 
-TEST_CASE("A sweep of a network that does not exist finds its latency and bandwidth again") {
+TEST_CASE("A sweep of a simulated network recovers its latency and bandwidth") {
   const std::string figures =
       "ranks=8 nodes=2 latency=20 us bandwidth=10 GB/s latency_inside=2 us bandwidth_inside=80 GB/s noise=0.01 seed=3";
   SECTION("from messages between two ranks") {
@@ -89,7 +89,7 @@ TEST_CASE("A sweep of a network that does not exist finds its latency and bandwi
   }
 }
 
-TEST_CASE("A sweep says so where its times do not settle") {
+TEST_CASE("A sweep warns if its times do not settle") {
   const auto warnings_of = [](const std::string& noise) {
     const SweepResult result = run("ranks=2 nodes=2 latency=5 ms noise=" + noise, plan_of({SweepOperation::latency}));
     std::string warnings;
@@ -103,7 +103,7 @@ TEST_CASE("A sweep says so where its times do not settle") {
   CHECK(busy.find(" of 21 sizes have an uncertainty of 10 % or more") != std::string::npos);
 }
 
-TEST_CASE("What a sweep prints as OSU does is read back as what it measured") {
+TEST_CASE("The output of a sweep in OSU's format reads back as its measurements") {
   const SweepResult result = run("ranks=6 nodes=2 noise=0.05", whole_plan());
   const std::vector<ExchangeSeries> measured = series_of(result.tables, "sweep.txt");
   std::vector<std::string> warnings;
@@ -130,7 +130,7 @@ TEST_CASE("What a sweep prints as OSU does is read back as what it measured") {
   }
 }
 
-TEST_CASE("Groups at once share the rails of a node, and what a byte takes says by how much") {
+TEST_CASE("Concurrent groups share the rails of a node, and the time per byte gives φ") {
   SweepPlan plan = plan_of({});
   plan.contention = true;
   // Eight ranks on each node: one, two, four, eight groups on two rails.
@@ -147,7 +147,7 @@ TEST_CASE("Groups at once share the rails of a node, and what a byte takes says 
   CHECK(run("ranks=4 nodes=4", plan).contention.empty());
 }
 
-TEST_CASE("A ring of several ranks a node runs on the rails of all of them") {
+TEST_CASE("A ring with several ranks per node uses the rails of all of them") {
   // 2 nodes of 8: 30 steps of α and of a sixteenth of 256 MiB, at the rate of 8 rails, of 2, and of one.
   const auto last = [](const std::string& figures, SweepOperation operation) {
     SweepPlan plan = plan_of({operation});
@@ -169,7 +169,7 @@ TEST_CASE("A ring of several ranks a node runs on the rails of all of them") {
   CHECK(last("rails=2", SweepOperation::all_to_all) == Approx(pairs(25e9 / 4)));
 }
 
-TEST_CASE("Protocols of a simulated network are found again, and their sizes grow with the nodes") {
+TEST_CASE("Protocols of a simulated network are recovered, and their sizes grow with the nodes") {
   // α and β of each protocol as a part of 14 us and 46 GB/s, and where the next one begins.
   const std::string protocols =
       " protocols=LL:0.3:0.25:64 KiB/LL128:0.5:0.9:4 MiB/Simple:1:1 rails=8 latency=14 us "
@@ -211,7 +211,7 @@ TEST_CASE("Protocols of a simulated network are found again, and their sizes gro
   CHECK(time("ranks=16 nodes=2", 131072) == Approx(ring(16, 131072, 0.5, 0.9)));
 }
 
-TEST_CASE("Messages of a simulated network that ask before they are sent take three start-ups") {
+TEST_CASE("Rendezvous messages of a simulated network take three start-ups") {
   const SweepResult result =
       run("ranks=2 nodes=2 latency=20 us bandwidth=10 GB/s rendezvous=64 KiB noise=0", plan_of({SweepOperation::latency}));
   for (const SweepRow& row : result.tables[0].rows) {
@@ -270,7 +270,7 @@ TEST_CASE("Groups are chosen so that ranks per node and nodes vary") {
   CHECK(sweep_pairs(Ranks{0}).empty());
 }
 
-TEST_CASE("A size that would take too long is left out, and said so") {
+TEST_CASE("A size that would take too long is skipped, with a warning") {
   SweepPlan plan = plan_of({SweepOperation::latency});
   plan.longest_row = Seconds(1);
   const SweepResult result = run("ranks=2 nodes=2 bandwidth=1 MB/s noise=0", plan);
@@ -282,7 +282,7 @@ TEST_CASE("A size that would take too long is left out, and said so") {
         "latency of 2 ranks on 2 nodes: sizes above 128 KiB were skipped, since each would take longer than 1.00 s");
 }
 
-TEST_CASE("Concurrent groups and overlapped kernels are not of sizes that took too long") {
+TEST_CASE("Concurrent groups and overlapped kernels do not use sizes that took too long") {
   SweepPlan plan = plan_of({SweepOperation::allreduce});
   plan.contention = plan.overlap = true;
   plan.longest_row = Seconds(1);
@@ -353,7 +353,7 @@ class FailingNetwork final : public Transport {
 
 }  // namespace
 
-TEST_CASE("What fails in one process fails in all, by the same words") {
+TEST_CASE("An error in one process fails in all, with the same message") {
   TwoProcesses well("");
   CHECK_NOTHROW(do_or_agree(well, [] {}));
   TwoProcesses other("no GPU");
@@ -428,7 +428,7 @@ TEST_CASE("A time that the clock does not show is not printed") {
   CHECK(contains(text, "\n8 "));
 }
 
-TEST_CASE("The line that says ranks and nodes is read strictly") {
+TEST_CASE("The line with ranks and nodes is parsed strictly") {
   const auto problem = [](const std::string& line) {
     std::vector<std::string> warnings;
     const std::string text = line + "\n# OSU MPI Latency Test v7.4\n# Size Latency (us)\n1 2.00\n";
@@ -450,7 +450,7 @@ TEST_CASE("How long a process waited for a processor is read from the kernel") {
   CHECK(wait.longest(alone) >= Seconds(0));
 }
 
-TEST_CASE("Figures of a simulated network are read strictly") {
+TEST_CASE("Values of a simulated network are parsed strictly") {
   const auto problem = [](const std::string& figures) { return error_of([&] { static_cast<void>(network(figures)); }); };
   CHECK(contains(problem("ranks=8 nodes=3"), "8 ranks are not a multiple of 3 nodes"));
   CHECK(contains(problem("ranks=0"), "test:1:7: there are no ranks"));

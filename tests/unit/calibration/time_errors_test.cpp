@@ -39,7 +39,7 @@ std::vector<ErrorRow> synthetic_rows(double width) {
 
 }  // namespace
 
-TEST_CASE("a file of widths says what it said before") {
+TEST_CASE("a file of widths reads back as it was written") {
   const std::string text = print_time_errors(some_file());
   const TimeErrorsFile read = parse_time_errors(text, "widths.yaml");
   CHECK(read.source == "runs of nobody");
@@ -47,7 +47,7 @@ TEST_CASE("a file of widths says what it said before") {
   CHECK(print_time_errors(read) == text);
 }
 
-TEST_CASE("the bundled widths are surer of what is nearer to a measurement") {
+TEST_CASE("the bundled widths are smaller for times nearer to a measurement") {
   const TimeErrors& errors = bundled_time_errors();
   for (double ErrorWidth::*side : {&ErrorWidth::faster, &ErrorWidth::slower}) {
     for (std::size_t i = 1; i < price_basis_names.size(); ++i) {
@@ -58,7 +58,7 @@ TEST_CASE("the bundled widths are surer of what is nearer to a measurement") {
   }
 }
 
-TEST_CASE("a file of widths with an unknown key or a negative width is refused where it stands") {
+TEST_CASE("a file of widths with an unknown key or a negative width is refused at its place") {
   const std::string text = print_time_errors(some_file());
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string other = text;
@@ -69,7 +69,7 @@ TEST_CASE("a file of widths with an unknown key or a negative width is refused w
   CHECK(with("faster: ", "faster: -").find("widths.yaml:5:") != std::string::npos);
 }
 
-TEST_CASE("a fit finds the width that runs scatter by, and holds nine of ten of sets that are left out") {
+TEST_CASE("a fit finds the scatter of runs, and covers nine of ten runs of left-out sets") {
   constexpr double width = 0.25;
   const TimeErrorsFile fit = fit_time_errors(synthetic_rows(width), {});
   const TimeInterval interval = interval_of(fit.errors, synthetic_rows(width).front().time);

@@ -107,7 +107,7 @@ TEST_CASE("nodes are joined as the topology says") {
   CHECK(listed);
 }
 
-TEST_CASE("fails with a topology that is none") {
+TEST_CASE("fails with an unknown topology") {
   CHECK(error_with(torus, "value: torus", "value: tours") ==
         "m.yaml:23:17: unknown topology 'tours'\n"
         "    kind: {value: tours, source: sheet}\n"
@@ -126,7 +126,7 @@ TEST_CASE("fails with a topology that is none") {
         "m.yaml:26:17: a group's 2 global links do not reach the 3 other groups");
 }
 
-TEST_CASE("fails with levels that do not go with the topology") {
+TEST_CASE("fails with levels that do not match the topology") {
   const std::string three = edited(two_levels + torus, "topology:", R"(  - name: system
     units: {value: 2, source: sheet}
     latency: {value: 5 us, source: sheet}
@@ -167,10 +167,10 @@ TEST_CASE("measured φ and congestion are read") {
   CHECK(coefficients.software.gradient_density == 0.01);
 }
 
-TEST_CASE("fails with φ and congestion that cannot be") {
+TEST_CASE("fails with impossible φ and congestion") {
   CHECK(first_line(coefficients_error("phi: 1.1", "phi: 0")) == "c.yaml:9:38: must be greater than 0");
   CHECK(first_line(coefficients_error("phi: 1.1", "phi: inf")).find("c.yaml:9:38") == 0);
-  CHECK(first_line(coefficients_error("groups: 2", "groups: 4")) == "c.yaml:10:5: a second φ of 4 groups on 'network'");
+  CHECK(first_line(coefficients_error("groups: 2", "groups: 4")) == "c.yaml:10:5: duplicate φ of 4 groups on 'network'");
   CHECK(first_line(coefficients_error("median: 1.2", "median: 0.9")) == "c.yaml:12:30: must be at least 1");
   CHECK(first_line(coefficients_error("spread: 1.5", "spread: 0")) == "c.yaml:12:43: must be at least 1");
   CHECK(first_line(coefficients_error("value: 0.01", "value: 0")).find("c.yaml:") == 0);

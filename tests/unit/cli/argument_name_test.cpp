@@ -4,7 +4,7 @@
 
 using namespace ddl;
 
-TEST_CASE("the parser has arguments in capitals, so that none has the name of an option", "[argument_name]") {
+TEST_CASE("the parser's names of arguments are in capitals, so that none equals an option", "[argument_name]") {
   CHECK(parser_name("file") == "FILE");
   CHECK(parser_name("model,--model") == "MODEL,--model");
   CHECK(parser_name("--model,model") == "--model,MODEL");

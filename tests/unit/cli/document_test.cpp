@@ -56,7 +56,7 @@ std::vector<Table> tables_of(const Document& document) {
 
 }  // namespace
 
-TEST_CASE("another format finds every cell of a report in its document, as the text has it") {
+TEST_CASE("the document contains every cell of a report as the text prints it") {
   const std::vector<std::vector<std::string>> commands{
       {"explain", "--strategy", "data+layer", "--degrees", "data=8,layer=4", "--why-not", "data", "--memory"},
       {"recommend", "--gpus", "64", "--top", "3"},
@@ -83,7 +83,7 @@ TEST_CASE("another format finds every cell of a report in its document, as the t
   }
 }
 
-TEST_CASE("the document of explain says what its parts are") {
+TEST_CASE("the document of explain has headings for its parts") {
   const std::string page = page_of(run_command({"explain", "--strategy", "data", "--degrees", "data=64"}).document);
   CHECK(page.starts_with("<p><b>dp64</b>: "));
   CHECK(has(page, "<h2>Phases of a step</h2><table><th>phase</th>"));

@@ -121,7 +121,7 @@ TEST_CASE("the layers of an explanation are never grouped in JSON and CSV") {
   }
 }
 
-TEST_CASE("a plan that cannot be is explained by its reasons, one that does not fit by everything") {
+TEST_CASE("an impossible plan is explained by its reasons, a plan that does not fit by all tables") {
   Json report = written(run_command({"explain", "--strategy", "filter", "--gpus", "128"}));
   CHECK(report.at("plan").at("time").is_null());
   CHECK(report.at("plan").at("memory").is_null());
@@ -170,7 +170,7 @@ TEST_CASE("why not a strategy compares with the plan that recommend finds best o
   CHECK(best.at("plan").dump() == first.dump());
 }
 
-TEST_CASE("two plans against each other differ by the same terms with the other sign") {
+TEST_CASE("swapping two compared plans inverts the signs of the terms") {
   const auto against = [](const Arguments& strategy, const char* other) {
     return written(run_command(with("explain", strategy, {"--model", "vgg16", "--global-batch", "512", "--against", other})))
         .at("against");
@@ -220,7 +220,7 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
   CHECK(table.rows() == 2);
 }
 
-TEST_CASE("a comparison fits where one of its studies does, and has no answer where none could be asked") {
+TEST_CASE("a comparison fits if one of its studies fits, and has no answer if no study has one") {
   CHECK(run_command({"recommend", "--gpus", "4", "--model", "gpt3-175b,resnet50"}).status == ExitStatus::ok);
   CHECK(run_command({"recommend", "--gpus", "4", "--model", "gpt3-175b", "--machine", "dgx-a100,abci"}).status ==
         ExitStatus::nothing_fits);

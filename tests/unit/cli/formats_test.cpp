@@ -27,7 +27,7 @@ std::string text_of(Block block, bool colored = false) {
 
 }  // namespace
 
-TEST_CASE("a share that rounds to nothing has no sign") {
+TEST_CASE("a share that rounds to zero has no sign") {
   CHECK(share_text(-0.004) == "0 %");
   CHECK(share_text(0.004) == "0 %");
   CHECK(share_text(-0.006) == "-1 %");
@@ -55,7 +55,7 @@ TEST_CASE("a heading can be the widest cell, and a table without rows is its hea
         "   a        1\n");
 }
 
-TEST_CASE("what explains a table, and what it leaves out, follows it and stands back") {
+TEST_CASE("the legend of a table, and its left-out rows, follow it in faint type") {
   Table table({words("name")});
   table.add({"a"});
   table.legend = "a: the first letter";
@@ -64,7 +64,7 @@ TEST_CASE("what explains a table, and what it leaves out, follows it and stands 
   CHECK(text_of(table, true) == "  name\n  a\n\033[2m  a: the first letter\033[0m\n\033[2m  and 25 more\033[0m\n");
 }
 
-TEST_CASE("a blank line stands before each section but the first of all") {
+TEST_CASE("a blank line precedes each section except the first") {
   Document document;
   document.section("Why", " (data)");
   document.paragraph("because");
@@ -76,7 +76,7 @@ TEST_CASE("a blank line stands before each section but the first of all") {
         "\033[1mWhy\033[0m (data)\n  because\n\n\033[1m16 GPUs\033[0m are few\n    indeed\n");
 }
 
-TEST_CASE("the last piece of a paragraph is broken where the page ends, and what is verbatim stays") {
+TEST_CASE("the last piece of a paragraph wraps at the page's width, and verbatim text stays") {
   std::string long_text;
   for (int i = 0; i < 40; ++i) long_text += (i > 0 ? " " : "") + std::string("word");
   const std::string text = text_of(Line{{{"strong", true}, {": "}, {long_text}}, 0, 2});
@@ -123,11 +123,11 @@ TEST_CASE("text is broken between words, and what follows is indented") {
   CHECK(wrap_text("", 7, "  ").empty());
 }
 
-TEST_CASE("a word that is longer than the line stands alone, whole") {
+TEST_CASE("a word longer than the line is alone on its line, unbroken") {
   CHECK(wrap_text("a incomprehensibly b", 5, "") == "a\nincomprehensibly\nb");
 }
 
-TEST_CASE("a number and its unit, and a short interval, stand in one line") {
+TEST_CASE("a number and its unit, and a short interval, stay in one line") {
   CHECK(wrap_text("takes 28.5 s", 9, "  ") == "takes\n  28.5 s");
   CHECK(wrap_text("28.5 s (24 to 37) each", 14, "") == "28.5 s\n(24 to 37)\neach");
   CHECK(wrap_text("a step (9 ms to 1.2 s), at best", 17, "") == "a step\n(9 ms to 1.2 s),\nat best");
@@ -155,7 +155,7 @@ TEST_CASE("a row whose first cell is empty has as many cells as the others") {
   CHECK(CsvTable::parse(text, "t.csv").rows() == 2);
 }
 
-TEST_CASE("no objects are no text") { CHECK(csv_of(Json::array()).empty()); }
+TEST_CASE("an empty list of objects is an empty text") { CHECK(csv_of(Json::array()).empty()); }
 
 TEST_CASE("a number in CSV is read back as the same number") {
   const double figure = 0.1 + 0.2;

@@ -8,7 +8,7 @@
 
 using namespace ddl;
 
-TEST_CASE("SIGTERM asks a command to end as Ctrl-C does") {
+TEST_CASE("SIGTERM ends a command like Ctrl-C") {
   for (const int signal : {SIGINT, SIGTERM}) {
     const Interrupt interrupt;
     CHECK_FALSE(Interrupt::asked());
@@ -20,7 +20,7 @@ TEST_CASE("SIGTERM asks a command to end as Ctrl-C does") {
   CHECK_FALSE(Interrupt::asked());
 }
 
-TEST_CASE("a limit of time asks its own thread alone, and for as long as it lives") {
+TEST_CASE("a time limit applies only to its own thread, and only while it exists") {
   {
     const TimeLimit limit(0);
     CHECK(Interrupt::asked());

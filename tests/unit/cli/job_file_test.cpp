@@ -96,7 +96,7 @@ TEST_CASE("a job is read back as it was written") {
   }
 }
 
-TEST_CASE("names that YAML has a meaning for are in quotes") {
+TEST_CASE("names with a meaning in YAML are quoted") {
   for (const char* name : {"null", "~", "yes", "1", "- a", "a: b", "#", "NULL"}) {
     JobFile job;
     job.model = name;
@@ -112,7 +112,7 @@ TEST_CASE("the batch of each GPU is multiplied by the devices of the plan") {
   CHECK(read("batch_per_gpu: 8\nplan: {strategy: serial}").plan.global_batch == 8);
 }
 
-TEST_CASE("a degree that holds another is none") {
+TEST_CASE("a degree inside a degree is refused") {
   CHECK(error_of([] {
           static_cast<void>(parse_job(head + "plan: {degrees: {data: \"2,pipeline=3\"}}", "job.yaml"));
         }).starts_with("job.yaml:5:24: '2,pipeline=3' is not a degree"));

@@ -37,14 +37,14 @@ TEST_CASE("in Markdown, a section is a heading, a line a paragraph, and lines wi
   CHECK(markdown(document) == "**data (data=64)**: 3 h\n\nas measured\n\n## Why (data)\n\n- because\n- indeed\n\nthe end\n");
 }
 
-TEST_CASE("in Markdown, columns of figures are set to the right, and what explains a table follows it") {
+TEST_CASE("in Markdown, columns of numbers are right-aligned, and the legend follows the table") {
   Table table({words("name"), figures("size")});
   table.add({"a|b", "8"});
   table.legend = "a: the first letter";
   CHECK(markdown(table) == "| name | size |\n| --- | ---: |\n| a\\|b | 8 |\n\na: the first letter\n");
 }
 
-TEST_CASE("in Markdown, no text makes markup") {
+TEST_CASE("in Markdown, text is never interpreted as markup") {
   CHECK(markdown(Line{{{"<b onclick=x> [a](http:b) `c` *d* _e_ snake_case ~f~ &lt; \\"}}}) ==
         "\\<b onclick=x\\> \\[a\\](http:b) \\`c\\` \\*d\\* \\_e\\_ snake_case \\~f\\~ \\&lt; \\\\\n");
   CHECK(markdown(Line{{{"# no heading"}}}) == "\\# no heading\n");
@@ -53,7 +53,7 @@ TEST_CASE("in Markdown, no text makes markup") {
   CHECK(markdown(Line{{{"two\nlines\x1b"}}}) == "two\\\\nlines\\\\x1B\n");
 }
 
-TEST_CASE("in Markdown, what is verbatim stands in a fence that it does not hold") {
+TEST_CASE("in Markdown, verbatim text is in a fence longer than any in it") {
   CHECK(markdown(Verbatim{"a *b*\n"}) == "```\na *b*\n```\n");
   CHECK(markdown(Verbatim{"````\n"}) == "`````\n````\n`````\n");
 }
@@ -66,7 +66,7 @@ TEST_CASE("a Markdown report ends with the command that it answers") {
   CHECK(text.starts_with("16 GPUs\n\n## How to reproduce it\n\n```\nddl-oracle recommend --gpus 16\n```\n\nddl-oracle "));
 }
 
-TEST_CASE("a command line is written so that a shell reads the same words") {
+TEST_CASE("a printed command line is parsed by a shell to the same words") {
   const auto written = [](std::vector<std::string> all) { return shell_words(all); };
   CHECK(written({"ddl-oracle", "explain", "--degrees", "data=8,spatial=1x2", "./a-b_c.yaml"}) ==
         "ddl-oracle explain --degrees data=8,spatial=1x2 ./a-b_c.yaml");

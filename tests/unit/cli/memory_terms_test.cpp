@@ -67,7 +67,7 @@ TEST_CASE("the terms of each item add up to it, and those of the bound to the bo
 }
 
 // Without experts a formula gives all of weights and optimizer: no term corrects it.
-TEST_CASE("the formulas of weights and of the optimizer leave nothing to be explained") {
+TEST_CASE("the terms of weights and of the optimizer explain them completely") {
   for (const Arguments& plan : plans()) {
     if (plan.front().starts_with("mixtral")) continue;
     CAPTURE(plan);
@@ -80,7 +80,7 @@ TEST_CASE("the formulas of weights and of the optimizer leave nothing to be expl
   }
 }
 
-TEST_CASE("idle communicators take memory, on GPUs alone") {
+TEST_CASE("idle communicators take memory only on GPUs") {
   const auto buffers = [](Arguments plan, const std::string& idle) {
     plan.insert(plan.end(), {"--idle-communicators", idle});
     return explained(plan).at("plan").at("memory").at("communication_bytes").get<double>();

@@ -30,7 +30,7 @@ const std::string vector = "{features: 12}";
 
 }  // namespace
 
-TEST_CASE("layers stand in a row with what tells them apart") {
+TEST_CASE("layers are drawn in a row with their distinguishing attributes") {
   CHECK(drawing_of(image,
                    "  - convolution: {filters: 4, kernel: 3, stride: 2, padding: 1, bias: no}\n"
                    "  - norm: batch\n"
@@ -42,12 +42,12 @@ TEST_CASE("layers stand in a row with what tells them apart") {
         "→ fc 10\n");
 }
 
-TEST_CASE("a line ends with the shape of what comes out") {
+TEST_CASE("a line ends with the shape of its output") {
   CHECK(draw_model(model_of(image, "  - flatten\n")) ==
         "input" + std::string(70, ' ') + "3×8×8\n" + "flatten" + std::string(70, ' ') + "192\n");
 }
 
-TEST_CASE("rows that repeat are folded, and branches stand one below the other") {
+TEST_CASE("repeated rows are folded, and branches are drawn one below the other") {
   CHECK(drawing_of(vector,
                    "  - repeat: {times: 3, layers: [{fully_connected: 12}, {activation: relu}]}\n"
                    "  - repeat:\n"
@@ -67,7 +67,7 @@ TEST_CASE("rows that repeat are folded, and branches stand one below the other")
         "loss mse\n");
 }
 
-TEST_CASE("blocks are folded by their names, and those that differ drawn each") {
+TEST_CASE("equal blocks are folded by name, different ones are drawn separately") {
   const std::string text = draw_model(load_model("resnet50"));
   CHECK(text.find("stage1: bottleneck ×3") != std::string::npos);
   CHECK(text.find("  bottleneck0\n"
@@ -80,7 +80,7 @@ TEST_CASE("blocks are folded by their names, and those that differ drawn each") 
   CHECK(draw_model(load_model("bert-large")).find("layer ×24") != std::string::npos);
 }
 
-TEST_CASE("as many filters as the input has channels are counted") {
+TEST_CASE("filters 'same' are drawn as a number") {
   CHECK(drawing_of("{channels: 8, size: 4x4}", "  - convolution: {filters: same, kernel: 1x1}\n") == "conv 8 1x1\n");
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("branches within branches keep to their lines") {
         "└ concat\n");
 }
 
-TEST_CASE("a side branch and a tensor from afar are said") {
+TEST_CASE("a side branch and a tensor from a distant layer are marked") {
   CHECK(drawing_of(vector,
                    "  - fully_connected: 12\n    name: fork\n"
                    "  - fully_connected: 2\n    name: side\n"

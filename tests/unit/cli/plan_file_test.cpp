@@ -91,7 +91,7 @@ TEST_CASE("degrees are read back as they are printed") {
   }
 }
 
-TEST_CASE("degrees may stand in any order, and those of 1 may be said") {
+TEST_CASE("degrees may be in any order, and degrees of 1 may be given") {
   Plan plan;
   parse_degrees("spatial=1x2,pipeline=1,data=64", plan);
   CHECK(degrees_text(plan.mesh) == "data=64 spatial=1x2");
@@ -143,7 +143,7 @@ TEST_CASE("axes that a placement leaves out follow in their own order") {
   CHECK(parse_placement("layer,filter") == std::array{pipeline, filter, tensor, channel, context, spatial, expert, data});
 }
 
-TEST_CASE("an axis that is none, or is placed twice, is refused") {
+TEST_CASE("an unknown axis, or one placed twice, is refused") {
   CHECK(error_of([] { (void)parse_placement("data,dta"); }) == "unknown strategy 'dta'\nhint: did you mean 'data'?");
   CHECK(error_of([] { (void)parse_placement("data,filter,data"); }) ==
         "'data' is given twice in the placement 'data,filter,data'\nhint: give it once");
@@ -168,7 +168,7 @@ TEST_CASE("the best plan of a report is the plan of the report") {
   CHECK(plan_from_json(report.dump(), "p.json") == plan);
 }
 
-TEST_CASE("what a file leaves open has its default, and is known to be open") {
+TEST_CASE("choices that a file lacks have their defaults, and are marked as not given") {
   const PlanFile open = read_plan(R"({"degrees": {"data": 4}, "global_batch": 128})", "p.json");
   Plan expected;
   expected.mesh.set(Axis::data, 4);
@@ -195,7 +195,7 @@ TEST_CASE("a degree of the plan's file is refused unless it is a number of devic
   }
 }
 
-TEST_CASE("whatever single value of a plan is replaced by one of another kind, the plan is refused") {
+TEST_CASE("a plan with any value of a wrong type is refused") {
   RandomPlans plans;
   const Json good = plan_to_json(plans.next());
   for (const auto& [key, value] : good.items()) {
@@ -218,7 +218,7 @@ TEST_CASE("a plan without its degrees or its batch is refused") {
   }
 }
 
-TEST_CASE("what a plan does beyond its degrees is said in a few words") {
+TEST_CASE("the choices of a plan in addition to its degrees are printed in a few words") {
   Plan plan;
   CHECK(choices_text(plan).empty());
   plan.micro_batches = 8;
@@ -234,7 +234,7 @@ TEST_CASE("what a plan does beyond its degrees is said in a few words") {
   CHECK(choices_text(plan) == "gpipe, ZeRO-3, recompute");
 }
 
-TEST_CASE("a whole report says what its plan is about, a plan alone does not") {
+TEST_CASE("a whole report states the model and machine of its plan, a plan alone does not") {
   const std::string plan = R"({"degrees": {"data": 4}, "global_batch": 128})";
   const PlanFile report =
       read_plan(R"({"best": )" + plan + R"(, "inputs": {"model": "vgg16", "machine": "abci"}})", "report.json");

@@ -15,7 +15,7 @@
 using namespace ddl;
 namespace fs = std::filesystem;
 
-TEST_CASE("a profile is measured by one process at a time, which is named to others") {
+TEST_CASE("a profile is measured by one process at a time, and errors of others name it") {
   std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string profile = folder + "/p.profile";
@@ -44,7 +44,7 @@ TEST_CASE("a profile is measured by one process at a time, which is named to oth
   fs::remove_all(folder);
 }
 
-TEST_CASE("a profile that grows is locked from the moment that it is there, and nothing of it is left beside it") {
+TEST_CASE("a growing profile is locked as soon as it exists, and leaves no temporary files") {
   std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string profile = folder + "/p.profile";
@@ -74,7 +74,7 @@ TEST_CASE("a profile that grows is locked from the moment that it is there, and 
   fs::remove_all(folder);
 }
 
-TEST_CASE("a profile that was replaced by another process is not said to be written") {
+TEST_CASE("writing to a profile that another process replaced is an error") {
   std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/p.profile";

@@ -244,7 +244,7 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
   }
 }
 
-TEST_CASE("the time and cost of so many tokens are those of an epoch, scaled") {
+TEST_CASE("the time and cost of a number of tokens are those of an epoch, scaled") {
   const std::vector<std::string> arguments{"recommend", "--gpus", "8", "--model", "gpt2", "--top", "3"};
   std::vector<std::string> with_tokens = arguments;
   with_tokens.insert(with_tokens.end(), {"--train-tokens", "1T"});

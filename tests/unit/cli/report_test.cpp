@@ -6,7 +6,7 @@
 using namespace ddl;
 
 // The runner drops all Unicode blanks before it looks for `::`, and finds `##[` anywhere in a line.
-TEST_CASE("no line of an error is a command of a runner") {
+TEST_CASE("no line of an error is a workflow command of GitHub") {
   CHECK(defused("error: f:1:1: what\n  ::error file=x::y\n  ^") == "error: f:1:1: what\n |::error file=x::y\n  ^");
   CHECK(defused("::stop-commands::x") == "|::stop-commands::x");
   CHECK(defused("a\r::set-output name=x::y") == "a\n|::set-output name=x::y");
@@ -15,7 +15,7 @@ TEST_CASE("no line of an error is a command of a runner") {
   CHECK(defused("std::size_t a::b") == "std::size_t a::b");
 }
 
-TEST_CASE("texts of files are shown without what terminals obey") {
+TEST_CASE("texts of files are printed without terminal control characters") {
   Report report;
   report.document.line("name \x1B[31m", " and \u202E");
   Table table({words("op\x07")});
@@ -26,7 +26,7 @@ TEST_CASE("texts of files are shown without what terminals obey") {
   CHECK(text.find("a\\n::error::x") != std::string::npos);
 }
 
-TEST_CASE("an annotation is one line, whatever its file is called") {
+TEST_CASE("an annotation is one line for any file name") {
   Report report;
   report.verdicts.push_back({.file = "a\n::error::b.job.yaml", .title = "does not fit", .message = "x\x1B[31m\ny"});
   const std::string text = format_named("github").write(report, Style(false));

@@ -32,7 +32,7 @@ const std::vector<std::string> gpt2{"recommend", "gpt2", "--machine", "dgx-a100"
 
 }  // namespace
 
-TEST_CASE("each row of a scaling table is the answer of a single call") {
+TEST_CASE("each row of a scaling table equals the answer of a single call") {
   const std::vector<int> counts{8, 16, 24, 64};
   for (const std::vector<std::string>& batch :
        {std::vector<std::string>{"--global-batch", "192"}, {"--batch-per-gpu", "4"}}) {
@@ -53,7 +53,7 @@ TEST_CASE("each row of a scaling table is the answer of a single call") {
   }
 }
 
-TEST_CASE("what meets a budget and a deadline is what a loop of single calls finds") {
+TEST_CASE("points that meet a budget and a deadline are those that a loop of single calls finds") {
   for (const double budget : {50.0, 110.0, 1e6}) {
     for (const double hours : {0.5, 6.0, 100.0}) {
       const Json all = run_command(with(gpt2, {"--gpus", "1..128", "--global-batch", "256", "--budget",
@@ -84,7 +84,7 @@ TEST_CASE("what meets a budget and a deadline is what a loop of single calls fin
   }
 }
 
-TEST_CASE("the Pareto front is what comparing all points with each other leaves") {
+TEST_CASE("the Pareto front equals the result of comparing all pairs of points") {
   std::mt19937 random(5);
   for (int round = 0; round < 500; ++round) {
     std::vector<std::pair<double, double>> points;
@@ -103,7 +103,7 @@ TEST_CASE("the Pareto front is what comparing all points with each other leaves"
   }
 }
 
-TEST_CASE("a list of numbers has commas and doublings") {
+TEST_CASE("a list of numbers may have commas and ranges of powers of two") {
   const auto parse = [](const char* text) { return parse_number_list("--gpus", text, 1, 4096); };
   using Numbers = std::vector<std::int64_t>;
   CHECK(parse("8") == Numbers{8});

@@ -49,7 +49,7 @@ std::string compared(const Estimate& explained, const Estimate& other, const std
 
 }  // namespace
 
-TEST_CASE("a limit says what is wanted, what there is, and where") {
+TEST_CASE("a limit states the requirement, what is available, and the layer") {
   using Kind = Limit::Kind;
   const Model model = two_layers();
   const auto text = [&](const Limit& limit) { return describe(limit, model); };
@@ -69,7 +69,7 @@ TEST_CASE("a limit says what is wanted, what there is, and where") {
         "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much; 2.50 GiB of it activations");
 }
 
-TEST_CASE("several limits are said in one line") {
+TEST_CASE("several limits are described in one line") {
   Limits limits;
   CHECK(describe(limits, two_layers()).empty());
   limits.add({Limit::Kind::stages, 5, 4});
@@ -77,7 +77,7 @@ TEST_CASE("several limits are said in one line") {
   CHECK(describe(limits, two_layers()) == "5 stages, but only 4 layers with weights; 33 devices, but the machine has 32");
 }
 
-TEST_CASE("a run without a prediction says why, be it a limit of its plan") {
+TEST_CASE("a run without a prediction states the reason, which may be a limit of its plan") {
   CHECK(describe(Unpredictable{"the batch is not stated"}) == "the batch is not stated");
   CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::filters, 7, 6, 1}, "small", "narrow"}}) ==
         "filter degree 7 exceeds min F = 6 (narrow)");
@@ -85,7 +85,7 @@ TEST_CASE("a run without a prediction says why, be it a limit of its plan") {
         "small has no spatial extents to split");
 }
 
-TEST_CASE("a finding says what takes how much, and of the largest that it bounds the plan") {
+TEST_CASE("a finding states its share, and the largest one bounds the plan") {
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
@@ -104,13 +104,13 @@ TEST_CASE("a finding says what takes how much, and of the largest that it bounds
   CHECK(text({Kind::waiting, 0.1}) == "waiting for the slowest rank and for the framework takes 10 % of the time");
 }
 
-TEST_CASE("a finding that is not about time says what it is about") {
+TEST_CASE("a finding that is not about time describes its subject") {
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
   const std::string repeats = "25 % of the compute time is redundant, or runs at lower efficiency than unsplit layers";
   CHECK(text({Kind::replicated_work, 0.25}) == repeats);
-  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; the tiles end at narrow");
+  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; layers from narrow on are not split");
   CHECK(text({Kind::load_imbalance, 1.0 / 3}) == "the slowest stage takes 33 % longer than the mean");
   CHECK(text({Kind::memory_redundancy, 0.3, Finding::Copies{4}}) ==
         "30 % of the memory is model state replicated on 4 ranks");
@@ -124,7 +124,7 @@ TEST_CASE("a finding that is not about time says what it is about") {
         "whose bandwidth the machine file does not give, so its read time counts as zero");
 }
 
-TEST_CASE("of two plans that fit, the sentence names the term that decides, with its numbers") {
+TEST_CASE("for two plans that fit, the sentence names the deciding term, with its numbers") {
   const Estimate fast = estimate_of(1.0, 0.2, 4);
   const Estimate slow = estimate_of(1.1, 0.9, 3);
   CHECK(compared(fast, slow) ==
@@ -136,7 +136,7 @@ TEST_CASE("of two plans that fit, the sentence names the term that decides, with
   CHECK(compared(fast, fast, "this") == "this is the explained plan");
 }
 
-TEST_CASE("of plans that take as long within half a percent, the sentence says how their memory differs") {
+TEST_CASE("for plans within half a percent, the sentence compares their memory") {
   CHECK(compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6)) ==
         "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB more memory");
   CHECK(compared(estimate_of(1.0, 0.2, 6), estimate_of(1.001, 0.2, 4)) ==
@@ -145,30 +145,30 @@ TEST_CASE("of plans that take as long within half a percent, the sentence says h
         "that takes as long as this within 0.5 %, 1.00 s against 1.00 s per iteration, with as much memory");
 }
 
-TEST_CASE("of a plan that does not fit, the sentence says what is too much, and which memory decides") {
+TEST_CASE("for a plan that does not fit, the sentence gives the excess, and the deciding item of memory") {
   const Estimate small = estimate_of(1.0, 0.2, 4);
   const Estimate large = estimate_of(0.5, 0.2, 23);
   CHECK(compared(small, large) ==
         "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 GiB too much; activations decide, 23.0 "
         "GiB against 4.00 GiB of this");
   CHECK(compared(large, small) ==
-        "that fits, with 1.20 s per iteration, where this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
+        "that fits, with 1.20 s per iteration, but this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
         "GiB too much; activations decide, 23.0 GiB against 4.00 GiB of that");
   CHECK(compared(large, estimate_of(1, 1, 31)) ==
         "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
 }
 
-TEST_CASE("of a plan that is not possible, the sentence says its reason") {
+TEST_CASE("for an impossible plan, the sentence gives the reason") {
   const Estimate possible = estimate_of(1.0, 0.2, 4);
   CHECK(compared(possible, impossible()) == "that cannot run: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), possible) ==
-        "that can run, in 2 min 00 s per epoch, where this cannot: needs 16 samples per step, but the global batch has 8");
+        "that can run, in 2 min 00 s per epoch, but this cannot: needs 16 samples per step, but the global batch has 8");
   CHECK(compared(impossible(), impossible()) ==
         "neither can run: that: needs 16 samples per step, but the global batch has 8; this: needs 16 samples per step, but "
         "the global batch has 8");
 }
 
-TEST_CASE("of plans of other batches, the sentence compares epochs") {
+TEST_CASE("for plans with different batches, the sentence compares epochs") {
   Estimate large = estimate_of(1.0, 0.8, 4);
   large.plan.global_batch = 128;
   large.epoch = large.time.iteration() * 50.0;
@@ -177,14 +177,14 @@ TEST_CASE("of plans of other batches, the sentence compares epochs") {
         "backward compute decides, 50.0 s against 1 min 40 s");
 }
 
-TEST_CASE("a slower plan loses by what has grown most") {
+TEST_CASE("the activity that has grown most is the reason of a slower plan") {
   const SlowdownReason slower = behind_first(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4), {});
   CHECK(slower.longer == "20 %");
   CHECK(slower.why == "gradient communication");
   CHECK(behind_first(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4), {}).longer == "as fast");
 }
 
-TEST_CASE("a faster plan stands behind another one for a reason") {
+TEST_CASE("a faster plan that ranks lower has a reason") {
   const Estimate first = estimate_of(1.0, 1.0, 4);
   Estimate faster = estimate_of(0.5, 0.5, 4);
   CHECK(behind_first(faster, first, {}).longer == "-50 %");
@@ -215,7 +215,7 @@ TEST_CASE("secondary shards are named with the ranks that gather from it") {
     CHECK(text(ranks) == "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3)");
 }
 
-TEST_CASE("a phase says what its time is made of") {
+TEST_CASE("a phase describes the contents of its time") {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.mesh.set(Axis::pipeline, 2);

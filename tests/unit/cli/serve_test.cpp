@@ -20,25 +20,25 @@ HttpRequest asking(const std::string& host, std::vector<std::pair<std::string, s
 
 }  // namespace
 
-TEST_CASE("a query is decoded as browsers encode it, and what is not an escape stays") {
+TEST_CASE("a query is decoded as browsers encode it, and invalid escapes stay") {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   CHECK(decoded_query("a=1&b=x+y&c=%2Fz%2f&&d&e==&%41=%zz%4") ==
         Pairs{{"a", "1"}, {"b", "x y"}, {"c", "/z/"}, {"d", ""}, {"e", "="}, {"A", "%zz%4"}});
   CHECK(decoded_query("").empty());
 }
 
-TEST_CASE("what is encoded is decoded to the same, whatever bytes it has") {
+TEST_CASE("encoding and decoding are inverse for all bytes") {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   CHECK(decoded_query("x=" + encoded_query_value(all)).front().second == all);
 }
 
-TEST_CASE("names of headers have no case") {
+TEST_CASE("names of headers are case-insensitive") {
   CHECK(HttpRequest{"GET", "/", "", {{"hOST", "a"}}}.header("Host") == "a");
   CHECK(HttpRequest{"GET", "/", "", {}}.header("Host").empty());
 }
 
-TEST_CASE("a server for this machine alone knows its own names, and no other address") {
+TEST_CASE("a server for this machine only accepts its own names, and no other address") {
   const KnownHosts hosts = known_hosts("127.0.0.1", "box");
   for (const char* name : {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]:9"})
     CHECK(!refusal_of(asking(name), hosts));
@@ -49,13 +49,13 @@ TEST_CASE("a server for this machine alone knows its own names, and no other add
   }
 }
 
-TEST_CASE("a server for others knows its machine and addresses, and no other name") {
+TEST_CASE("a server for other machines accepts its host name and addresses, and no other name") {
   const KnownHosts hosts = known_hosts("0.0.0.0", "Box");
   for (const char* name : {"box:80", "10.0.0.1", "[fe80::1]:80"}) CHECK(!refusal_of(asking(name), hosts));
   CHECK(refusal_of(asking("evil.example"), hosts));
 }
 
-TEST_CASE("what another site's page asks is refused") {
+TEST_CASE("requests from pages of other sites are refused") {
   const KnownHosts hosts = known_hosts("127.0.0.1", "");
   CHECK(!refusal_of(asking("localhost:80", {{"Origin", "http://localhost:80"}}), hosts));
   for (const char* origin : {"http://localhost:81", "http://evil.example", "null", "https://localhost"})
@@ -63,14 +63,14 @@ TEST_CASE("what another site's page asks is refused") {
   CHECK(refusal_of(asking("localhost", {{"Sec-Fetch-Site", "cross-site"}}), hosts)->status == 403);
 }
 
-TEST_CASE("a question has the values of its link, in the order of the controls, and the first one where it says nothing") {
+TEST_CASE("a question has the values of its link, in the order of the controls, with defaults for missing ones") {
   const PageQuestion question = question_of("gpus= 16 &model=resnet50&batch=", {});
   CHECK(question.query() == "model=resnet50&gpus=16");
   CHECK(words_of(question).words == std::vector<std::string>{"recommend", "--model=resnet50", "--gpus=16"});
   CHECK(question_of("", {}).query() == "model=llama3-8b&machine=dgx-h100&gpus=64");
 }
 
-TEST_CASE("a question names files that are offered, and no others") {
+TEST_CASE("a question may only name offered files") {
   const OfferedFiles files{{"./a,b.yaml", "/x/net.yaml"}, {"ours.yaml"}};
   CHECK_NOTHROW(question_of("model=./a,b.yaml&machine=ours.yaml,abci", files));
   CHECK_NOTHROW(question_of("model=/x/net.yaml@width=2,resnet50", files));

@@ -64,7 +64,7 @@ TEST_CASE("every value of every setting is read back as it is printed") {
   }
 }
 
-TEST_CASE("every setting that software may say counts from a software file") {
+TEST_CASE("every setting that software may have is applied from a software file") {
   for (const SettingRow& row : setting_rows()) {
     for (const double value : values_of(row)) {
       const std::string text = fmt::format(
@@ -87,7 +87,7 @@ TEST_CASE("every setting that software may say counts from a software file") {
   }
 }
 
-TEST_CASE("every setting counts from a job, a table of runs and an option") {
+TEST_CASE("every setting is applied from a job, a table of runs and an option") {
   for (const SettingRow& row : setting_rows()) {
     for (const double value : values_of(row)) {
       const std::string text = print_setting(row, value);
@@ -118,7 +118,7 @@ TEST_CASE("every setting counts from a job, a table of runs and an option") {
   }
 }
 
-TEST_CASE("a setting of the strongest origin counts") {
+TEST_CASE("the setting with the highest precedence is used") {
   Settings settings = parse_settings("memory_format=nchw straggler=1.5", SettingOrigin::software);
   settings.override_by(parse_settings("memory_format=nhwc", SettingOrigin::option));
   CHECK(settings.choice<MemoryFormat>("memory_format") == MemoryFormat::channels_last);
@@ -126,7 +126,7 @@ TEST_CASE("a setting of the strongest origin counts") {
   CHECK(settings.number("straggler") == 1.5);
 }
 
-TEST_CASE("slips in settings are named") {
+TEST_CASE("errors in settings are named") {
   const auto error = [](const std::string& text) {
     return error_of([&] { static_cast<void>(parse_settings(text, SettingOrigin::option)); });
   };
@@ -138,16 +138,16 @@ TEST_CASE("slips in settings are named") {
   CHECK(error("launch_overhead=2 h").find("launch_overhead") != std::string::npos);
 }
 
-TEST_CASE("a setting that means nothing without another one is refused wherever it is said") {
+TEST_CASE("a setting without effect unless another one is set is refused from every source") {
   const auto error = [](const std::string& words) {
     return error_of([&] {
       run_command({"recommend", "bert-base", "--machine", "dgx-h100", "--gpus", "8", "--setting", words});
     });
   };
-  CHECK(error("parameter_servers=3").find("--parameter-servers without --allreduce parameter-server") == 0);
+  CHECK(error("parameter_servers=3").find("--parameter-servers needs --allreduce parameter-server") == 0);
   CHECK(error("input=none input_exposed=yes").find("contradict each other") != std::string::npos);
   CHECK(error_of([] {
           static_cast<void>(parse_runs(
               "model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,sparse_density=0.1\n", "r.csv"));
-        }).find("sparse_density without allreduce=sparse") != std::string::npos);
+        }).find("sparse_density needs allreduce=sparse") != std::string::npos);
 }

@@ -69,7 +69,7 @@ Table random_table(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("no table is wider than its page, but on a wide one") {
+TEST_CASE("no table is wider than its page, except on a wide page") {
   std::mt19937 random(7);
   for (int i = 0; i < 2000; ++i) {
     const Table table = random_table(random);
@@ -85,7 +85,7 @@ TEST_CASE("no table is wider than its page, but on a wide one") {
   }
 }
 
-TEST_CASE("columns are given up from the right, useful ones before essential ones, and each is named") {
+TEST_CASE("columns are dropped from the right, useful ones before essential ones, and each is named") {
   std::mt19937 random(11);
   for (int i = 0; i < 2000; ++i) {
     const Table table = random_table(random);
@@ -130,7 +130,7 @@ TEST_CASE("a wider page never has fewer columns") {
   }
 }
 
-TEST_CASE("the table says which columns are left out, and prose goes on below") {
+TEST_CASE("the table lists dropped columns, and prose continues below") {
   Table table({essential(words("plan")), essential(figures("step")), figures("epoch"), if_asked(figures("+ backward")),
                prose("why")});
   table.add({"dp64", "1.80 s", "3 h 31 min", "1.1 s", "because the others are slower by far"});
@@ -149,7 +149,7 @@ TEST_CASE("the table says which columns are left out, and prose goes on below") 
         "  dp64  1.80 s  3 h 31 min       1.1 s  because the others are slower by far\n");
 }
 
-TEST_CASE("a bar is as long as its shares, with other signs in ASCII") {
+TEST_CASE("a bar is as long as its shares, with other characters in ASCII") {
   Table table({essential(words("plan")), words("time")}, 0);
   table.add({"dp64", "computing 75 %, waiting 25 %"});
   table.bars = Bars{1, {"computing", "waiting"}, {{0.75, 0.25}}};
@@ -157,13 +157,13 @@ TEST_CASE("a bar is as long as its shares, with other signs in ASCII") {
   CHECK(text_of(table, {.ascii = true}) == "plan  time\ndp64  ############====\n# computing, = waiting\n");
 }
 
-TEST_CASE("a text in ASCII has no other sign, and says what it had") {
+TEST_CASE("an ASCII text has only ASCII characters, with replacements") {
   CHECK(ascii_of("dp64·tp8: 3×224 → α, 50 %…") == "dp64.tp8: 3x224 > alpha, 50 %...");
   CHECK(ascii_of("é 日 \U0001F600") == "\\u00E9 \\u65E5 \\U0001F600");
   CHECK(ascii_of("\xff\xc3") == "\\u00FF\\u00C3");
 }
 
-TEST_CASE("prose ends where the page does, and a number stays with what it counts") {
+TEST_CASE("prose wraps at the page's width, and a number stays with its unit") {
   Document document;
   document.line("needs 11 GiB of memory");
   CHECK(text_of(document, Style(false, {.width = 20})) == "needs 11 GiB of\n  memory\n");
@@ -172,7 +172,7 @@ TEST_CASE("prose ends where the page does, and a number stays with what it count
   CHECK(text_of(number, Style(false, {.width = 20})) == "it needs as many\n  11 GiB\n");
 }
 
-TEST_CASE("the width of a page is what COLUMNS says, and the locale decides on the signs") {
+TEST_CASE("COLUMNS gives the width of a page, and the locale its character set") {
   const auto with = [](const char* name, const char* value) { setenv(name, value, 1); };
   with("LC_ALL", "C");
   with("COLUMNS", "83");

@@ -7,7 +7,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a number of tokens is read with k, M, B and T, and printed so that it reads back") {
+TEST_CASE("a number of tokens is parsed with k, M, B and T, and printed in a form that parses to it") {
   struct Case {
     std::string text, printed;
     double tokens;
@@ -26,7 +26,7 @@ TEST_CASE("a number of tokens is read with k, M, B and T, and printed so that it
   }
 }
 
-TEST_CASE("what is not a number of tokens is refused with a hint") {
+TEST_CASE("an invalid number of tokens is refused with a hint") {
   for (const std::string text :
        {"", "T", "1X", "1TT", "1 T T", "1TB", "0", "-1T", "0.5", "1000001T", "inf", "nan", "1e300", "nanT", "1t", "1,000"}) {
     INFO(text);
@@ -37,7 +37,7 @@ TEST_CASE("what is not a number of tokens is refused with a hint") {
   }
 }
 
-TEST_CASE("throughput in words has no share where the peak is not known") {
+TEST_CASE("throughput is printed without MFU if the peak is unknown") {
   Plan plan;
   plan.mesh.set(Axis::data, 4);
   const Device gpu;

@@ -25,7 +25,7 @@ std::string place_in(const std::string& text, std::string_view path, bool at_key
 
 }  // namespace
 
-TEST_CASE("what was parsed is there, in its order") {
+TEST_CASE("parsed values are in the order of the text") {
   const JsonSource source(R"({"b": 1, "a": [true, null]})", "p.json", "");
   CHECK(source.root().dump() == R"({"b":1,"a":[true,null]})");
 }
@@ -50,7 +50,7 @@ TEST_CASE("a key with escapes is found by its opening quote") {
   CHECK(place_in(R"({"a": "x\"", "b": 2})", "b", true) == "1:14");
 }
 
-TEST_CASE("what has no place of its own has that of what holds it") {
+TEST_CASE("a value without a place has that of its parent") {
   const std::string text = R"({"a": {"b": [{"c": 1}]}})";
   CHECK(place_in(text, "a/b/c") == place_in(text, "a/b"));
   CHECK(place_in(text, "a/nothing") == place_in(text, "a"));
@@ -61,7 +61,7 @@ TEST_CASE("columns count from the first letter, not from a byte-order mark") {
   CHECK(place_in("\xEF\xBB\xBF{\"a\": 1}", "a") == "1:7");
 }
 
-TEST_CASE("what is not JSON is refused at its place, with the hint") {
+TEST_CASE("invalid JSON is refused at its place, with the hint") {
   CHECK(refusal_of("{\n \"a\": }") ==
         "p.json:2:7: not valid JSON\n"
         "   \"a\": }\n"
@@ -82,7 +82,7 @@ TEST_CASE("a number that no double holds is refused at its first letter") {
   CHECK(refusal_of("1e999").starts_with("p.json:1:1: '1e999' is too large"));
 }
 
-TEST_CASE("a key that one object has twice is refused, wherever the object stands") {
+TEST_CASE("a duplicate key of an object is refused at any depth") {
   CHECK(refusal_of(R"({"a": 1, "a": 2})") ==
         "p.json:1:10: duplicate key 'a'\n"
         "  {\"a\": 1, \"a\": 2}\n"
@@ -102,12 +102,12 @@ TEST_CASE("an object of as many keys as are allowed is read in order, one of mor
   CHECK(refusal_of(object + ",\n \"more\": 1}").starts_with("p.json:2:2: an object of more than 100000 keys"));
 }
 
-TEST_CASE("values of every kind stand where they were") {
+TEST_CASE("values of every kind have their place") {
   const std::string text = R"({"z":[1,-2,0.5,null,true,"x",{"b":{},"a":[]}],"a":{"c":18446744073709551615,"b":[[]]}})";
   CHECK(JsonSource(text, "p.json", "").root().dump() == text);
 }
 
-TEST_CASE("what is not text is refused as such") {
+TEST_CASE("a file that is not text is refused as such") {
   CHECK(refusal_of(std::string("[1]\0", 4)).starts_with("p.json:1:4: not a text file"));
   CHECK(refusal_of("[\"\xFF\"]").starts_with("p.json:1:3: not a text file"));
 }

@@ -19,19 +19,19 @@ TEST_CASE("a module stays the same one when it is loaded again") {
   CHECK(load_module("test-thrower", "ddl_thrower", "") == load_module("test-thrower", "ddl_thrower", ""));
 }
 
-TEST_CASE("a module that is not there is named, with where it was looked for and what to install") {
+TEST_CASE("a missing module is named, with its search folder and what to install") {
   const std::string error = error_of([] { static_cast<void>(load_module("absent", "ddl_absent", "libabsent-dev")); });
   CHECK_THAT(error, ContainsSubstring("this ddl-oracle has no module 'absent' in '" MODULE_FOLDER "'"));
   CHECK_THAT(error, ContainsSubstring("hint: install libabsent-dev, build again"));
 }
 
-TEST_CASE("a file that is not a module says why it does not load") {
+TEST_CASE("for a file that is not a module, the error gives the reason") {
   const std::string error = error_of([] { static_cast<void>(load_module("test-broken", "ddl_broken", "libbroken-dev")); });
   CHECK_THAT(error, ContainsSubstring("cannot load '" MODULE_FOLDER "/test-broken.so': "));
   CHECK_THAT(error, EndsWith("hint: install libbroken-dev, and build again"));
 }
 
-TEST_CASE("a module whose library is missing names it, and says how it is found") {
+TEST_CASE("for a module whose library is missing, the error names the library and how to find it") {
   const std::string error = error_of([] { static_cast<void>(load_module("test-lacking", "ddl_lacking", "libfar-dev")); });
   CHECK_THAT(error, ContainsSubstring("libtest-far-away.so: cannot open shared object file"));
   CHECK_THAT(error, EndsWith("hint: install libfar-dev, or name the folder of that library in LD_LIBRARY_PATH"));

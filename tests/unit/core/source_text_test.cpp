@@ -53,7 +53,7 @@ TEST_CASE("a placed message has the place, the line, and a caret under the colum
         "        ^");
 }
 
-TEST_CASE("the caret may stand behind the line but not before it") {
+TEST_CASE("the caret may be after the end of the line but not before its start") {
   CHECK(placed_message("f", 1, 3, "m", "ab") == "f:1:3: m\n  ab\n    ^");
   CHECK(placed_message("f", 1, 99, "m", "ab") == "f:1:99: m\n  ab\n    ^");
   CHECK(placed_message("f", 1, 0, "m", "ab") == "f:1:0: m\n  ab\n  ^");
@@ -70,7 +70,7 @@ TEST_CASE("tabs and characters of several bytes do not push the caret aside") {
   CHECK(placed_message("f", 1, 7, "m", "a\u00FC\u221Ex") == "f:1:7: m\n  a\u00FC\u221Ex\n     ^");
 }
 
-TEST_CASE("control characters and bytes that are no text are shown as question marks") {
+TEST_CASE("control characters and invalid bytes are shown as question marks") {
   CHECK(placed_message("f\n", 1, 6, "m\x1B[31m",
                        "a\x1B\xFF\xC2\x9B"
                        "b") == "f?:1:6: m?[31m\n  a???b\n      ^");
@@ -111,7 +111,7 @@ TEST_CASE("quoted text is one short line") {
   CHECK(quote(std::string(61, 'x')) == "'" + std::string(60, 'x') + "...'");
 }
 
-TEST_CASE("the name of a file is quoted whole, and none is longer than a file system's") {
+TEST_CASE("the name of a file is quoted completely, up to the length limit of file systems") {
   CHECK(quote_path("net.yaml") == "'net.yaml'");
   CHECK(quote_path("a\nb") == "'a?b'");
   CHECK(quote_path(std::string(255, 'x')) == "'" + std::string(255, 'x') + "'");
@@ -142,7 +142,7 @@ TEST_CASE("UTF-8, tabs and both line breaks are text") {
   CHECK(bad_text("") == "no error");
 }
 
-TEST_CASE("what is not text is refused at its first bad byte") {
+TEST_CASE("invalid text is refused at its first bad byte") {
   CHECK(bad_text(std::string("ab\nc\0d", 6)) ==
         "f:2:2: not a text file: byte 0x00 does not occur in UTF-8 text\n  c?d\n   ^\nhint: save it as UTF-8 text");
   CHECK(bad_text("a\x04").starts_with("f:1:2: not a text file: byte 0x04"));
@@ -181,7 +181,7 @@ TEST_CASE("a file that cannot be read is named together with the reason") {
   CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory"));
 }
 
-TEST_CASE("a file that is too long is refused, one of just that length is not") {
+TEST_CASE("a file above the length limit is refused, one at the limit is not") {
   const Folder folder;
   std::ofstream(folder.file("in")) << std::string(4096, 'x');
   CHECK(read_file(folder.file("in"), 4096).size() == 4096);
@@ -229,7 +229,7 @@ TEST_CASE("writing through a link changes the file and keeps the link") {
   CHECK(read_file(folder.file("out")) == "2");
 }
 
-TEST_CASE("what a killed process of another container left in the folder does not stop the next") {
+TEST_CASE("files left by a killed process of another container do not block the next one") {
   // In a container the program is always process 1: names based on process ids are taken after a first kill.
   const Folder folder;
   constexpr int others = 2000;
@@ -240,7 +240,7 @@ TEST_CASE("what a killed process of another container left in the folder does no
   CHECK(folder.count() == others + 1);
 }
 
-TEST_CASE("writing through a link to nothing makes what it points at") {
+TEST_CASE("writing through a dangling link creates its target") {
   const Folder folder;
   fs::create_symlink("out", folder.file("link"));
   write_file(folder.file("link"), "2");
@@ -251,7 +251,7 @@ TEST_CASE("writing through a link to nothing makes what it points at") {
   CHECK(fs::is_symlink(folder.file("loop")));
 }
 
-TEST_CASE("characters that a terminal obeys are shown as escapes") {
+TEST_CASE("terminal control characters are shown as escapes") {
   CHECK(visible("plain \u00B5\u03B1 text") == "plain \u00B5\u03B1 text");
   CHECK(visible("\x1B[31m") == "\\x1B[31m");
   CHECK(visible("a\nb\tc") == "a\\nb\\tc");
@@ -264,7 +264,7 @@ TEST_CASE("characters that a terminal obeys are shown as escapes") {
   CHECK(quote("a\u202Eb") == "'a?b'");
 }
 
-TEST_CASE("what is not a regular file is written to, not replaced") {
+TEST_CASE("a file that is not regular is written to, not replaced") {
   write_file("/dev/null", "x");
   CHECK(fs::is_character_file("/dev/null"));
   const Folder folder;
@@ -276,7 +276,7 @@ TEST_CASE("what is not a regular file is written to, not replaced") {
   CHECK(received == "through");
 }
 
-TEST_CASE("a pipe without a reader is given up") {
+TEST_CASE("writing to a pipe without a reader is an error") {
   const Folder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': no process reads from this pipe"));

@@ -13,7 +13,7 @@ using namespace ddl;
 
 // Tables of the normal distribution: the quantiles 0.5, 0.95 and 0.975 are 0, 1.6449 and 1.9600 standard deviations above
 // the mean.
-TEST_CASE("the normal distribution has its quantiles where tables have them") {
+TEST_CASE("the normal distribution has the quantiles of published tables") {
   CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));
   CHECK(normal_quantile(0.95) == Approx(1.6448536));
   CHECK(normal_quantile(0.975) == Approx(1.9599640));
@@ -96,7 +96,7 @@ TEST_CASE("tau lies in [-1, 1], is symmetric, and changes sign with the order") 
   }
 }
 
-TEST_CASE("the deviation from the median forgives outliers") {
+TEST_CASE("the deviation from the median is robust to outliers") {
   CHECK(median_deviation(std::vector<double>{}) == 0.0);
   CHECK(median_deviation(std::array{5.0}) == 0.0);
   CHECK(median_deviation(std::array{1.0, 2.0, 4.0, 8.0, 1000.0}) == 3.0);  // distances from 4: 3 2 0 4 996
@@ -117,7 +117,7 @@ TEST_CASE("the interval of a median has the ranks of the binomial distribution")
   CHECK_FALSE(median_interval(std::vector<double>{}).has_value());
 }
 
-TEST_CASE("the interval holds the median of the distribution as often as it says") {
+TEST_CASE("the interval covers the median of the distribution as often as stated") {
   std::mt19937_64 random(7);
   std::exponential_distribution<double> skewed(1.0);
   for (const std::size_t count : {6U, 13U, 40U}) {

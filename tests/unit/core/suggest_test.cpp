@@ -73,12 +73,12 @@ TEST_CASE("a near name is suggested") {
   CHECK(nearest("memori", names) == "memory");
 }
 
-TEST_CASE("a far name brings the list of what is known") {
+TEST_CASE("for a name far from all known ones, the hint lists the known ones") {
   CHECK(suggest("colour", Names{"bandwidth", "latency"}) == "known: bandwidth, latency");
   CHECK_FALSE(nearest("colour", Names{"bandwidth", "latency"}));
 }
 
-TEST_CASE("of a long list, a part of names brings the names that have it, those that begin with it first") {
+TEST_CASE("in a long list, a part of names suggests the names that contain it, those that begin with it first") {
   const Names names = long_list({"abci", "azure-nd-h100", "dgx-h100", "vela-a100", "vela-h100"});
   CHECK(suggest("vela", names) == "did you mean 'vela-a100' or 'vela-h100'?");
   CHECK(suggest("H100", names) == "did you mean 'dgx-h100', 'vela-h100' or 'azure-nd-h100'?");
@@ -86,12 +86,12 @@ TEST_CASE("of a long list, a part of names brings the names that have it, those 
   CHECK(suggest("net", long_list({"big-net", "net-ab", "net-a"})) == "did you mean 'net-a', 'net-ab' or 'big-net'?");
 }
 
-TEST_CASE("a short list is told whole") {
+TEST_CASE("a short list is printed completely") {
   CHECK(suggest("gather", Names{"allgather", "allreduce"}) == "known: allgather, allreduce");
   CHECK(suggest("h100x", Names{"dgx-h100", "vela-h100"}) == "known: dgx-h100, vela-h100");
 }
 
-TEST_CASE("a part of names counts more than a word that is two edits away") {
+TEST_CASE("a part of a name is preferred to a word that is two edits away") {
   CHECK(suggest("resnet", long_list({"resnet101", "resnet18"})) == "did you mean 'resnet18' or 'resnet101'?");
   CHECK(suggest("resnet1", long_list({"resnet18", "resnet101"})) == "did you mean 'resnet18'?");
 }
@@ -112,7 +112,7 @@ TEST_CASE("a third of the letters may be wrong") {
   CHECK_FALSE(nearest("abxyzf", Names{"abcdef"}));
 }
 
-TEST_CASE("a short word is suggested for one wrong letter but never for none right") {
+TEST_CASE("a short word is suggested for one wrong letter, but not if no letter matches") {
   CHECK(nearest("gqu", Names{"gpu"}) == "gpu");
   CHECK(nearest("dp", Names{"pp"}) == "pp");
   CHECK_FALSE(nearest("d", Names{"p"}));

@@ -100,7 +100,7 @@ TEST_CASE("a bare number has no unit") {
   CHECK(problem_of<FlopRate>("15.7 ") == "'15.7' has no unit\nhint: write for example '15.7 TFLOP/s'");
 }
 
-TEST_CASE("what does not start with a number is not a quantity") {
+TEST_CASE("a text that does not start with a number is not a quantity") {
   CHECK(problem_of<Bandwidth>("fast") == "'fast' is not a bandwidth\nhint: write for example '900 GB/s'");
   CHECK(problem_of<Bytes>("") == "'' is not a size\nhint: write for example '900 GiB'");
   CHECK(problem_of<Seconds>("+5 us") == "'+5 us' is not a time\nhint: write for example '900 us'");
@@ -122,7 +122,7 @@ TEST_CASE("nan and infinity are refused") {
   }
 }
 
-TEST_CASE("numbers that a double cannot hold are refused on both sides") {
+TEST_CASE("numbers beyond the range of a double are refused at both ends") {
   CHECK(problem_of<Seconds>("1e999 s") == "'1e999 s' is too large");
   CHECK(problem_of<Seconds>("1e99999999999999999999 s") == "'1e99999999999999999999 s' is too large");
   CHECK(problem_of<Bytes>("1e300 PB") == "'1e300 PB' is too large");
@@ -152,7 +152,7 @@ TEST_CASE("a unit in another spelling is corrected") {
   CHECK(problem_of<Bandwidth>("5 GB /s") == "'5 GB /s' has the unknown unit 'GB /s'\nhint: did you mean 'GB/s'?");
 }
 
-TEST_CASE("an unknown unit brings the list of units") {
+TEST_CASE("for an unknown unit, the hint lists the units") {
   CHECK(problem_of<Seconds>("5 fortnights") ==
         "'5 fortnights' has the unknown unit 'fortnights'\nhint: known: ns, us, ms, s, min, h, d");
   CHECK(problem_of<Seconds>("0x10 s").starts_with("'0x10 s' has the unknown unit 'x10 s'"));
@@ -168,8 +168,8 @@ TEST_CASE("a unit of another dimension is called by its name") {
 }
 
 TEST_CASE("nothing may follow the unit") {
-  CHECK(problem_of<Seconds>("5 us each") == "'5 us each' goes on after its unit\nhint: end it after 'us'");
-  CHECK(problem_of<Seconds>("1 h 30 min") == "'1 h 30 min' goes on after its unit\nhint: end it after 'h'");
+  CHECK(problem_of<Seconds>("5 us each") == "'5 us each' has text after its unit\nhint: end it after 'us'");
+  CHECK(problem_of<Seconds>("1 h 30 min") == "'1 h 30 min' has text after its unit\nhint: end it after 'h'");
 }
 
 TEST_CASE("the user's text is shown on one short line") {
@@ -212,7 +212,7 @@ TEST_CASE("zero is printed in the base unit") {
   CHECK(print_quantity(FlopRate()) == "0 FLOP/s");
 }
 
-TEST_CASE("what parse_quantity refuses is printed readably nevertheless") {
+TEST_CASE("values that parse_quantity refuses are printed readably nevertheless") {
   CHECK(print_quantity(-5.0_us) == "-5 us");
   CHECK(print_quantity(Seconds(std::numeric_limits<double>::quiet_NaN())) == "nan s");
   CHECK(print_quantity(Bytes(std::numeric_limits<double>::infinity())) == "inf B");
@@ -292,7 +292,7 @@ TEST_CASE("huge and tiny numbers are not padded with zeros") {
   CHECK(humanize(Bandwidth(1e18)) == "1.00 EB/s");
 }
 
-TEST_CASE("zero, signs and what is not a number are said in words") {
+TEST_CASE("zero, signs and NaN are printed readably") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   CHECK(humanize(0.0_s) == "0 s");
@@ -306,7 +306,7 @@ TEST_CASE("zero, signs and what is not a number are said in words") {
   CHECK(humanize(Flops(-inf)) == "-infinite");
 }
 
-TEST_CASE("what people read is within half of its last digit") {
+TEST_CASE("printed values are within half of their last digit") {
   std::mt19937_64 random(6);
   std::uniform_real_distribution<double> exponent(-9.0, 1.7);
   for (int round = 0; round < 2000; ++round) {

@@ -49,7 +49,7 @@ TEST_CASE("a file that is a bind mount is written in place") {
   CHECK(left == 2);
 }
 
-TEST_CASE("a process that is killed while it writes leaves the old file, and nothing beside it") {
+TEST_CASE("a process that is killed while it writes leaves the old file, and no other files") {
   std::string folder = (fs::temp_directory_path() / "ddl-write-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const int known = ::open(folder.c_str(), O_TMPFILE | O_WRONLY, 0600);

@@ -29,7 +29,7 @@ const std::vector<FolderFile> two_files{{"a.txt", "one"}, {"deep/b.sh", "two", t
 
 }  // namespace
 
-TEST_CASE("a folder is written with the folders in it, and nothing is left beside it") {
+TEST_CASE("a folder is written with its subfolders, and no temporary files are left") {
   const Sandbox sandbox;
   const std::string saved = sandbox.path + "/saved";
   write_folder(saved, two_files);

@@ -15,7 +15,7 @@ TEST_CASE("a section is replaced where it is, and nothing else changes") {
   CHECK(replace_section("b:\n- x\n- y\nc: 1\n", {"b"}, "b: 2") == "b: 2\nc: 1\n");
 }
 
-TEST_CASE("a section that is not there yet goes behind the end of the file") {
+TEST_CASE("a new section is appended to the file") {
   CHECK(replace_section("a: 1", {"b"}, "b: 2") == "a: 1\n\nb: 2\n");
   CHECK(replace_section("a: 1\n\n\n", {"b"}, "b: 2\n") == "a: 1\n\nb: 2\n");
   CHECK(replace_section("ab: 1\n", {"a"}, "a: 2") == "ab: 1\n\na: 2\n");
@@ -37,7 +37,7 @@ TEST_CASE("a map in brackets is written line by line when it is extended") {
   CHECK(replace_section("a: {x: 1, c: 1}\n", {"a", "c"}, "c: 2") == "a:\n  x: 1\n  c: 2\n");
 }
 
-TEST_CASE("what cannot be extended is said") {
+TEST_CASE("sections that cannot be extended are refused") {
   CHECK(error_of([] {
           (void)replace_section("{a: 1}", {"b"}, "b: 2");
         }).starts_with("the file to be extended:1:1: a file in brackets cannot be extended"));

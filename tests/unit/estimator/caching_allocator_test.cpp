@@ -41,7 +41,7 @@ TEST_CASE("small requests share a segment, and so do those below 10 MiB") {
   CHECK(allocator.reserved().value() == 24 * MiB);
 }
 
-TEST_CASE("what was freed is used again, the smallest that is large enough first") {
+TEST_CASE("freed blocks are reused, the smallest sufficient one first") {
   CachingAllocator allocator = cuda();
   const std::size_t large = allocator.allocate(Bytes(40 * MiB));
   const std::size_t middle = allocator.allocate(Bytes(20 * MiB));
@@ -55,7 +55,7 @@ TEST_CASE("what was freed is used again, the smallest that is large enough first
   CHECK(allocator.peak_allocated().value() == 60 * MiB);
 }
 
-TEST_CASE("free neighbours join, whichever is freed first") {
+TEST_CASE("adjacent free blocks are merged, whichever is freed first") {
   for (const std::vector<std::size_t>& order :
        {std::vector<std::size_t>{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
     CachingAllocator allocator = cuda();
@@ -68,7 +68,7 @@ TEST_CASE("free neighbours join, whichever is freed first") {
   }
 }
 
-TEST_CASE("what is free between two blocks in use does not serve a larger request") {
+TEST_CASE("a free block between two used ones cannot serve a larger request") {
   CachingAllocator allocator = cuda();
   std::vector<std::size_t> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(allocator.allocate(Bytes(5 * MiB)));
@@ -80,7 +80,7 @@ TEST_CASE("what is free between two blocks in use does not serve a larger reques
   CHECK(allocator.reserved().value() == 40 * MiB);
 }
 
-TEST_CASE("where the device is full, segments that are free go back to it") {
+TEST_CASE("if the device is full, free segments are returned to it") {
   CachingAllocator allocator(CachingAllocator::Rounding::cuda, Bytes(64 * MiB));
   const std::size_t first = allocator.allocate(Bytes(40 * MiB));
   allocator.free(first);
@@ -92,7 +92,7 @@ TEST_CASE("where the device is full, segments that are free go back to it") {
   CHECK_FALSE(allocator.fits());
 }
 
-TEST_CASE("what is reserved and not allocated is pieces of segments in use, and whole segments") {
+TEST_CASE("memory that is reserved but not allocated consists of pieces of used segments, and of free segments") {
   CachingAllocator allocator = cuda();
   const std::size_t whole = allocator.allocate(Bytes(40 * MiB));
   const std::size_t piece = allocator.allocate(Bytes(4 * MiB));
@@ -108,7 +108,7 @@ TEST_CASE("what is reserved and not allocated is pieces of segments in use, and 
   CHECK(most.segments.value() == 40 * MiB);
 }
 
-TEST_CASE("a processor's memory is what was asked for") {
+TEST_CASE("a processor's memory is the sum of the requests") {
   CachingAllocator allocator(CachingAllocator::Rounding::none);
   const std::size_t block = allocator.allocate(Bytes(100));
   static_cast<void>(allocator.allocate(Bytes(1)));

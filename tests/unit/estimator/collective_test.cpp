@@ -59,7 +59,7 @@ constexpr std::array<double, 9> some_ranks{2, 3, 4, 5, 7, 8, 64, 1000, 4096};
 
 }  // namespace
 
-TEST_CASE("one-level collectives take what the formulas say") {
+TEST_CASE("one-level collectives take the time of the formulas") {
   // P = 8: ⌈log2 P⌉ = 3, slices of 100 B: mβ/P = 1 s, mc/P = 0.1 s.
   const double p = 8;
   // 7 · (1 + 8 + 0.8)
@@ -86,7 +86,7 @@ TEST_CASE("one-level collectives take what the formulas say") {
   CHECK(pairwise_all_to_all_time(message, p, wire).value() == Approx(14.0));
 }
 
-TEST_CASE("an All-to-all among nodes takes as long as what leaves them, or what stays") {
+TEST_CASE("an All-to-all among nodes takes the longer of its traffic between and inside nodes") {
   constexpr Bytes eight(8000.0);
   const Link slow{Seconds(2), Seconds(10) / Bytes(1000.0)}, fast{Seconds(1), Seconds(1) / Bytes(1000.0)};
   // 7 · 2 + 4 slices of 1,000 bytes to the other node; 3 stay.
@@ -97,7 +97,7 @@ TEST_CASE("an All-to-all among nodes takes as long as what leaves them, or what 
         Approx(pairwise_all_to_all_time(eight, 8, slow).value()));
 }
 
-TEST_CASE("copies of a token that are sent once to each unit") {
+TEST_CASE("tokens that are routed once are sent once to each unit") {
   // One copy, or a single receiver: all are sent.
   CHECK(share_of_copies(4, 1) == 1);
   CHECK(share_of_copies(1e9, 8) == Approx(1));
@@ -107,7 +107,7 @@ TEST_CASE("copies of a token that are sent once to each unit") {
   CHECK(share_of_copies(1, 8) == Approx(1.0 / 8));
 }
 
-TEST_CASE("ranks that are no power of two take a whole round more") {
+TEST_CASE("ranks that are not a power of two need an additional round") {
   // P = 5: ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8); Rabenseifner 6 · 1 + 16 · 4/5 + 0.8 · 4/5.
   CHECK(butterfly_allreduce_time(message, 5, wire).value() == Approx(29.4));
   CHECK(rabenseifner_allreduce_time(message, 5, wire).value() == Approx(19.44));
@@ -116,7 +116,7 @@ TEST_CASE("ranks that are no power of two take a whole round more") {
   CHECK(tree_broadcast_time(message, 1048577, wire).value() == Approx(189.0));
 }
 
-TEST_CASE("parameter servers are bound by the busier end of the wire") {
+TEST_CASE("parameter servers are bound by the busier end of a link") {
   // P = 8 on s = 2: each server carries m/2 of each of 8 workers, 4m each way: 2 · 8 · 4 + 2 · 1.
   CHECK(parameter_server_time(message, 8, 2, wire).value() == Approx(66.0));
   // s = 8 and more: the worker's own m each way: 2 · 8 + 2 · 1. More servers do not help it.
@@ -154,7 +154,7 @@ TEST_CASE("two-level collectives in one node, or with one rank a node, are rings
   CHECK(leader_allreduce_time(message, 1, 6, inside, wire, 1).value() == Approx(between_nodes.value()));
 }
 
-TEST_CASE("nothing is exchanged by one rank or none") {
+TEST_CASE("collectives of fewer than two ranks take no time") {
   for (const NamedTime& collective : all_times()) {
     INFO(collective.name);
     CHECK(collective.time(message, 1, wire) == Seconds());
@@ -196,7 +196,7 @@ TEST_CASE("a larger φ never makes a two-level collective faster") {
 
 // A parameter server is excluded: its workers' single round trip omits the servers' ports. Sparse vectors, too: they are
 // shorter than the dense message of the bound.
-TEST_CASE("no dense Allreduce beats the lower bound where adding is free") {
+TEST_CASE("if adding is free, no dense Allreduce is below the lower bound") {
   for (const NamedTime& collective : all_times()) {
     if (!collective.dense_allreduce) continue;
     for (const double ranks : some_ranks) {
@@ -219,14 +219,14 @@ TEST_CASE("an Allreduce ring is a Reduce-scatter and an Allgather") {
   }
 }
 
-TEST_CASE("where adding is free, equal levels and φ = 1, the hierarchical Allreduce moves as much as the ring") {
+TEST_CASE("with free additions, equal levels and φ = 1, the hierarchical Allreduce moves as many bytes as the ring") {
   // α = 0: 2(g−1)/g·mβ + 2(n−1)/(gn)·mβ = 2(gn−1)/(gn)·mβ.
   const Link l = without_adding({Seconds(), wire.beta, wire.add});
   CHECK(hierarchical_allreduce_time(message, 8, 16, l, l, 1).value() ==
         Approx(ring_allreduce_time(message, 128, l).value()));
 }
 
-TEST_CASE("a Reduce and a Broadcast in chains take as long for any number of ranks but for their starts") {
+TEST_CASE("except for start-ups, a chained Reduce and Broadcast do not depend on the number of ranks") {
   // 2(P-1)α + 2mβ: 1 MB over 1 GB/s is 1 ms a way.
   const Link link{Seconds(1e-5), SecondsPerByte(1e-9), {}};
   CHECK(reduce_broadcast_time(Bytes(1e6), 1, link) == Seconds{});
@@ -235,7 +235,7 @@ TEST_CASE("a Reduce and a Broadcast in chains take as long for any number of ran
   CHECK(reduce_broadcast_time(Bytes(1e6), 8, link) > ring_allreduce_time(Bytes(1e6), 8, link));
 }
 
-TEST_CASE("Allreduce algorithms are named, and the names read back") {
+TEST_CASE("the names of Allreduce algorithms are parsed to the same algorithms") {
   std::set<std::string> names;
   for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {
     CHECK(parse_allreduce_algorithm(to_string(algorithm)) == algorithm);
@@ -247,7 +247,7 @@ TEST_CASE("Allreduce algorithms are named, and the names read back") {
   CHECK_FALSE(parse_allreduce_algorithm("Ring").has_value());
 }
 
-TEST_CASE("collectives are named apart") {
+TEST_CASE("collectives have different names") {
   std::set<std::string> names;
   for (const Collective operation :
        {Collective::allreduce, Collective::allgather, Collective::reduce_scatter, Collective::all_to_all,

@@ -51,19 +51,19 @@ TEST_CASE("the term that decides is the same, whichever plan is better") {
   }
 }
 
-TEST_CASE("the doing that has grown most is what a slower plan loses by") {
+TEST_CASE("the activity that has grown most explains a slower plan") {
   CHECK(grown_most(estimate_of(1.0, 0.2, 4).time, estimate_of(1.1, 0.9, 4).time) == "gradient_exchange");
   CHECK(grown_most(estimate_of(0.2, 0.9, 4).time, estimate_of(1.1, 1.0, 4).time) == "compute");
 }
 
-TEST_CASE("a plan beside itself is known to be so") {
+TEST_CASE("a plan compared with itself is recognized") {
   const Model model;
   const Estimate one = estimate_of(1.0, 0.2, 4);
   CHECK(compare({"this", one, model}, {"this", one, model}).itself);
   CHECK_FALSE(compare({"this", one, model}, {"that", one, model}).itself);
 }
 
-TEST_CASE("of a faster plan, a part that is longer does not decide") {
+TEST_CASE("a part that is longer does not decide for a faster plan") {
   // 1.0 + 0.5 against 0.2 + 1.0: the exchange is longer, compute decides.
   const Comparison comparison = compared(estimate_of(1.0, 0.5, 4), estimate_of(0.2, 1.0, 4));
   REQUIRE(comparison.deciding_time);
@@ -71,7 +71,7 @@ TEST_CASE("of a faster plan, a part that is longer does not decide") {
   CHECK(comparison.deciding_time->difference().value() == Approx(-0.8));
 }
 
-TEST_CASE("nothing decides between plans that take as long within half a percent") {
+TEST_CASE("no term decides between plans whose times differ by less than half a percent") {
   const Comparison comparison = compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6));
   CHECK_FALSE(comparison.deciding_time);
   CHECK(are_alike(comparison.explained_time, comparison.other_time));
@@ -91,7 +91,7 @@ TEST_CASE("a plan that does not fit is decided by memory") {
   CHECK(compared(small, large).other_standing == Standing::too_full);
 }
 
-TEST_CASE("a plan that cannot be is not compared") {
+TEST_CASE("an impossible plan is not compared") {
   const Estimate possible = estimate_of(1.0, 0.2, 4);
   const Comparison comparison = compared(possible, impossible());
   CHECK(comparison.explained_standing == Standing::fits);
@@ -104,7 +104,7 @@ TEST_CASE("a plan that cannot be is not compared") {
   CHECK(compared(impossible(), possible).other_time.value() == Approx(120));
 }
 
-TEST_CASE("plans of other batches are compared by their epochs") {
+TEST_CASE("plans with different batches are compared by their epochs") {
   const Estimate small = estimate_of(1.0, 0.2, 4);
   Estimate large = estimate_of(1.0, 0.8, 4);
   large.plan.global_batch = 128;

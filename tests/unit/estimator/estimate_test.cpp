@@ -48,7 +48,7 @@ Assumptions without_overlap() {
   return assumptions;
 }
 
-TEST_CASE("an iteration takes no less than the host needs to start its kernels") {
+TEST_CASE("an iteration takes at least the time that the host needs to launch its kernels") {
   const auto estimate = [](double start, const Plan& plan) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(start);
@@ -86,7 +86,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * (starts + 8 + 7)));
 }
 
-TEST_CASE("one process starts the forward of its devices one after the other, and their backward with a thread each") {
+TEST_CASE("one process launches forward of its devices one after the other, and backward with a thread each") {
   // Launches take so long that nothing else of a pass counts: s of them in forward and b in backward of one device.
   const auto iteration = [](bool one_process, int devices, Pass pass) {
     Coefficients coefficients;
@@ -110,7 +110,7 @@ TEST_CASE("one process starts the forward of its devices one after the other, an
   CHECK(iteration(true, 1, Pass::backward_data) == Approx(iteration(false, 1, Pass::forward)));
 }
 
-TEST_CASE("starts of backward take a share of those of forward, and one process does a share of those in turn") {
+TEST_CASE("launches of backward take a share of those of forward, and one process serializes a share of them") {
   // Launches take so long that nothing else counts.
   const auto iteration = [](double backward_starts, double serial_forward, int devices) {
     Coefficients coefficients;
@@ -134,7 +134,7 @@ TEST_CASE("starts of backward take a share of those of forward, and one process 
   CHECK(iteration(0, 0, 4) == Approx(forward));
 }
 
-TEST_CASE("managed memory passes through the link to the host where a rank needs more than its device has") {
+TEST_CASE("managed memory is paged through the host link if a rank needs more than its device has") {
   const auto estimate = [](double memory, bool managed, double copies) {
     Coefficients coefficients;
     coefficients.software.managed_memory = managed;
@@ -162,7 +162,7 @@ TEST_CASE("managed memory passes through the link to the host where a rank needs
   CHECK(estimate(fits.memory.total().value() * 1.01, true, 0).time[Part::waiting] > fits.time[Part::waiting]);
 }
 
-TEST_CASE("one device working alone is wholly efficient with a slow host too") {
+TEST_CASE("a single device has efficiency 1 with a slow host, too") {
   Coefficients coefficients;
   coefficients.software.launch_overhead = Seconds(0.1);
   const OwnedJob job(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
@@ -177,7 +177,7 @@ TEST_CASE("one device working alone is wholly efficient with a slow host too") {
   CHECK(Estimator(job.job).estimate(plan).efficiency < 0.3);
 }
 
-TEST_CASE("one device working alone is wholly efficient, whatever the batch") {
+TEST_CASE("a single device has efficiency 1 with any batch") {
   const OwnedJob sheet(load_model("alexnet"), nodes_of_four(), ideal_assumptions(), 1000);
   for (const std::int64_t batch : {1, 32, 100}) {
     const Estimate estimate = Estimator(sheet.job).estimate(plan_of(batch));
@@ -186,7 +186,7 @@ TEST_CASE("one device working alone is wholly efficient, whatever the batch") {
   }
 }
 
-TEST_CASE("one device at the batch that was measured takes what was measured") {
+TEST_CASE("a single device at the measured batch takes the measured time") {
   Coefficients coefficients;
   coefficients.models.push_back({"alexnet", Precision::fp32, 128, Seconds(1e-3), "by hand"});
   for (const Assumptions& assumptions : {Assumptions{}, ideal_assumptions()}) {
@@ -225,7 +225,7 @@ TEST_CASE("the parts of a serial iteration are its passes and its update") {
   CHECK(time.iteration() == time.compute());
 }
 
-TEST_CASE("recomputation is one more forward in backward, of what is in a block") {
+TEST_CASE("recomputation adds forward of blocks to backward") {
   Plan plan = plan_of(32);
   plan.recompute = Recompute::full;
   const Matrix block(Assumptions{}, {}, true);
@@ -246,7 +246,7 @@ TEST_CASE("recomputed layers exchange their forward again") {
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(2 * 1.16));
 }
 
-TEST_CASE("micro-batches are worked on one after the other, and updated once") {
+TEST_CASE("micro-batches run one after the other, followed by one update") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
   plan.micro_batches = 4;
@@ -361,7 +361,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   CHECK(refuses(other));
 }
 
-TEST_CASE("the ranks of a shard group are neighbours, and those of other groups as far apart as a group is large") {
+TEST_CASE("the ranks of a shard group are neighbours, and its replicas are a group's size apart") {
   // Eight ranks of data on two nodes of four: groups of four are in a node, the ranks at equal positions in two.
   Plan plan;
   plan.mesh.set(Axis::data, 8);
@@ -377,7 +377,7 @@ TEST_CASE("the ranks of a shard group are neighbours, and those of other groups 
   CHECK(copies.flows[0] == 4);
 }
 
-TEST_CASE("a straggler adds what its kernels take longer, where there are others that wait for it") {
+TEST_CASE("a straggler adds the delay of its kernels if other ranks wait for it") {
   const auto priced = [](double straggler, int ranks, int stages) {
     Assumptions assumptions = without_overlap();
     assumptions.straggler = straggler;
@@ -429,7 +429,7 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
   CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
 }
 
-TEST_CASE("forward products of experts take no less than the host takes to start one for each expert of a rank") {
+TEST_CASE("forward products of experts take at least the launches for each expert of a rank") {
   const auto explained = [](double share, int ranks, Precision precision) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1000);  // so long that the product itself does not count
@@ -527,7 +527,7 @@ TEST_CASE("gradients are exchanged after the last micro-batch, which alone hides
   CHECK(job.estimate().time[Part::gradient_exchange].value() == Approx(0.65));
 }
 
-TEST_CASE("the next forward hides the weights that ZeRO-1 gathers where the software does that") {
+TEST_CASE("the next forward hides ZeRO-1's gathers of weights if the software overlaps them") {
   // Scatter and gather take half a second each. Seven eighths of backward's 0.4 s hide the former, except its last bucket
   // and the rest that is longer: 1/16 + 7/16 - 0.35 s. Forward takes 1 s and hides all of the latter but the first bucket.
   const auto estimate = [](bool overlaps, const Assumptions& assumptions = {}) {
@@ -543,7 +543,7 @@ TEST_CASE("the next forward hides the weights that ZeRO-1 gathers where the soft
   CHECK(estimate(true, without_overlap()).time[Part::gradient_exchange].value() == Approx(1.0));
 }
 
-TEST_CASE("nothing is hidden where the assumptions or the software say so, or in a single bucket") {
+TEST_CASE("nothing is hidden if the assumptions or the software forbid it, or in a single bucket") {
   const Estimate assumed = EightBuckets(Seconds(4), without_overlap()).estimate();
   CHECK(assumed.time[Part::gradient_exchange].value() == Approx(1.0));
   CHECK(assumed.hidden_exchange.value() == 0);
@@ -576,7 +576,7 @@ TEST_CASE("kernels and an exchange that run at the same time each take longer") 
         Approx(0.125));
 }
 
-TEST_CASE("gradients are reduced after backward if overlap is slower, unless the software does so all the same") {
+TEST_CASE("gradients are reduced after backward if overlap is slower, unless the software always overlaps") {
   Coefficients coefficients;
   coefficients.overlap = {.kernels = 2, .exchange = 2};  // both together are as fast as one alone
   const auto shown = [&] {
@@ -615,7 +615,7 @@ TEST_CASE("slices exchange the gradients of their own weights, unless the softwa
   CHECK(Estimator(whole.job).estimate(plan).memory.weights == Estimator(matrix.job).estimate(plan).memory.weights);
 }
 
-TEST_CASE("layers that everybody computes are replicated work") {
+TEST_CASE("layers that all ranks compute count as replicated work") {
   const OwnedJob owned(features("  - fully_connected: {features: 8, bias: no}\n  - activation: relu\n"), nodes_of_four(),
                        Assumptions{}, 1000, std::vector<LayerTimes>(2, {Seconds(1), Seconds(2), Seconds()}));
   Plan plan = plan_of(8);
@@ -627,7 +627,7 @@ TEST_CASE("layers that everybody computes are replicated work") {
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(0.0).margin(1e-12));
 }
 
-TEST_CASE("the imbalance of stages is the longest over the mean") {
+TEST_CASE("the imbalance is the time of the longest stage over the mean") {
   std::vector<LayerTimes> times;
   for (const double seconds : {1.0, 2.0, 6.0, 3.0})
     times.push_back({Seconds(seconds / 3), Seconds(seconds * 2 / 3), Seconds()});
@@ -642,7 +642,7 @@ TEST_CASE("the imbalance of stages is the longest over the mean") {
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(9.0 / 6 - 1));
 }
 
-TEST_CASE("stages update and exchange at the same time, and the fullest one sets the memory") {
+TEST_CASE("stages update and exchange at the same time, and the fullest one determines the memory") {
   // 8 → 100 → 8 → 8: 800, 800 and 64 weights; two stages of 800 and 864.
   const OwnedJob owned(
       features("  - fully_connected: {features: 100, bias: no}\n  - fully_connected: {features: 8, bias: no}\n"

@@ -61,7 +61,7 @@ TEST_CASE("a ring inside a node takes the node's link") {
   CHECK(with_plan(4).allreduce(AllreduceAlgorithm::ring, 800) == Approx(7.2));
 }
 
-TEST_CASE("a ring across nodes starts as its widest hop does and flows as its narrowest, striped over the rails there") {
+TEST_CASE("a ring across nodes has α of its widest level and β of its slowest, striped over the rails there") {
   // 2 · 7 · (2 + 100 · max(0.001, 0.01 / 2))
   CHECK(with_plan(8).allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
 
@@ -76,7 +76,7 @@ TEST_CASE("a ring across nodes starts as its widest hop does and flows as its na
   CHECK(deep.allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
 }
 
-TEST_CASE("groups that share a node's rails slow each other down by flows over rails") {
+TEST_CASE("groups that share a node's rails have φ = flows / rails") {
   // Four parts of the filters in each node, so four rings of eight replicas leave it: φ = 4/2.
   Setting setting = with_plan(8, 4);
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
@@ -89,7 +89,7 @@ TEST_CASE("groups that share a node's rails slow each other down by flows over r
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.01)));
 }
 
-TEST_CASE("the placement says which ranks are neighbours, and with it who shares rails") {
+TEST_CASE("the placement determines which ranks are neighbours, and which groups share rails") {
   Setting setting = with_plan(8, 4);
   // Parts inside a node: 3 · (1 + 200 · 0.001)
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
@@ -103,7 +103,7 @@ TEST_CASE("the placement says which ranks are neighbours, and with it who shares
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
 }
 
-TEST_CASE("Allgather and Reduce-Scatter across nodes go by node and slice where that is shorter than one ring") {
+TEST_CASE("Allgather and Reduce-Scatter across nodes are hierarchical if that is faster than one ring") {
   Setting setting = with_plan(8);
   // Inside 3 · (1 + 200 · 0.001) = 3.6; a node's four slices of 200 B share its rails, φ = 4/2: 1 · (2 + 100 · 0.02) = 4.
   // One ring would take 7 · (2 + 100 · 0.005) = 17.5.
@@ -121,7 +121,7 @@ TEST_CASE("Allgather and Reduce-Scatter across nodes go by node and slice where 
   CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
 }
 
-TEST_CASE("broadcast and reduce are trees, all-to-all goes pair by pair") {
+TEST_CASE("broadcast and reduce are trees, all-to-all is pairwise") {
   // 2 rounds of (1 + 0.8)
   CHECK(with_plan(4).price(Collective::broadcast, 800, data, Purpose::layer) == Approx(3.6));
   CHECK(with_plan(4).price(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
@@ -145,7 +145,7 @@ TEST_CASE("a message to a neighbour has one rail, which it shares with its node'
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
 }
 
-TEST_CASE("exchanges of the software go through the host where it does not know a direct way") {
+TEST_CASE("exchanges go through the host if the software has no direct route") {
   Setting setting = with_plan(8, 4);
   setting.machine.host = slow_host();
   setting.coefficients.software.layer_route = Route::host;
@@ -164,7 +164,7 @@ TEST_CASE("exchanges of the software go through the host where it does not know 
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.04)));
 }
 
-TEST_CASE("the host's way is taken only where the machine has one and the assumptions allow it") {
+TEST_CASE("the route through the host is only used if the machine has one and the assumptions allow it") {
   Setting setting = with_plan(1, 4);
   setting.coefficients.software.halo_route = Route::host;
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
@@ -190,7 +190,7 @@ TEST_CASE("gradients do not take longer inside a node than across two") {
   }
 }
 
-TEST_CASE("a halo through the host waits for the host to start it") {
+TEST_CASE("a halo through the host includes the host's latency") {
   Setting setting;
   setting.plan.mesh.set_tiles({4, 1, 1});
   setting.machine.host = slow_host();
@@ -199,7 +199,7 @@ TEST_CASE("a halo through the host waits for the host to start it") {
   CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(30 + 100 * 0.08));
 }
 
-TEST_CASE("of the algorithms allowed the shortest is taken") {
+TEST_CASE("the fastest allowed algorithm is used") {
   const auto chosen = [](int ranks, double bytes) {
     const Setting setting = with_plan(ranks);
     return setting.prices().allreduce(Bytes(bytes), data, Purpose::gradient);
@@ -222,7 +222,7 @@ TEST_CASE("of the algorithms allowed the shortest is taken") {
   CHECK(setting.price(Collective::allreduce, 800, data, Purpose::gradient) == Approx(15.2));
 }
 
-TEST_CASE("each algorithm takes what its formula says of the links it uses") {
+TEST_CASE("each algorithm takes the time of its formula on the links that it uses") {
   const Setting inside = with_plan(4);
   CHECK(inside.allreduce(AllreduceAlgorithm::linear, 800) == Approx(2 * 3 * (1 + 0.8)));
   CHECK(inside.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 2 * (1 + 0.8)));
@@ -254,7 +254,7 @@ TEST_CASE("hierarchical exchanges through the host stay direct inside the node")
   CHECK(setting.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2 + 36));
 }
 
-TEST_CASE("parameter servers are as many as the assumptions say") {
+TEST_CASE("the assumptions give the number of parameter servers") {
   Setting setting = with_plan(4);
   // 2 · 0.8 · max(1, 4/s) + 2 · 1
   CHECK(setting.allreduce(AllreduceAlgorithm::parameter_server, 800) == Approx(8.4));
@@ -271,7 +271,7 @@ TEST_CASE("a sparse exchange sends an index with each value, until dense blocks 
   CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(7.2));
 }
 
-TEST_CASE("an algorithm asked for is taken for gradients, and before the software's own") {
+TEST_CASE("a requested algorithm is used for gradients, and overrides the software's") {
   Setting setting = with_plan(8, 4);
   setting.assumptions.allreduce = AllreduceAlgorithm::linear;
   setting.coefficients.software.gradient_algorithm = AllreduceAlgorithm::tree;
@@ -394,7 +394,7 @@ TEST_CASE("no layer-wise collective is shorter than the least time, and no Allre
   CHECK(met > 1000);
 }
 
-TEST_CASE("of a price, the start-ups are what grows with the latency") {
+TEST_CASE("the start-up part of a time is the part that grows with the latency") {
   Random random(3);
   int above_zero = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -426,7 +426,7 @@ TEST_CASE("of a price, the start-ups are what grows with the latency") {
   CHECK(above_zero > 10000);
 }
 
-TEST_CASE("a group stays where it is while prices of all others are asked for") {
+TEST_CASE("a reference to a group stays valid while other groups are requested") {
   Setting setting = with_plan(4, 4);
   setting.plan.mesh.set_tiles({2, 1, 1});
   const ExchangePrices prices = setting.prices();

@@ -65,11 +65,11 @@ TEST_CASE("long computing hides the All-to-alls of all micro-batches but one") {
   CHECK(with[Part::backward] == without[Part::backward]);
 }
 
-TEST_CASE("one micro-batch hides no All-to-all") {
+TEST_CASE("a single micro-batch hides no All-to-all") {
   CHECK(Mixture(1).time().iteration() == Mixture(1).time_without().iteration());
 }
 
-TEST_CASE("All-to-alls hide behind the computing that there is, and no more") {
+TEST_CASE("All-to-alls are hidden at most behind the available computation") {
   Mixture slow(4);
   slow.bandwidth = 1e6;
   const Breakdown with = slow.time(), without = slow.time_without();
@@ -78,7 +78,7 @@ TEST_CASE("All-to-alls hide behind the computing that there is, and no more") {
   CHECK((without[Part::layer_collectives] - with[Part::layer_collectives]).value() == Approx(3.0 / 4 * computing.value()));
 }
 
-TEST_CASE("what hides slows computing") {
+TEST_CASE("hidden All-to-alls slow computation down") {
   Mixture slowed(4);
   slowed.slowdown.kernels = 1.25;
   CHECK(slowed.hidden() == Approx(3.0 / 4 / 1.25));
@@ -132,7 +132,7 @@ TEST_CASE("GPipe, full recomputation and a study without overlap hide no All-to-
   CHECK(alone.time().iteration() == alone.time_without().iteration());
 }
 
-TEST_CASE("an explanation says what hides, and its layers add up") {
+TEST_CASE("an explanation gives the hidden time, and its layers add up") {
   const Mixture mixture(4);
   const Explanation explanation = mixture.explanation();
   Breakdown layers;

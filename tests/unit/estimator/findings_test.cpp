@@ -174,7 +174,7 @@ TEST_CASE("nothing is found in a plan without a time") {
   CHECK(findings_of(job.job, Estimate{}).empty());
 }
 
-TEST_CASE("gradients that ZeRO exchanges are said to be") {
+TEST_CASE("a finding names the ZeRO stage of exchanged gradients") {
   const Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(Part::gradient_exchange);
   estimate.plan.mesh.set(Axis::data, 4);
@@ -211,7 +211,7 @@ TEST_CASE("stages of different length are found") {
   CHECK(find(findings_of(job.job, job.estimate()), Kind::load_imbalance) == nullptr);
 }
 
-TEST_CASE("memory that replicas hold alike is found where it is a quarter and more, and is not sharded") {
+TEST_CASE("replicated memory is a finding if it is at least a quarter, and not sharded") {
   const Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(Part::halo);
   estimate.plan.mesh.set(Axis::data, 4);
@@ -234,7 +234,7 @@ TEST_CASE("memory that replicas hold alike is found where it is a quarter and mo
   CHECK(found());
 }
 
-TEST_CASE("replicas of a single sample are where data parallelism ends") {
+TEST_CASE("replicas of a single sample are a limit of data parallelism") {
   Convolutions job(Seconds(1), Seconds(0));
   const auto found = [&] { return find(findings_of(job.job, job.estimate()), Kind::scaling_limit) != nullptr; };
   job.plan.mesh.set(Axis::data, 16);

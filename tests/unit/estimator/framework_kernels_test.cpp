@@ -15,7 +15,7 @@
 
 using namespace ddl;
 
-TEST_CASE("generations of fused attention stand in the published ratios") {
+TEST_CASE("generations of fused attention have the published time ratios") {
   const Device a100 = load_machine("dgx-a100").device, h100 = load_machine("dgx-h100").device;
   for (const Device& device : {a100, h100}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data}) {
@@ -39,7 +39,7 @@ TEST_CASE("generations of fused attention stand in the published ratios") {
   CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) <= 1.75);
 }
 
-TEST_CASE("cross entropy moves what its operators read and write") {
+TEST_CASE("cross entropy has the memory traffic of its operators") {
   using enum CrossEntropy;
   // In half precision: the copy (2 + 4); the logarithm of the softmax (4 + 4). Back: the picked logarithm's gradient (4),
   // that of the softmax (4 + 4 + 4), the copy (4 + 2).
@@ -58,7 +58,7 @@ TEST_CASE("cross entropy moves what its operators read and write") {
   }
 }
 
-TEST_CASE("convolutions of images in channels-first order copy what they read and write, where matrix units run") {
+TEST_CASE("with matrix units, convolutions of channels-first images copy what they read and write") {
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;
@@ -111,7 +111,7 @@ TEST_CASE("groups are convolved one by one in channels-first order, together or 
   CHECK(group_kernels(groups(64, 4, 8), true, last) == KernelKind::direct_convolution);
 }
 
-TEST_CASE("a convolution of one group says how many channels it reads, whatever it convolves") {
+TEST_CASE("the work of a convolution with one group has its number of input channels, in any dimensions") {
   const Model cosmoflow = load_model("cosmoflow-mlperf");
   double inputs = 4;
   for (const Layer& layer : cosmoflow.layers) {
@@ -149,7 +149,7 @@ TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved d
   CHECK(rate(last, "resnext50_32x4d") > 2 * rate(last, "regnetx_004"));
 }
 
-TEST_CASE("in 16 bits an elementwise kernel takes more than half as long as in fp32 on a device of much bandwidth") {
+TEST_CASE("on a device with high bandwidth, an elementwise kernel in 16 bits takes more than half of its time in fp32") {
   const Work sum{.flops = 1e6, .activation_items = 3e6};
   const auto ratio = [&](const char* machine) {
     const Device device = load_machine(machine).device;
@@ -162,7 +162,7 @@ TEST_CASE("in 16 bits an elementwise kernel takes more than half as long as in f
   CHECK(ratio("dgx-h100") == Approx(0.558).epsilon(0.01));
 }
 
-TEST_CASE("a linear convolution is a matrix product to the device") {
+TEST_CASE("a linear convolution has the kernel kind of a matrix product") {
   const Model model = load_model("convnext_tiny");
   int linear = 0;
   for (const Layer& layer : model.layers) {
@@ -213,7 +213,7 @@ double moved(const KernelPrices& prices, const Model& model, std::size_t layer, 
 
 }  // namespace
 
-TEST_CASE("ranks of TensorFlow wait, and no framework inherits that from it unseen") {
+TEST_CASE("ranks of TensorFlow wait, those of OneFlow and PaddlePaddle do not") {
   const auto waiting = [](const char* software) {
     StudySpec spec;
     spec.coefficients = "none";
@@ -226,7 +226,7 @@ TEST_CASE("ranks of TensorFlow wait, and no framework inherits that from it unse
   CHECK(waiting("paddlepaddle") == 0);
 }
 
-TEST_CASE("a compiler saves what lies between elementwise kernels") {
+TEST_CASE("a compiler saves the traffic between elementwise kernels") {
   const Model model = load_model("resnet50");
   const ModelFacts facts = facts_of(model);
   const Device device = load_machine("dgx-a100").device;
@@ -264,7 +264,7 @@ TEST_CASE("a compiler saves what lies between elementwise kernels") {
   CHECK(additions == 16);
 }
 
-TEST_CASE("a formula of several operators is a kernel for each, where nothing fuses them") {
+TEST_CASE("without fusion, a formula of several operators has a kernel for each") {
   const Model model = load_model("gpt2@layers=1@fused=no@dropout=0");
   const ModelFacts facts = facts_of(model);
   const Device device = load_machine("dgx-a100").device;
@@ -303,7 +303,7 @@ TEST_CASE("a formula of several operators is a kernel for each, where nothing fu
   CHECK(seen == 2);
 }
 
-TEST_CASE("attention with sinks writes its scores where no fused kernel knows of them") {
+TEST_CASE("attention with sinks writes its scores if no fused kernel supports sinks") {
   const Model model = load_model("gpt-oss-20b@layers=2");
   const ModelFacts facts = facts_of(model);
   const Device device = load_machine("dgx-h100").device;
@@ -324,7 +324,7 @@ TEST_CASE("attention with sinks writes its scores where no fused kernel knows of
   CHECK(seen == 2);
 }
 
-TEST_CASE("operators weigh the biases of the experts' last layer alone") {
+TEST_CASE("only the biases of the experts' last layer are weighted by operators") {
   // Hidden and feed-forward sizes are the same: all three products of an expert have the same shapes.
   const Device device = load_machine("dgx-h100").device;
   struct Items {
@@ -381,7 +381,7 @@ TEST_CASE("operators weigh the biases of the experts' last layer alone") {
   CHECK(added("qwen3-30b-a3b@layers=1", Precision::bf16, operators).forward == Approx(0).margin(1e-9));
 }
 
-TEST_CASE("facts are found of weights that are combined with what no layer made") {
+TEST_CASE("facts are found for weights combined with a tensor that no layer produces") {
   const Model model = parse_model(R"(format: 1
 model: without-experts
 source: a test
@@ -398,7 +398,7 @@ layers:
   CHECK(std::count(facts.weighs_bias.begin(), facts.weighs_bias.end(), true) == 0);
 }
 
-TEST_CASE("a tensor that others read is written, however many kernels are fused") {
+TEST_CASE("a tensor that other layers read is written even if its kernels are fused") {
   // Residuals of a transformer: the norm reads the sum, and so does the next addition.
   const Model model = load_model("llama3-8b@layers=2");
   const ModelFacts facts = facts_of(model);
@@ -414,7 +414,7 @@ TEST_CASE("a tensor that others read is written, however many kernels are fused"
   CHECK(seen);
 }
 
-TEST_CASE("dropout is joined with the addition behind it, forward, where residuals alone are fused") {
+TEST_CASE("if only residuals are fused, dropout is fused with the next addition in forward") {
   const Model model = parse_model(
       "format: 1\nmodel: run\nfamily: gpt\nparameters: {layers: 1, hidden: 64, heads: 8, vocabulary: 800, tokens: 32, "
       "dropout: "
@@ -445,7 +445,7 @@ TEST_CASE("dropout is joined with the addition behind it, forward, where residua
   }
 }
 
-TEST_CASE("passes beside the update move bytes of each parameter, in mixed precision alone") {
+TEST_CASE("passes in addition to the update move bytes per parameter, only in mixed precision") {
   const Model model = load_model("alexnet");
   const ModelFacts facts = facts_of(model);
   const Device device = load_machine("dgx-a100").device;
@@ -460,7 +460,7 @@ TEST_CASE("passes beside the update move bytes of each parameter, in mixed preci
   CHECK(update(Precision::fp32, 28) == update(Precision::fp32, 0));
 }
 
-TEST_CASE("a bias has the kernels of its own that the software says, over the items of its layer's output") {
+TEST_CASE("a bias has the separate kernels that the software sets, over the items of its layer's output") {
   const Model model = parse_model(R"(
 format: 1
 model: biases

@@ -10,7 +10,7 @@ using namespace ddl;
 
 double fresh(const std::string& line) { return fresh_bytes(parse_problem(line, "test")).value(); }
 
-TEST_CASE("tensors from 32 MiB on are fresh each time") {
+TEST_CASE("tensors of 32 MiB or more are fresh each time") {
   // 64 x 512 x 256 items of four bytes are 32 MiB.
   CHECK(fresh("add in=64x512x256,64x512x256 samples=1 pass=forward") == 33554432);
   CHECK(fresh("add in=64x512x255,64x512x255 samples=1 pass=forward") == 0);
@@ -19,7 +19,7 @@ TEST_CASE("tensors from 32 MiB on are fresh each time") {
   CHECK(fresh("add in=64x256x256,64x256x256 samples=2 precision=bf16 pass=forward") == 0);
 }
 
-TEST_CASE("each pass makes its own tensors") {
+TEST_CASE("each pass creates its own tensors") {
   // The first fully connected layer of VGG-16 [Simonyan and Zisserman 2015, table 1]: 25,088 x 4,096 weights, and vectors
   // far below the threshold.
   CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=forward") == 0);
@@ -38,14 +38,14 @@ TEST_CASE("gradients of weights are fresh whatever their size") {
   CHECK(fresh("fully_connected features=16 bias=no in=8 samples=64 pass=backward-weight") == 16 * 8 * 4);
 }
 
-TEST_CASE("what is written over the input is not fresh, and its gradient is") {
+TEST_CASE("an in-place output is not fresh, but its gradient is") {
   const double bytes = 4.0 * 64 * 224 * 224 * 4;
   CHECK(fresh("activation kind=relu in=64x224x224 samples=4 pass=forward") == bytes);
   CHECK(fresh("activation kind=relu in_place=yes in=64x224x224 samples=4 pass=forward") == 0);
   CHECK(fresh("activation kind=relu in_place=yes in=64x224x224 samples=4 pass=backward-data") == bytes);
 }
 
-TEST_CASE("what lies between the operators of a layer is fresh, and its gradient") {
+TEST_CASE("temporaries between the operators of a layer are fresh, and so are their gradients") {
   // GPT-2's scores: 12 heads x 1,024 x 1,024, 48 MiB, as product, scaled, masked and softmax, while its output has 3 MiB.
   const double scores = 12.0 * 1024 * 1024 * 4;
   const std::string attention = "attention heads=12 causal=yes in=2304x1024t samples=1 pass=";

@@ -54,7 +54,7 @@ Plan plan_of(int data, int zero_stage = 0) {
   return plan;
 }
 
-TEST_CASE("weights that stay as they are have no gradients and no state of the optimizer") {
+TEST_CASE("frozen weights have no gradients and no optimizer state") {
   const Chain all(""), last("fc3");
   const MemoryBreakdown of_all = Estimator(all.job).estimate(plan_of(1)).memory;
   const MemoryBreakdown of_last = Estimator(last.job).estimate(plan_of(1)).memory;
@@ -65,7 +65,7 @@ TEST_CASE("weights that stay as they are have no gradients and no state of the o
   CHECK(of_last.optimizer.value() == 80000);
 }
 
-TEST_CASE("backward of a frozen front is nothing, and of a frozen layer behind a trained one the gradient of its input") {
+TEST_CASE("frozen first layers have no backward, and a frozen layer after a trained one only its input gradient") {
   const Chain all(""), last("fc3"), first("fc1");
   const auto backward = [](const Chain& chain) {
     return Estimator(chain.job).estimate(plan_of(1)).time[Part::backward].value();
@@ -75,7 +75,7 @@ TEST_CASE("backward of a frozen front is nothing, and of a frozen layer behind a
   CHECK(backward(first) == Approx(backward(all) * 3 / 5));
 }
 
-TEST_CASE("gradients of trained weights alone are exchanged and updated") {
+TEST_CASE("only gradients of trained weights are exchanged and updated") {
   const Chain all(""), last("fc3");
   const Estimate of_all = Estimator(all.job).estimate(plan_of(4)), of_last = Estimator(last.job).estimate(plan_of(4));
   const double beta = 1e-3;  // s/B inside of a node
@@ -96,7 +96,7 @@ TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of t
   CHECK(of_last.memory.weights.value() < of_all.memory.weights.value() + 1);
 }
 
-TEST_CASE("a frozen matrix keeps no input, and what lies before all that is trained keeps nothing") {
+TEST_CASE("a frozen matrix keeps no input, and layers before the first trained one keep nothing") {
   const Chain all(""), last("fc3"), first("fc1");
   // After fc1, fc2 and fc3 only need their matrices; before fc3 nothing needs anything.
   CHECK(first.facts.kept[0].input);

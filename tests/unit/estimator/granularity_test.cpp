@@ -25,7 +25,7 @@ const std::string two_matrices =
 
 }  // namespace
 
-TEST_CASE("granularity sets computing against communicating, level by level") {
+TEST_CASE("granularity compares computation with communication, level by level") {
   const OwnedJob owned(model_of("{features: 12}", two_matrices), nodes_of_four(), nothing_hidden(), 1e6);
   const std::vector<LevelGrain> grains = level_grains(owned.job, Precision::fp32, Optimizer::momentum, 4);
   REQUIRE(grains.size() == 2);
@@ -54,7 +54,7 @@ TEST_CASE("granularity sets computing against communicating, level by level") {
   CHECK(grains[1].graph().value() == Approx(96 / 100e9 / 2.8));
 }
 
-TEST_CASE("where nothing is communicated there is no ratio") {
+TEST_CASE("without communication there is no ratio") {
   Machine machine = nodes_of_four();
   machine.levels.resize(1);
   machine.levels.front().units = 1;

@@ -62,7 +62,7 @@ TEST_CASE("ranks that split a sample each read all of it") {
   CHECK(reading.time() == Approx(128.0));
 }
 
-TEST_CASE("of samples that are stored item by item a rank reads its tile") {
+TEST_CASE("if samples are stored item by item, a rank reads its tile only") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);
@@ -132,7 +132,7 @@ TEST_CASE("only the first stage of a pipeline reads") {
   CHECK(reading.time() == Approx(16.0));
 }
 
-TEST_CASE("a node's own disk is read where it can hold the data set") {
+TEST_CASE("the local disk is read if it can hold the data set") {
   Reading reading;
   reading.plan.mesh.set(Axis::data, 8);
   reading.storage().shared_per_node = Bandwidth(20);
@@ -149,7 +149,7 @@ TEST_CASE("a node's own disk is read where it can hold the data set") {
   CHECK(reading.time() == Approx(8.0));
 }
 
-TEST_CASE("what is not known takes no time") {
+TEST_CASE("input with unknown bandwidth takes no time") {
   Reading reading;
   CHECK(reading.time() == 0);
   CHECK(fits_local_storage(reading.job));
@@ -159,7 +159,7 @@ TEST_CASE("what is not known takes no time") {
   CHECK(reading.time() == 0);
 }
 
-TEST_CASE("reading ahead shows only where it takes longer than everything else") {
+TEST_CASE("prefetching only adds time if it takes longer than everything else") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
   // 32 samples compute for 96 s and read for 16.

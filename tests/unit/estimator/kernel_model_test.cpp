@@ -52,7 +52,7 @@ Work product(double m, double n, double k) {
   return {.flops = 2 * m * n * k, .activation_items = m * k + k * n + m * n, .m = m, .n = n, .k = k};
 }
 
-TEST_CASE("a device of which no kernels are known has its roofline") {
+TEST_CASE("a device without known kernels has roofline times") {
   const Device device = device_with({});
   const KernelModel model(device, Precision::fp32);
   const Roofline roofline(device, Precision::fp32);
@@ -64,7 +64,7 @@ TEST_CASE("a device of which no kernels are known has its roofline") {
   CHECK(model.seconds({}, Pass::forward, 3).value() == 0);
 }
 
-TEST_CASE("an elementwise kernel takes its start and its traffic, the longer of them almost alone") {
+TEST_CASE("an elementwise kernel takes its launch and its traffic, dominated by the longer one") {
   const Device device = device_with({elementwise(3, 0.5)});
   const KernelModel model(device, Precision::fp32);
   // 1000 items of 4 bytes at 50 GB/s take 80 ns, hidden by a launch of 3 us; 10⁹ items take 80 ms.
@@ -78,7 +78,7 @@ TEST_CASE("an elementwise kernel takes its start and its traffic, the longer of 
   CHECK(half.traffic_time(1e9).value() == Approx(20e-3));
 }
 
-TEST_CASE("a matrix product fills its tiles and its waves, and sums have a start") {
+TEST_CASE("the time of a matrix product depends on full tiles and waves, and its sums have a start-up") {
   // Peak 0.5: 4 TFLOP/s. No loss of small tiles, none for short sums, memory not a limit.
   const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99})});
   const KernelModel model(device, Precision::bf16);
@@ -125,7 +125,7 @@ TEST_CASE("without matrix units, products in half precision are those in single 
   }
 }
 
-TEST_CASE("convolutions of volumes turn what they read and write, where their software does so, but in half precision") {
+TEST_CASE("volume convolutions transpose their tensors if their software does, except in half precision") {
   Device device = device_with({}, {products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
   Work volume = product(512, 512, 4096);
   volume.kind = KernelKind::convolution, volume.is_volume = true;
@@ -157,7 +157,7 @@ TEST_CASE("convolutions of volumes turn what they read and write, where their so
   CHECK(seconds(volume, Precision::fp32, last, true) == seconds(volume, Precision::fp32, last, false));
 }
 
-TEST_CASE("batch norms with weights in half precision are the framework's own where its software says so") {
+TEST_CASE("batch norms with half-precision weights use the framework's own kernels if its software says so") {
   KernelFamily norms = elementwise(3, 0.5);
   norms.kind = KernelKind::batch_norm;
   const Device device = device_with({norms, elementwise(3, 0.9)});
@@ -181,7 +181,7 @@ TEST_CASE("batch norms with weights in half precision are the framework's own wh
         Approx(seconds(Precision::fp32, MixedPrecision::half_gradients, true, plain) / 2));
 }
 
-TEST_CASE("a multiprocessor begins as many multiply-adds in a cycle as its capability says") {
+TEST_CASE("the multiply-adds per cycle of a multiprocessor follow from its compute capability") {
   Device device = device_with({});
   const auto cycles = [&device](double capability) {
     device.compute_capability = capability;
@@ -191,7 +191,7 @@ TEST_CASE("a multiprocessor begins as many multiply-adds in a cycle as its capab
   CHECK(cycles(7.0) * 64 == Approx(cycles(6.1) * 128));
 }
 
-TEST_CASE("measured neighbours correct the formula, the nearer the more, and not far away") {
+TEST_CASE("measured neighbours correct the formula more if they are near, and not at all far away") {
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelShape shape = shape_of(product(512, 512, 4096), 1, 2);
   family.residuals = {{place_of(shape), std::log(2.0F)}};
@@ -227,7 +227,7 @@ Work convolution(double m, double n, double k) {
   return work;
 }
 
-TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes alike") {
+TEST_CASE("narrow tiles of a convolution wait for their operands in all passes") {
   constexpr double start = 1e-6, enough = 1000, scarce = 4;
   const auto slower = [](double operands, double filters, Pass pass) {
     const Device device = device_with({}, {convolutions(operands)});
@@ -247,7 +247,7 @@ TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes 
   }
 }
 
-TEST_CASE("tiles of an image that a window of 3 x 3 passes over take fewer multiplications, and fill its edges") {
+TEST_CASE("image tiles of a 3 x 3 window need fewer multiplications, and pad the edges") {
   // 0.5 TFLOP/s for implicit products and for tiles of 2 × 2 in one kernel, 0.2 for those of 4 × 4, in waves that idle
   // little.
   KernelFamily family = products(Precision::fp32, {1, 0.25, 2, 8, 0.1, 0.9995, 0.01, 0.25, 0.1, 1.5, 0.001, 1000});
@@ -280,7 +280,7 @@ TEST_CASE("tiles of an image that a window of 3 x 3 passes over take fewer multi
   }
 }
 
-TEST_CASE("the gradient of what a window strode over multiplies a part of the zeros between its positions") {
+TEST_CASE("the data gradient of a strided convolution multiplies a part of the zeros between positions") {
   const auto slower = [](double spreading) {
     KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 0.6, 0.7, 0.75, spreading, 1000});
     family.kind = KernelKind::convolution;
@@ -300,7 +300,7 @@ TEST_CASE("the gradient of what a window strode over multiplies a part of the ze
   CHECK(slower(1) == Approx(4).epsilon(0.01));
 }
 
-TEST_CASE("heads of fused attention fill up to sizes that kernels are made for") {
+TEST_CASE("heads of fused attention are padded to the sizes of kernels") {
   // start, peak, bandwidth, sharpness, exponential, block, wave.
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 0.01, 0.005, 0.99});
   family.kind = KernelKind::fused_attention;
@@ -322,7 +322,7 @@ TEST_CASE("heads of fused attention fill up to sizes that kernels are made for")
   CHECK(seconds(96) == Approx(1.5 * seconds(64)).epsilon(0.01));
 }
 
-TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four where the window strides") {
+TEST_CASE("the channels of a convolution are padded to 16 bytes, or to four for a strided window") {
   const Device others = device_with({}, {convolutions(1000)}), own = device_with({convolutions(1000)});
   const auto with_inputs = [](double inputs, double positions, bool is_strided = false) {
     Work work{.flops = 2.0 * 65536 * 256 * 27 * inputs,
@@ -364,7 +364,7 @@ TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four wher
   CHECK(half.least(weights, Pass::backward_weight, 1) <= half.seconds(weights, Pass::backward_weight, 1));
 }
 
-TEST_CASE("a kernel that is known of other devices alone moves its items no faster than the device's own") {
+TEST_CASE("a kernel kind known only from other devices moves items no faster than the device's elementwise kernels") {
   KernelFamily norms = elementwise(3, 0.9), own_norms = norms;
   norms.kind = own_norms.kind = KernelKind::batch_norm;
   const Work norm{.activation_items = 1e9, .kind = KernelKind::batch_norm}, copy{.activation_items = 1e9};
@@ -384,7 +384,7 @@ TEST_CASE("a kernel that is known of other devices alone moves its items no fast
   CHECK(seconds(device_with({elementwise(3, 0.95)}, {norms}), norm) == Approx(4e9 / 90e9));
 }
 
-TEST_CASE("in training, products on matrix units run slower than alone, and nothing else does") {
+TEST_CASE("in training, only products on matrix units run slower than alone") {
   const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
                                      products(Precision::fp32, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
   const Work work = product(512, 512, 4096);
@@ -397,7 +397,7 @@ TEST_CASE("in training, products on matrix units run slower than alone, and noth
   CHECK(ratio(Precision::bf16, Work{.activation_items = 1e9}) == Approx(1));
 }
 
-TEST_CASE("what is not known of a device is taken from others, on its own data sheet") {
+TEST_CASE("unknown constants of a device are taken from others, with its own datasheet") {
   const KernelFamily own = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelFamily other = products(Precision::fp32, {1, 0.25, 2, 8, 1, 0.995, 0.99});
   const Device device = device_with({own}, {other, elementwise(3, 0.5)});
@@ -416,7 +416,7 @@ TEST_CASE("what is not known of a device is taken from others, on its own data s
         Approx(1e-6 + 2.0 * 512 * 512 * 4096 / 1e12).epsilon(0.002));
 }
 
-TEST_CASE("parts of a kernel take no less together than the bound says") {
+TEST_CASE("the parts of a kernel together take at least their lower bound") {
   KernelFamily family = products(Precision::bf16, {2, 0.7, 0.8, 2.5, 100, 0.93, 0.7});
   family.residuals = {{place_of(shape_of(product(512, 512, 4096), 1, 2)), -0.2F},
                       {place_of(shape_of(product(64, 512, 4096), 1, 2)), 0.3F}};
@@ -436,7 +436,7 @@ TEST_CASE("parts of a kernel take no less together than the bound says") {
   }
 }
 
-TEST_CASE("heads that are no multiple of eight channels miss the matrix units") {
+TEST_CASE("heads that are not a multiple of eight channels do not use matrix units") {
   const KernelFamily family = products(Precision::bf16, {1, 0.8, 0.8, 2.5, 100, 0.93, 0.7});
   const KernelModel model(device_with({family, elementwise(3, 0.5)}), Precision::bf16);
   const auto seconds = [&](double head) {
@@ -460,7 +460,7 @@ TEST_CASE("heads that are no multiple of eight channels miss the matrix units") 
   CHECK(model.seconds(experts, Pass::backward_weight, 1) < 1.1 * model.seconds(even, Pass::backward_weight, 1));
 }
 
-TEST_CASE("sums of gradients in fp32 are read and written beside the product that adds to them") {
+TEST_CASE("fp32 gradient sums are read and written by the product that adds to them") {
   const KernelFamily family = products(Precision::bf16, {1, 0.8, 0.8, 2.5, 100, 0.93, 0.7});
   const Device device = device_with({family, elementwise(3, 0.5)});
   Assumptions sums;

@@ -61,7 +61,7 @@ LayerCosts costs_of(const OwnedJob& owned, const Plan& plan, int layer) {
   return LayerCostTable(owned.job, plan, kinds).at(layer);
 }
 
-TEST_CASE("the host starts the messages of a halo and the copies that join them with a tile") {
+TEST_CASE("the host launches the messages of a halo and the copies that join them with a tile") {
   const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
   Plan plan;
   plan.mesh.set_tiles({4, 1, 1});
@@ -95,7 +95,7 @@ TEST_CASE("an activation takes its traffic at the attainable bandwidth") {
   CHECK(owned.kernels.serial()[1].update.value() == 0);
 }
 
-TEST_CASE("weights are read once whatever the batch, so that a matrix product is bound by memory until the batch is large") {
+TEST_CASE("weights are read once for any batch, so a matrix product with a small batch is memory-bound") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   // A product with a matrix of 1000 × 1000: 2e6 operations and 2000 items a sample, 1e6 items once.
   const Work work{.flops = 2e6, .activation_items = 2000, .weight_items = 1e6, .m = 1, .n = 1000, .k = 1000};
@@ -173,7 +173,7 @@ TEST_CASE("a measured total is that of kernels in tiles") {
   CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
 }
 
-TEST_CASE("a measured total holds the update of momentum, another optimizer's is scaled from it") {
+TEST_CASE("a measured total includes the update of momentum, from which another optimizer's is scaled") {
   const auto update = [](Optimizer optimizer) {
     const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32, optimizer,
                          measured());
@@ -238,7 +238,7 @@ TEST_CASE("an update takes its traffic at the attainable bandwidth") {
   CHECK(owned.kernels.update_price(36864).time.value() == Approx(7.3728e-6));
 }
 
-TEST_CASE("filters split where nothing was measured save nothing once they are thinner than a tile") {
+TEST_CASE("without measurements, split filters thinner than a tile save no time") {
   const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1);
   Plan serial;
   serial.global_batch = 8;

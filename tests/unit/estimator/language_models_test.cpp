@@ -57,7 +57,7 @@ TEST_CASE("latent attention is cut between heads, and what it compresses is not"
   }
 }
 
-TEST_CASE("norms of queries and keys lie inside the heads that a rank has") {
+TEST_CASE("norms of queries and keys stay within a rank's heads") {
   const Split qwen("qwen3-8b");
   CHECK(qwen.role("layer7.qkv") == TensorSplitRole::column);
   CHECK(qwen.role("layer7.query_key_norm1") == TensorSplitRole::inside);
@@ -68,7 +68,7 @@ TEST_CASE("norms of queries and keys lie inside the heads that a rank has") {
   CHECK(gemma.role("head") == TensorSplitRole::head);
 }
 
-TEST_CASE("Llama's heads are cut between those of keys and values, its perceptron between its features") {
+TEST_CASE("Llama's query heads are cut between key-value heads, its perceptron between features") {
   const Split llama("llama3-70b");
   for (const std::string name : {"qkv", "rotary1", "attention1", "projection"}) CHECK(llama.units("layer7." + name) == 8);
   CHECK(llama.role("layer7.qkv") == TensorSplitRole::column);
@@ -115,7 +115,7 @@ TEST_CASE("T5's attention to the encoder is cut by heads, and both of its column
   CHECK(t5.sends(part + "keys_and_values"));
 }
 
-TEST_CASE("what shares a table names its owner, and who shared it before") {
+TEST_CASE("layers that share a table name its owner and the previous sharer") {
   const Split t5("t5-large");
   const int words = static_cast<int>(t5.find("words"));
   std::vector<TiedLayer> readers;

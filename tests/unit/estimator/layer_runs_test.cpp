@@ -38,7 +38,7 @@ TEST_CASE("equal blocks are one run, and what repeats nothing another") {
   CHECK(LayerRuns(std::vector<int>(1000, 4)).inner_count() == 1);
 }
 
-TEST_CASE("sums over runs are those of their layers, and each run is its layers as often as it repeats them") {
+TEST_CASE("the sum over a run equals that over its layers, times its repetitions") {
   std::mt19937_64 engine(1);
   for (int i = 0; i < 2000; ++i) {
     const std::vector<int> kinds = repetitive(engine);

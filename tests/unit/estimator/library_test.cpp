@@ -44,7 +44,7 @@ Machine with_library() {
 
 }  // namespace
 
-TEST_CASE("a library's ring has the start-ups of its hops, and is waited for until it is full") {
+TEST_CASE("a library's ring has the start-ups of its hops and the time to fill its pipeline") {
   // 2 · 7/8 turns of four hops of 100 us and four of 10 us: 770 us. Bytes: 2 · 7/8 · 1 MB · 1 ns = 1750 us.
   const double startups = 1.75 * (4 * 100e-6 + 4 * 10e-6), bytes = 1.75e-3;
   CHECK(library_ring_time(2, Bytes(1e6), four_nodes(), test_habits).value() ==
@@ -74,7 +74,7 @@ TEST_CASE("a library's all-to-all sends a message to each rank of each other nod
         Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
 }
 
-TEST_CASE("factors that runs teach apply to start-ups and to bytes, and to nothing twice") {
+TEST_CASE("fitted factors apply to start-ups and to bytes, each once") {
   const auto tree = [](double alpha, double beta) {
     LibraryGroup taught = four_nodes();
     taught.between *= alpha;
@@ -91,7 +91,7 @@ TEST_CASE("factors that runs teach apply to start-ups and to bytes, and to nothi
   CHECK(tree(1, 2) == Approx(startups + 2 * bytes));
 }
 
-TEST_CASE("between nodes of a known fabric exchanges are a library's, and none takes less than the bound") {
+TEST_CASE("between nodes of a known fabric exchanges follow the library, and none takes less than the bound") {
   const Coefficients none;
   for (const int nodes : {2, 3, 8, 64}) {
     for (const int in_node : {1, 2, 4}) {

@@ -73,7 +73,7 @@ struct Images : OwnedJob {
   Plan plan;
 };
 
-TEST_CASE("a replica needs a sample of its own") {
+TEST_CASE("each replica needs a sample") {
   Images images;
   images.plan.mesh.set(Axis::data, 16);
   CHECK(images.limits().empty());
@@ -81,7 +81,7 @@ TEST_CASE("a replica needs a sample of its own") {
   CHECK(images.limits() == Limited{{Kind::batch, 16, 15}});
 }
 
-TEST_CASE("a micro-batch needs a sample of its own") {
+TEST_CASE("each micro-batch needs a sample") {
   Images images;
   images.plan.mesh.set(Axis::data, 4);
   images.plan.micro_batches = 4;
@@ -115,7 +115,7 @@ TEST_CASE("a tensor split goes up to the heads of a transformer") {
   CHECK(limits_of(owned, plan) == Limited{{Kind::tensor_units, 7, 6, "layer0.qkv"}});
 }
 
-TEST_CASE("a tile is as wide as the halo that its neighbours want of it") {
+TEST_CASE("a tile is at least as wide as the halo that its neighbours read") {
   Images images;
   // A kernel of 11 extends 5 rows beyond its own: 32/6 rows are enough, 32/7 are not; 40/8 columns are, 40/9 are not.
   images.plan.mesh.set_tiles({6, 1, 1});
@@ -128,7 +128,7 @@ TEST_CASE("a tile is as wide as the halo that its neighbours want of it") {
   CHECK(images.limits() == Limited{{Kind::halo, 5, 4, "wide"}});
 }
 
-TEST_CASE("a sample is cut no finer than its rows, columns and planes") {
+TEST_CASE("a spatial degree cannot exceed the rows, columns and planes of a sample") {
   Images images;
   images.machine.levels[1].units = 100;
   images.plan.mesh.set_tiles({33, 1, 1});
@@ -140,7 +140,7 @@ TEST_CASE("a sample is cut no finer than its rows, columns and planes") {
   CHECK(images.limits() == Limited{{Kind::extent, 2, 1, "wide"}});
 }
 
-TEST_CASE("tokens and features are not cut in space") {
+TEST_CASE("tokens and features have no spatial splits") {
   const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set_tiles({2, 1, 1});
@@ -148,7 +148,7 @@ TEST_CASE("tokens and features are not cut in space") {
   CHECK(limits_of(owned, plan).front().kind == Kind::no_extents);
 }
 
-TEST_CASE("a stage has a layer with weights") {
+TEST_CASE("each stage has a layer with weights") {
   Images images;
   // wide, narrow, reader and classes; a norm has no matrix of its own.
   images.plan.mesh.set(Axis::pipeline, 4);
@@ -157,7 +157,7 @@ TEST_CASE("a stage has a layer with weights") {
   CHECK(images.limits() == Limited{{Kind::stages, 5, 4}});
 }
 
-TEST_CASE("a plan has no more devices than the machine") {
+TEST_CASE("a plan cannot have more devices than the machine") {
   Images images;
   images.plan.global_batch = 100;
   images.plan.mesh.set(Axis::data, 32);
@@ -169,7 +169,7 @@ TEST_CASE("a plan has no more devices than the machine") {
   CHECK(images.limits() == Limited{{Kind::devices, 33, 32}});
 }
 
-TEST_CASE("a plan needs no more memory than a device has") {
+TEST_CASE("a plan cannot need more memory than a device has") {
   Images images;
   const Bytes need = Estimator(images.job).estimate(images.plan).memory.total();
   images.machine.device.memory = need;
@@ -204,7 +204,7 @@ TEST_CASE("each limit that a plan breaks is named") {
                           {Kind::devices, 17 * 7 * 8 * 33 * 9 * 5, 32}});
 }
 
-TEST_CASE("a tensor split of a model without other matrices is one of its tables and its last layer") {
+TEST_CASE("a tensor split of a model without other matrices divides its tables and its last layer") {
   OwnedJob recurrent(parse_model("format: 1\nmodel: m\ninput: {tokens: 8}\nlayers:\n  - embedding: {vocabulary: 20, "
                                  "features: 24}\n    name: words\n  - lstm: 24\n  - fully_connected: 20\n"
                                  "  - loss: cross_entropy\n",
@@ -239,7 +239,7 @@ TEST_CASE("a plan may be at all of its limits") {
   CHECK(estimate.time.iteration().value() > 0);
 }
 
-TEST_CASE("a machine has the devices of all its levels, one where it has none") {
+TEST_CASE("a machine has the product of the units of its levels as devices, one without levels") {
   CHECK(nodes_of_four().devices() == 32);
   CHECK(nodes_of_four().devices_per_node() == 4);
   CHECK(Machine{}.devices() == 1);

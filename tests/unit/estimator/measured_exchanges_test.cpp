@@ -39,7 +39,7 @@ double time_of(const MeasuredExchanges& measured, Collective operation, double b
 
 }  // namespace
 
-TEST_CASE("a curve goes through its points, stays below them and grows above them") {
+TEST_CASE("a measured curve interpolates its points, is constant below them, and grows above them") {
   const MeasuredCurve curve{.points = {{Bytes(1024), Seconds(1)}, {Bytes(4096), Seconds(4)}, {Bytes(8192), Seconds(2)}}};
   CHECK(curve.at(Bytes(1)) == Seconds(1));
   CHECK(curve.at(Bytes(1024)) == Seconds(1));
@@ -51,7 +51,7 @@ TEST_CASE("a curve goes through its points, stays below them and grows above the
   CHECK(line.at(Bytes(10000)).value() == Approx(20));  // ten seconds to start and one for each 1,000 bytes
 }
 
-TEST_CASE("what was measured is what is predicted") {
+TEST_CASE("measured sizes and counts are predicted as measured") {
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 16, 4, [](double m) { return ring(m, 16); }),
                                     curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); })});
   for (const MeasuredCurve& curve : measured.curves()) {
@@ -103,7 +103,7 @@ TEST_CASE("a tree predicts trees among fewer and more nodes") {
   }
 }
 
-TEST_CASE("exchanges in pairs predict others by the bytes that leave a node") {
+TEST_CASE("pairwise exchanges predict other counts by the bytes that leave a node") {
   const auto measured_on = [](int nodes) {
     return curve_of(Collective::all_to_all, 4 * nodes, nodes, [nodes](double m) { return pairs(m, 4 * nodes, nodes); });
   };
@@ -117,7 +117,7 @@ TEST_CASE("exchanges in pairs predict others by the bytes that leave a node") {
   }
 }
 
-TEST_CASE("other ranks a node, other operations and bandwidth tests predict nothing") {
+TEST_CASE("measurements with other ranks per node, of other operations, or of bandwidth tests are not used") {
   MeasuredCurve window = curve_of(Collective::allreduce, 8, 2, [](double m) { return m * beta; });
   window.window = 64;
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 16, 4, [](double m) { return ring(m, 16); }), window});
@@ -131,7 +131,7 @@ TEST_CASE("other ranks a node, other operations and bandwidth tests predict noth
   CHECK_FALSE(MeasuredExchanges().time(Collective::allreduce, 1_MiB, 4, 1));
 }
 
-TEST_CASE("no time is below the bound of a byte, and intervals hold what they are of") {
+TEST_CASE("no time is below the bound per byte, and intervals contain their prediction") {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> logarithm(-16, 0);
   for (int trial = 0; trial < 50; ++trial) {
@@ -160,7 +160,7 @@ TEST_CASE("no time is below the bound of a byte, and intervals hold what they ar
   }
 }
 
-TEST_CASE("each count left out in turn tells how good a prediction is") {
+TEST_CASE("the error of predictions comes from leaving out each node count in turn") {
   const auto measured_on = [](int nodes, double factor) {
     return curve_of(Collective::allgather, 4 * nodes, nodes,
                     [=](double m) { return factor * (4 * nodes - 1) * std::max(alpha, m / (4 * nodes) * beta); });

@@ -150,7 +150,7 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
   CHECK(counts[0].at_risk <= 79);
 }
 
-TEST_CASE("what the allocator cannot use is not more than upper bounds count, in 95 of 100 steps") {
+TEST_CASE("the memory that the allocator cannot use is within upper bounds in 95 of 100 steps") {
   // The allocator returns completely free segments before a request fails: nearly all of these steps, which fill the memory
   // of an RTX 3090 or a little more, need at most that much above their peaks.
   const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
@@ -194,7 +194,7 @@ TEST_CASE("what the allocator cannot use is not more than upper bounds count, in
   CHECK(beyond <= 18);
 }
 
-TEST_CASE("measured peaks of language models are met") {
+TEST_CASE("measured peaks of language models are predicted") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "memory_runs.csv");
   std::map<std::string, std::vector<double>> errors;
   int bloom = 0, near = 0, inside = 0;  // BLOOM's rows: within 6 %, and no larger than the upper bound

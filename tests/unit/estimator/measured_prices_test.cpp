@@ -65,7 +65,7 @@ double ratio(const MeasuredPrices& prices, const std::string& line) {
   return prices.price(problem).time / prices.roofline(problem);
 }
 
-TEST_CASE("updates of lists are told by lists of the same implementation, and single layers by single layers") {
+TEST_CASE("updates of lists are predicted from lists of the same implementation, single layers from single layers") {
   const std::string layer = "update optimizer=adam parameters=1000000 precision=fp32";
   const std::string list = "update optimizer=adam parameters=1000000 tensors=10 implementation=foreach precision=fp32";
   const std::string other = "update optimizer=adam parameters=1000000 tensors=10 implementation=fused precision=fp32";
@@ -85,7 +85,7 @@ TEST_CASE("updates of lists are told by lists of the same implementation, and si
   CHECK(fused.time.value() < 0.28e-3 * 3 * 1.01);
 }
 
-TEST_CASE("scratch memory is that of the same problem, or lies between that of the nearest of its family and its share") {
+TEST_CASE("scratch memory is that of the same problem, or between that of the nearest of its family and its share") {
   MeasuredKernels kernels = measured({{convolution(64, 64, 56, 4), 3e-3},
                                       {convolution(64, 64, 56, 16), 1e-2},
                                       {convolution(64, 64, 56, 16), 1e-2, 1e-4},
@@ -113,7 +113,7 @@ TEST_CASE("scratch memory is that of the same problem, or lies between that of t
   CHECK(of(convolution(64, 64, 56, 4, "backward-data")).most.value() == 0);
 }
 
-TEST_CASE("a measured problem costs what was measured") {
+TEST_CASE("a measured problem takes its measured time") {
   const std::vector<Line> lines{{convolution(64, 64, 56, 1), 1e-3},
                                 {convolution(64, 64, 56, 4), 3e-3},
                                 {convolution(32, 64, 56, 4), 2e-3},
@@ -125,7 +125,7 @@ TEST_CASE("a measured problem costs what was measured") {
   }
 }
 
-TEST_CASE("of two measurements of one problem the better known counts") {
+TEST_CASE("the more precise of two measurements of one problem is used") {
   const std::string line = convolution(64, 64, 56, 1);
   REQUIRE(price(prices({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-5}}), line).time.value() == 2e-3);
   REQUIRE(price(prices({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-3}}), line).time.value() == 1e-3);
@@ -254,7 +254,7 @@ class SimpleSearch {
   std::vector<Point> points_;
 };
 
-TEST_CASE("prices between neighbours are those of a search through all pairs") {
+TEST_CASE("interpolated times equal those of a search through all pairs of neighbours") {
   std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same sets every time
   // Numbers without small common factors, so that no two distances are equal except for rounding.
   const auto one_of = [&random](std::initializer_list<int> values) {
@@ -294,7 +294,7 @@ TEST_CASE("prices between neighbours are those of a search through all pairs") {
   CHECK(beyond > 200);
 }
 
-TEST_CASE("a tile that reads its neighbours' rows costs what the same tile with its own rim does") {
+TEST_CASE("a tile with halo rows takes the time of the same tile with padding") {
   const MeasuredPrices known = prices({{convolution(16, 8, 32, 1), 1e-3}});
   const KernelPrice tile =
       price(known, "convolution filters=16 kernel=3x3 padding=0 bias=no in=8x34x34 samples=1 precision=fp32 pass=forward");
@@ -309,7 +309,7 @@ TEST_CASE("another window, pass or kind is not a neighbour") {
   CHECK(price(known, "activation kind=relu in=64x56x56 samples=4").source == Provenance::curve);
 }
 
-TEST_CASE("a curve stays in the range of what was measured, and comes from the nearest kin") {
+TEST_CASE("a curve stays in the measured range, and comes from the nearest related problems") {
   const std::string relu = "activation kind=relu in=64x56x56 samples=";
   const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 2e-3},
                                        {convolution(64, 64, 56, 2), 3e-3},
@@ -336,7 +336,7 @@ TEST_CASE("a curve stays in the range of what was measured, and comes from the n
   CHECK(update.time.value() > 0);
 }
 
-TEST_CASE("no price of a family is below its least ratio") {
+TEST_CASE("no predicted time of a family is below its least ratio to the roofline") {
   std::vector<Line> lines;
   for (const int filters : {8, 64}) {
     for (const int samples : {1, 4, 16})
@@ -350,7 +350,7 @@ TEST_CASE("no price of a family is below its least ratio") {
   }
 }
 
-TEST_CASE("more samples, filters or channels never cost less, where the measurements say so") {
+TEST_CASE("more samples, filters or channels never take less time, if the measurements show that") {
   std::vector<Line> lines;
   for (const int filters : {16, 32, 64}) {
     for (const int samples : {1, 4, 16})
@@ -368,7 +368,7 @@ TEST_CASE("more samples, filters or channels never cost less, where the measurem
   }
 }
 
-TEST_CASE("what took no time in any size takes none in others, and has no part in a curve") {
+TEST_CASE("kernels that took no time at any size take none at others, and are not part of a curve") {
   const std::string norm = "norm kind=batch in=64x56x56 samples=";
   const std::string drop = "dropout rate=0.5 in=64x56x56 samples=";
   const MeasuredPrices known = prices({{norm + "1", 1e-3}, {drop + "1", 0}});
@@ -378,13 +378,13 @@ TEST_CASE("what took no time in any size takes none in others, and has no part i
   CHECK(price(known, "softmax in=1000 samples=4").time.value() > 0);
 }
 
-TEST_CASE("kernels of another precision are no prices") {
+TEST_CASE("kernels measured in another precision are not used") {
   const MeasuredKernels kernels = measured({{convolution(64, 64, 56, 1), 1e-3}});
   CHECK(MeasuredPrices(kernels, roofline(), Precision::fp16).empty());
   CHECK_FALSE(MeasuredPrices(kernels, roofline(), Precision::fp32).empty());
 }
 
-TEST_CASE("a whole that takes longer than its kernels starts each of them, one that takes less a factor of all") {
+TEST_CASE("a step longer than its kernels gives a launch overhead, a shorter one a factor") {
   // (110 − 100)/5 and (60 − 40)/5 us a kernel: 3 on average.
   const StepOverhead slow = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5}, {Seconds(60e-6), Seconds(40e-6), 5}});
   CHECK(slow.per_kernel.value() == Approx(3e-6));
@@ -395,7 +395,7 @@ TEST_CASE("a whole that takes longer than its kernels starts each of them, one t
   CHECK(overhead_of({}).factor == 1);
 }
 
-TEST_CASE("updates of several models tell a factor of all from the start of each") {
+TEST_CASE("updates of several models determine both a factor and a launch overhead") {
   const auto phase = [](double kernels, double count, double factor, double start) {
     return MeasuredPhase{Seconds(factor * kernels + start * count), Seconds(kernels), count};
   };
@@ -417,7 +417,7 @@ TEST_CASE("updates of several models tell a factor of all from the start of each
   CHECK(overhead_of_one_kind({}).factor == 1);
 }
 
-TEST_CASE("first touches of memory are no overhead") {
+TEST_CASE("first touches of memory do not count as overhead") {
   // 130 us, 20 us of them touches, over kernels of 100 us: 2 us for each of the five.
   const StepOverhead slow = overhead_of({{Seconds(130e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
   CHECK(slow.per_kernel.value() == Approx(2e-6));

@@ -38,7 +38,7 @@ struct Resnet {
   Estimator estimator;
 };
 
-TEST_CASE("a plan fits by its upper bound, and does not by what is expected") {
+TEST_CASE("a plan fits if its upper bound fits, and does not fit if its expected memory does not") {
   MemoryBreakdown memory;
   memory.activations = Bytes(90);
   memory.context = Bytes(10);
@@ -49,7 +49,7 @@ TEST_CASE("a plan fits by its upper bound, and does not by what is expected") {
   CHECK(verdict_of(memory, Bytes(99)) == Verdict::does_not_fit);
 }
 
-TEST_CASE("the largest batch is the last that fits") {
+TEST_CASE("the next larger batch than the largest one does not fit") {
   const Resnet net(Bytes(16 * gibibyte));
   const Plan plan = data_plan(4, 64);
   const LargestBatch largest = largest_batch(net.estimator, plan);
@@ -63,7 +63,7 @@ TEST_CASE("the largest batch is the last that fits") {
   CHECK(verdict(*largest.at_risk + 4) == Verdict::does_not_fit);
 }
 
-TEST_CASE("no batch fits where the weights do not") {
+TEST_CASE("no batch fits if the weights do not fit") {
   const Resnet net(Bytes(0.1 * gibibyte));
   const LargestBatch largest = largest_batch(net.estimator, data_plan(4, 64));
   CHECK_FALSE(largest.fits);
@@ -71,7 +71,7 @@ TEST_CASE("no batch fits where the weights do not") {
   CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 64), BatchKept::global));
 }
 
-TEST_CASE("on fewer devices than the fewest nothing fits") {
+TEST_CASE("below the fewest devices, no plan fits") {
   const Resnet net(Bytes(16 * gibibyte));
   const std::optional<MemoryCheck> fewest = fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global);
   REQUIRE(fewest);
@@ -85,7 +85,7 @@ TEST_CASE("on fewer devices than the fewest nothing fits") {
   }
 }
 
-TEST_CASE("more devices do not help where each keeps its samples") {
+TEST_CASE("more devices do not help if each keeps its samples") {
   const Resnet net(Bytes(16 * gibibyte));
   CHECK(check_memory(net.estimator, data_plan(4, 4 * 1024))->verdict == Verdict::does_not_fit);
   CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 4 * 1024), BatchKept::per_device));
@@ -95,7 +95,7 @@ TEST_CASE("more devices do not help where each keeps its samples") {
   CHECK(one->estimate.plan.global_batch == 16);
 }
 
-TEST_CASE("what fits in a plan's place trains the same batch on as many devices, the fastest first") {
+TEST_CASE("remedies train the same batch on the same number of devices, the fastest first") {
   const Resnet net(Bytes(16 * gibibyte));
   const Plan plan = data_plan(4, 1024);
   const std::optional<MemoryCheck> checked = check_memory(net.estimator, plan);
@@ -124,7 +124,7 @@ TEST_CASE("what fits in a plan's place trains the same batch on as many devices,
   CHECK(check_memory(net.estimator, half)->verdict != Verdict::fits);
 }
 
-TEST_CASE("a plan that fits needs nothing else") {
+TEST_CASE("a plan that fits has no remedies") {
   const Resnet net(Bytes(16 * gibibyte));
   CHECK(remedies(net.estimator, *check_memory(net.estimator, data_plan(4, 64))).empty());
 }

@@ -68,7 +68,7 @@ layers:
                      "chain.yaml");
 }
 
-TEST_CASE("DeepSpeed sums gradients of bf16 in fp32 beside them: 20 bytes a parameter with Adam") {
+TEST_CASE("DeepSpeed sums bf16 gradients in separate fp32 buffers: 20 bytes per parameter with Adam") {
   const ParameterBytes bytes = parameter_bytes(Optimizer::adam, Precision::bf16, MixedPrecision::accumulated);
   CHECK(bytes.weight == 2);
   CHECK(bytes.gradient == 6);
@@ -137,7 +137,7 @@ TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
   CHECK(library_workspace(processor).most.value() == 0);
 }
 
-TEST_CASE("layers of one kind keep the same, whichever of their inputs is wide") {
+TEST_CASE("layers of one kind keep the same tensors, whichever of their inputs is wide") {
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
   for (const std::string name : {"bert-base", "convnext_tiny", "densenet121", "dlrm", "gnmt", "gpt2", "inception_v3",
@@ -192,7 +192,7 @@ layers:
   CHECK(own(true) == 9 * (4 + 4 + 4));
 }
 
-TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one that sends it") {
+TEST_CASE("a tensor that crosses a cut is kept by the stage that reads it, not by the one that sends it") {
   // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch: the first the batch, the second
   // what it receives. The first keeps nothing of its output.
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
@@ -206,7 +206,7 @@ TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one
   CHECK(kept_by(owned, plan, 0, 4) == 1600);
 }
 
-TEST_CASE("what a layer keeps of its own output it keeps though another stage reads it") {
+TEST_CASE("a layer keeps its own output even if another stage reads it") {
   const Model model = parse_model(R"(format: 1
 model: chain
 input: {features: 100}
@@ -254,7 +254,7 @@ TEST_CASE("fp32 keeps four bytes for each weight, gradient and slot") {
   CHECK(per_parameter(Optimizer::adam, Precision::tf32) == 4 + 4 + 8);
 }
 
-TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master copy beside the slots") {
+TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master copy in addition to optimizer state") {
   // 16 with Adam: 2 + 2 + 4 + 4 + 4 [Rajbhandari et al., SC'20, section 3.1].
   CHECK(per_parameter(Optimizer::adam, Precision::fp16) == 16);
   CHECK(per_parameter(Optimizer::adam, Precision::bf16) == 16);
@@ -344,7 +344,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
   CHECK(activations(Schedule::one_forward_one_backward, 2, 0) == Approx(activations(Schedule::gpipe, 2, 0)));
 }
 
-TEST_CASE("backward of the last layer needs all that was kept, the gradient it reads and the one it writes") {
+TEST_CASE("backward of the last layer needs all kept tensors, its input gradient and its output gradient") {
   const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;

@@ -28,7 +28,7 @@ MemoryTimeline timeline_of(const OwnedJob& owned, const Plan& plan) {
   return memory_timeline({owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())});
 }
 
-TEST_CASE("what is kept for backward is what PyTorch saves") {
+TEST_CASE("the tensors kept for backward are those that PyTorch saves") {
   // torch_saved_bytes.csv, without the batch. Where it is not exact, the bytes that are missing or too much per sample, and
   // per step: inception_v3's three numbers between its two losses; of ViT a tensor as large as the batch (196 patches of
   // 768), and the twelve numbers of 8 bytes that queries are divided by; of ConvNeXt the factor of the first block's
@@ -88,7 +88,7 @@ layers:
                      "chain.yaml");
 }
 
-TEST_CASE("gradients appear in backward and stay to the update") {
+TEST_CASE("gradients appear in backward and stay until the update") {
   // Tensors of 24 · 100 · 4 = 9600 B, matrices of 40,000 B: in backward of the first layer there are both matrices and the
   // gradients of both, the batch and the gradient from the second layer.
   const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000);
@@ -107,7 +107,7 @@ TEST_CASE("gradients appear in backward and stay to the update") {
   CHECK(timeline_of(owned, plan).peak.allocated.value() == 6 * 40000 + 2 * 9600);
 }
 
-TEST_CASE("gradients that several backwards add to are there from the start") {
+TEST_CASE("gradients that several backward passes accumulate exist from the start") {
   const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 24;
@@ -131,7 +131,7 @@ MeasuredKernels measured_step(const Model& model, std::int64_t batch, Bytes work
   return measured;
 }
 
-TEST_CASE("scratch memory of measured kernels is there while they run") {
+TEST_CASE("scratch memory of measured kernels exists while they run") {
   // As above: at the end of backward there are both matrices, both gradients, the batch and the gradient of the tensor
   // between the layers, and while the kernel of the last gradient runs, its scratch memory.
   MeasuredKernels measured = measured_step(chain_of_two(), 24, Bytes(1e5));
@@ -172,7 +172,7 @@ TEST_CASE("scratch memory of measured kernels is there while they run") {
   CHECK(larger.uncertainty.value() == Approx(most_unusable(larger.allocated()).value() + 1e5 * (share - 1)).epsilon(0.001));
 }
 
-TEST_CASE("a step whose kernels take scratch memory needs no less, and no more than their largest beside") {
+TEST_CASE("scratch memory adds at most the largest kernel's to the peak of a step") {
   for (const std::string name : {"alexnet", "resnet50", "vit_b_16", "gpt2", "unet"}) {
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
       Plan plan;
@@ -202,7 +202,7 @@ TEST_CASE("a step whose kernels take scratch memory needs no less, and no more t
   }
 }
 
-TEST_CASE("what is live at the peak adds up to it") {
+TEST_CASE("the live tensors at the peak add up to it") {
   for (const std::string name : {"resnet50", "vit_b_16", "gpt2", "unet"}) {
     const OwnedJob owned(load_model(name), nodes_of_four(), Assumptions{}, 1000);
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
@@ -228,7 +228,7 @@ const std::vector<std::string> models{"alexnet",  "resnet50", "vgg16",         "
                                       "vit_b_16", "swin_t",   "convnext_tiny", "gpt2",        "bert-large",   "t5-large",
                                       "unet",     "gnmt",     "dlrm",          "llama3-8b"};
 
-TEST_CASE("what a search judges by is what the timeline of every stage comes to") {
+TEST_CASE("the peak that a search uses equals that of the timelines of all stages") {
   // A search counts equal repetitions of layers and earlier micro-batches, the timeline visits all of them.
   for (const Machine& machine : {processor(), nodes_of_four()}) {
     for (const std::string& name : models) {

@@ -73,7 +73,7 @@ std::string name_of(const Model& model, int layer) { return model.layers.at(stat
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("an output is kept where its own backward or a reader's needs it") {
+TEST_CASE("an output is kept if its own backward or a reader's needs it") {
   const Model model = residual();
   const ModelFacts facts = facts_of(model);
   // Read by convolutions, pooling and a matrix: stem (by first), relu (by second, and its own), the sum (by pool), flat (by
@@ -91,7 +91,7 @@ TEST_CASE("an output is kept where its own backward or a reader's needs it") {
   }
 }
 
-TEST_CASE("an activation keeps what its derivative is known from: relu its output, gelu its input") {
+TEST_CASE("an activation keeps the tensor that determines its derivative: relu its output, gelu its input") {
   for (const std::string kind : {"relu", "gelu"}) {
     INFO(kind);
     const Model model = parse_model("format: 1\nmodel: m\ninput: {features: 5}\nlayers:\n  - fully_connected: 9\n" +
@@ -109,7 +109,7 @@ TEST_CASE("readers of the model's input compute no gradient of it") {
   CHECK(std::count(facts.needs_input_gradient.begin(), facts.needs_input_gradient.end(), false) == 1);
 }
 
-TEST_CASE("a residual branch adds what it will be summed with to every cut inside it") {
+TEST_CASE("a cut inside a residual branch also carries the tensor of the other branch") {
   const Model model = residual();
   const ModelFacts facts = facts_of(model);
   const std::size_t first = find(model, "first");
@@ -128,7 +128,7 @@ TEST_CASE("a residual branch adds what it will be summed with to every cut insid
   CHECK(facts.live_items == expected);
 }
 
-TEST_CASE("an input read late is live until then") {
+TEST_CASE("an input is live until its last reader") {
   const Model model = parse_model(R"(format: 1
 model: late
 input: {features: 7}
@@ -173,7 +173,7 @@ layers:
                      "two.yaml");
 }
 
-TEST_CASE("another tensor of the sample is read where it is wanted: no cut sends it, no gradient reaches it") {
+TEST_CASE("another tensor of the sample is read by the stage that needs it: no cut sends it, and it has no gradient") {
   const Model model = two_sequences();
   const ModelFacts facts = facts_of(model);
   CHECK(model.parameters() == 2 * (50 * 8) + 2 * (8 * 8 + 8));
@@ -186,7 +186,7 @@ TEST_CASE("another tensor of the sample is read where it is wanted: no cut sends
   CHECK(names_where(model, facts.output_kept) == Names{"source", "target", "words"});
 }
 
-TEST_CASE("what is made of the sample without any weight needs no gradient") {
+TEST_CASE("tensors computed from the sample without weights need no gradient") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 3, size: 4x4}\nlayers:\n  - pool: {kind: average, kernel: 2}\n"
       "    name: pool\n  - flatten\n  - fully_connected: 5\n    name: first\n  - fully_connected: 5\n    name: second\n",
@@ -256,7 +256,7 @@ TEST_CASE("selective recomputation of products leaves out attention and every ot
     CHECK(again.find(name) == std::string::npos);
 }
 
-TEST_CASE("query heads that share keys and values are cut between those") {
+TEST_CASE("query heads are cut between groups that share keys and values") {
   const Model model = parse_model(R"(format: 1
 model: grouped
 input: {tokens: 8}
@@ -276,7 +276,7 @@ layers:
   for (const std::string name : {"qkv", "attention", "projection"}) CHECK(facts.tensor_units[find(model, name)] == 2);
 }
 
-TEST_CASE("of two columns that read the same tensor one sends the gradient of it") {
+TEST_CASE("if two column-parallel layers read the same tensor, one of them sends its gradient") {
   const Model model = parse_model(R"(format: 1
 model: gated
 input: {tokens: 8}
@@ -311,7 +311,7 @@ layers:
   CHECK_FALSE(facts.sends_input_gradient[find(model, "up")]);
 }
 
-TEST_CASE("a tensor that others read cannot stay sharded, and its maker stays alone") {
+TEST_CASE("a tensor with other readers cannot stay sharded, and its producer forms no pair") {
   const Model model = parse_model(R"(format: 1
 model: watched
 input: {features: 16}
@@ -337,7 +337,7 @@ layers:
 }
 
 // p ≤ min F and p ≤ min C of [ParaDL, Table III], which limit filter and channel splits of both to 64 devices.
-TEST_CASE("ResNet-50 and VGG16 have 64 filters and 64 channels where they have fewest") {
+TEST_CASE("the smallest number of filters and channels in ResNet-50 and VGG16 is 64") {
   const Model resnet = load_model("resnet50");
   const ModelFacts facts = facts_of(resnet);
   CHECK(facts.smallest_filters == 64);
@@ -379,7 +379,7 @@ TEST_CASE("the last layer's filters and the first layer's channels do not count 
   CHECK(of_none.weighted.empty());
 }
 
-TEST_CASE("a model of 33,000 blocks is looked at block by block") {
+TEST_CASE("the facts of a model with 33,000 blocks are found block by block") {
   const Model model = parse_model(R"(format: 1
 model: long
 input: {channels: 3, size: 16x16}

@@ -55,7 +55,7 @@ Plan plan_of(Offload offload, int data = 1, int zero_stage = 0) {
   return plan;
 }
 
-TEST_CASE("the optimizer in the memory of the host: no state on the device, gradients down, weights up") {
+TEST_CASE("the optimizer in host memory: no state on the device, gradients are copied out, weights in") {
   const Blocks owned(with_host());
   const Estimate on = owned.estimate(plan_of(Offload::none)), off = owned.estimate(plan_of(Offload::optimizer));
   REQUIRE(off.feasible());
@@ -71,7 +71,7 @@ TEST_CASE("the optimizer in the memory of the host: no state on the device, grad
   CHECK(shared.time[Part::weight_update].value() == Approx(off.time[Part::weight_update].value() / 4));
 }
 
-TEST_CASE("weights in the memory of the host are on the device for two layers, and come up for forward and for backward") {
+TEST_CASE("weights in host memory are on the device for two layers, and are copied in for forward and for backward") {
   const Blocks owned(with_host());
   const Estimate on = owned.estimate(plan_of(Offload::optimizer)), off = owned.estimate(plan_of(Offload::weights));
   CHECK(off.memory.weights.value() == 2 * 40000);
@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(beside.estimate(plan).time.iteration() == beside.estimate(kept_plan).time.iteration());
 }
 
-TEST_CASE("nothing lies in the memory of a host that the machine does not describe, or that is too small") {
+TEST_CASE("host memory is not used if the machine does not describe it, or if it is too small") {
   const auto first_limit = [](const Machine& machine, const Plan& plan) {
     const Limits limits = Blocks(machine).estimate(plan).limits;
     REQUIRE(!limits.empty());

@@ -125,7 +125,7 @@ TEST_CASE("a schedule of three groups, by hand") {
   }
 }
 
-TEST_CASE("the choices are those that trying all of them finds best") {
+TEST_CASE("the choices are the best ones found by trying all") {
   std::mt19937 random(1);
   int fitted = 0, moved = 0, again = 0;
   for (int run = 0; run < 120; ++run) {
@@ -170,7 +170,7 @@ TEST_CASE("the choices are those that trying all of them finds best") {
   CHECK(again > 20);
 }
 
-TEST_CASE("a link without end hides every copy, and a faster one never makes a step longer") {
+TEST_CASE("an infinitely fast link hides every copy, and a faster link never makes a step longer") {
   std::mt19937 random(2);
   for (int run = 0; run < 40; ++run) {
     const Chain chain = random_chain(random, 4);
@@ -200,7 +200,7 @@ TEST_CASE("a link without end hides every copy, and a faster one never makes a s
   }
 }
 
-TEST_CASE("nothing moves where there is room, and less room never makes a step shorter or larger") {
+TEST_CASE("nothing is offloaded if memory suffices, and less memory never makes a step shorter or larger") {
   std::mt19937 random(3);
   for (int run = 0; run < 40; ++run) {
     const Chain chain = random_chain(random, 6);
@@ -219,7 +219,7 @@ TEST_CASE("nothing moves where there is room, and less room never makes a step s
   }
 }
 
-TEST_CASE("many groups take choices that fit, in a time between that of keeping and that of uniform choices") {
+TEST_CASE("the choices for many groups fit, and take between the time of keeping and that of uniform choices") {
   std::mt19937 random(4);
   const Chain chain = random_chain(random, 40);
   const ChainCost in_core = cost_of(chain, Choices(40, keep));
@@ -305,7 +305,7 @@ TEST_CASE("a network that is too large fits out of core, and the faster the link
   }
 }
 
-TEST_CASE("what moves has to fit the memory of the node") {
+TEST_CASE("offloaded activations have to fit the memory of the node") {
   const Plan plan = plan_of(64);
   const OwnedJob ample(load_model("resnet50"), with_host(1e14, 1e20), {}, 1000);
   const MemoryBreakdown in_core = Estimator(ample.job).estimate(plan).memory;

@@ -153,7 +153,7 @@ void each_cut(int places, int stages, const std::function<void(const std::vector
   } while (std::next_permutation(cut.begin(), cut.end()));
 }
 
-TEST_CASE("of all cuts with the shortest longest stage none has a fullest stage that is less full") {
+TEST_CASE("among the cuts with the shortest longest stage, the chosen one has the least memory on its fullest stage") {
   std::mt19937_64 engine(2);
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine); };
   for (int i = 0; i < 2000; ++i) {
@@ -193,7 +193,7 @@ TEST_CASE("of all cuts with the shortest longest stage none has a fullest stage 
   }
 }
 
-TEST_CASE("under 1F1B light stages come first, where most micro-batches are in flight") {
+TEST_CASE("under 1F1B, stages with less memory come first, because they hold the most micro-batches") {
   // Ten equal layers on four stages: none has more than three, and the first, which holds four micro-batches, has one.
   std::vector<StageLoad> before(1);
   for (int layer = 0; layer < 10; ++layer) {
@@ -207,7 +207,7 @@ TEST_CASE("under 1F1B light stages come first, where most micro-batches are in f
   CHECK(balance.least_full().fullest.value() == 8);
 }
 
-TEST_CASE("places that few items cross are looked at before those that many cross") {
+TEST_CASE("cuts that few items cross are tried before those that many cross") {
   const Model model = parse_model(R"(format: 1
 model: funnel
 input: {features: 40}
@@ -228,7 +228,7 @@ layers:
   CHECK(StagePlaces(facts, 2, {1, 4}, 4).levels().front() == std::vector<int>{0, 1, 4});
 }
 
-TEST_CASE("a plan is cut where an iteration is shortest, not where kernels alone are balanced") {
+TEST_CASE("a plan is cut for the shortest iteration, not for balanced kernels") {
   // Two layers of 3 s a sample before and two after a tensor of 10 items; 10,000 items cross in the middle of each half.
   const Model model = parse_model(R"(format: 1
 model: narrow
@@ -258,7 +258,7 @@ TEST_CASE("there are no more stages than layers with weights") {
   CHECK(stages_of("wawa", {1, 1, 1, 1}, 3).empty());
 }
 
-TEST_CASE("blocks stay whole while there are enough of them") {
+TEST_CASE("blocks are not cut if there are enough of them") {
   // first | block of three | block of three | last
   const Model model = parse_model(R"(format: 1
 model: blocks
@@ -371,7 +371,7 @@ double bubble_of(const ScheduleOrder& order, const std::vector<std::array<double
   return run(step, step.origin)[Part::bubble];
 }
 
-TEST_CASE("gradients of weights fill the bubble, and make it no shorter than nothing") {
+TEST_CASE("gradients of weights fill the bubble, which never becomes negative") {
   const std::array<double, 3> stage{1, 1.25, 0.75};
   const std::vector<std::array<double, 3>> equal(4, stage);
   CHECK(bubble_of(one_forward_one_backward_order, equal) == Approx(3 * 3.0));
@@ -416,7 +416,7 @@ layers:
   CHECK(both.time[Part::gradient_exchange].value() == Approx(2 * 1.44));
 }
 
-TEST_CASE("stages send one micro-batch on and one gradient back in p+S-2 slots each way") {
+TEST_CASE("stages send micro-batches forward and gradients back in p+S-2 slots each") {
   const Breakdown time = four_stages({3, 3, 3, 3}, Assumptions{}, Schedule::gpipe);
   // Inside a node: 1 s and 2 samples · 10 items · 4 B at 1 ms/B; 2 · (4 + 8 - 2) slots.
   CHECK(time[Part::pipeline].value() == Approx(20 * (1 + 0.08)));

@@ -9,7 +9,7 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("each choice of a plan is a row, whose values are read as they are written") {
+TEST_CASE("the values of each choice of a plan are parsed as they are printed") {
   std::set<std::string_view> keys, options;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     const PlanChoiceRow& row = plan_choices()[i];
@@ -45,7 +45,7 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
         row_of(PlanChoice::recompute_modules).parse("core_attn+mlp"));
 }
 
-TEST_CASE("a choice matters where it changes what ranks do") {
+TEST_CASE("a choice matters if it changes the work of ranks") {
   const Mesh serial, data{{Axis::data, 2}}, tiles{{Axis::spatial, 2}}, stages{{Axis::pipeline, 2}};
   CHECK_FALSE(row_of(PlanChoice::schedule).matters(data));
   CHECK(row_of(PlanChoice::schedule).matters(stages));
@@ -59,7 +59,7 @@ TEST_CASE("a choice matters where it changes what ranks do") {
   CHECK_FALSE(row_of(PlanChoice::sequence_parallel).matters(data));
 }
 
-TEST_CASE("what was chosen is set, the rest stays") {
+TEST_CASE("chosen values are set, other choices stay") {
   Plan plan;
   plan.zero_stage = 2;
   ChosenOfPlan chosen;
@@ -111,7 +111,7 @@ TEST_CASE("secondary shards imply ZeRO-3") {
   CHECK(chosen[PlanChoice::zero] == 1);
 }
 
-TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sharded or recomputed") {
+TEST_CASE("schedule, placement, sharding and recomputation do not change how plans divide layers") {
   Plan plan;
   plan.mesh = Mesh{{Axis::data, 4}, {Axis::tensor, 2}};
   plan.global_batch = 32;

@@ -78,7 +78,7 @@ TEST_CASE("sets of modules are read in any order and written in one") {
   CHECK(RecomputeModules::numbered(0) == RecomputeModules{RecomputeModule::core_attn});
 }
 
-TEST_CASE("a long block is looked through branch by branch, and endless branches are no modules") {
+TEST_CASE("a long block is searched branch by branch, and branches that never join are no modules") {
   const auto model = [](const std::string& layers) {
     return parse_model(
         "format: 1\nmodel: m\ninput: {tokens: 4}\nblocks:\n  all:\n    checkpoint: yes\n    layers:\n"
@@ -107,7 +107,7 @@ TEST_CASE("a long block is looked through branch by branch, and endless branches
                       [](RecomputeModules own) { return own.contains(RecomputeModule::mlp); }) < 300);
 }
 
-TEST_CASE("modules of a block are found by what its branches hold") {
+TEST_CASE("modules of a block are found by the content of its branches") {
   using enum RecomputeModule;
   using Names = std::vector<std::string>;
   const Model mixture = small_mixture();
@@ -140,7 +140,7 @@ TEST_CASE("modules of a block are found by what its branches hold") {
   CHECK(facts_of(load_model("llama3-8b")).has_modules == RecomputeModules{core_attn, layernorm, mlp});
 }
 
-TEST_CASE("what modules compute again is not kept") {
+TEST_CASE("tensors that modules recompute are not kept") {
   using enum RecomputeModule;
   const OnNodes owned(small_llama());
   Plan none = again({core_attn});
@@ -173,7 +173,7 @@ TEST_CASE("what modules compute again is not kept") {
   CHECK(kept - kept_by(mixture, again({moe_act})) == Approx(2 * tokens * 2 * 32 * 2));
 }
 
-TEST_CASE("backward takes as much longer as forward of the modules takes") {
+TEST_CASE("backward takes longer by forward of the recomputed modules") {
   using enum RecomputeModule;
   const OnNodes owned(small_mixture());
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
@@ -196,7 +196,7 @@ TEST_CASE("backward takes as much longer as forward of the modules takes") {
   }
 }
 
-TEST_CASE("recomputed experts get their tokens again") {
+TEST_CASE("recomputed experts repeat their All-to-all") {
   using enum RecomputeModule;
   const OnNodes owned(small_mixture());
   const Estimator estimator(owned.job);
@@ -210,7 +210,7 @@ TEST_CASE("recomputed experts get their tokens again") {
   CHECK(estimator.estimate(plan).time[Part::layer_collectives].value() == Approx(1.5 * twice));
 }
 
-TEST_CASE("one module more takes no less time and keeps no more") {
+TEST_CASE("an additional module takes at least as much time and at most as much memory") {
   const OnNodes owned(small_mixture());
   const Estimator estimator(owned.job);
   for (int number = 0; number <= RecomputeModules::last_number; ++number) {
@@ -232,7 +232,7 @@ TEST_CASE("one module more takes no less time and keeps no more") {
   CHECK(kept_by(owned, again(RecomputeModules::numbered(RecomputeModules::last_number))) > kept_by(owned, full));
 }
 
-TEST_CASE("all that a step requests goes again, whatever is recomputed in which order") {
+TEST_CASE("with equal layers the peak grows linearly, for any recomputed modules") {
   // With many equal layers, those in the middle are counted instead of visited, with the same result.
   const OnNodes owned(load_model("llama@layers=9@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
   const OnNodes short_one(
@@ -246,7 +246,7 @@ TEST_CASE("all that a step requests goes again, whatever is recomputed in which 
   }
 }
 
-TEST_CASE("modules that a model lacks, or that are not recomputed, are a limit") {
+TEST_CASE("modules that a model lacks, or that are not recomputed, break a limit") {
   using enum RecomputeModule;
   const OnNodes owned(small_llama());
   const Estimator estimator(owned.job);

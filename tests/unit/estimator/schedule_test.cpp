@@ -15,7 +15,7 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("GPipe holds all micro-batches, 1F1B as many as there are stages to come, one stage a single one") {
+TEST_CASE("GPipe holds all micro-batches, a stage of 1F1B as many as stages remain, a single stage one") {
   using enum Schedule;
   for (const int stage : {0, 1, 3}) CHECK(micro_batches_in_flight(gpipe, stage, 4, 8) == 8);
   CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 4, 8) == 4);
@@ -34,7 +34,7 @@ Stages equal_stages(int count, double forward, double input_gradient, double wei
                 StageSlots{Seconds(forward), Seconds(input_gradient), Seconds(weight_gradient), Seconds(hop), Seconds(hop)});
 }
 
-TEST_CASE("a schedule's names are read as they are written") {
+TEST_CASE("the names of schedules are parsed as they are printed") {
   for (const ScheduleOrder* order : all_schedules()) {
     CHECK(to_string(order->schedule) == order->name);
     CHECK(parse_schedule(order->name) == order->schedule);
@@ -66,7 +66,7 @@ TEST_CASE("every stage does each pass of each micro-batch once") {
   }
 }
 
-TEST_CASE("of equal stages that send nothing, list and closed form agree by every schedule that fills no bubbles") {
+TEST_CASE("for equal stages without transfers, slots and closed form agree for every schedule that fills no bubbles") {
   for (const ScheduleOrder* order : all_schedules()) {
     if (order->fills_bubbles) continue;
     for (const int stages : {1, 2, 3, 4, 7, 16}) {
@@ -103,7 +103,7 @@ double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_
   return run_schedule(order, times, micro_batches).longest_stage().value() - work;
 }
 
-TEST_CASE("the bubble of ZB-H1 is (p-1)(F+B-W), for any times of which the gradients of weights are not the longest") {
+TEST_CASE("the bubble of ZB-H1 is (p-1)(F+B-W), unless gradients of weights take longest") {
   // [Qi24, Table 2]. If weight gradients take longer than the rest, there is no bubble left to fill.
   for (const int stages : {2, 3, 4, 8, 16}) {
     for (const std::int64_t micro_batches : {stages, stages + 1, 3 * stages}) {
@@ -119,7 +119,7 @@ TEST_CASE("the bubble of ZB-H1 is (p-1)(F+B-W), for any times of which the gradi
   }
 }
 
-TEST_CASE("ZB-V has no bubble if all passes take equally long, else that of the gradients of inputs over those of weights") {
+TEST_CASE("ZB-V has no bubble if all passes take equally long, otherwise (p-1)(B-W)") {
   for (const int stages : {2, 3, 4, 8, 16}) {
     for (const std::int64_t micro_batches : {2 * stages, 3 * stages + 1}) {
       INFO(stages << " stages, " << micro_batches << " micro-batches");
@@ -134,7 +134,7 @@ TEST_CASE("ZB-V has no bubble if all passes take equally long, else that of the 
   }
 }
 
-TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer where the passes of a stage differ") {
+TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer if the passes of a stage differ") {
   for (const int stages : {2, 4, 6, 8, 16}) {
     for (const std::int64_t micro_batches : {2 * stages, 2 * stages + 2, 5 * stages}) {
       INFO(stages << " stages, " << micro_batches << " micro-batches");
@@ -153,7 +153,7 @@ TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer where the 
   }
 }
 
-TEST_CASE("of equal stages that send, GPipe takes the closed form's hops and 1F1B at most as many") {
+TEST_CASE("for equal stages with transfers, GPipe has the hops of the closed form, and 1F1B at most as many") {
   for (const int stages : {2, 3, 4, 8}) {
     for (const std::int64_t micro_batches : {1, 2, 4, 7, 16}) {
       for (const double hop : {0.01, 0.1, 0.5}) {
@@ -169,7 +169,7 @@ TEST_CASE("of equal stages that send, GPipe takes the closed form's hops and 1F1
   }
 }
 
-TEST_CASE("of stages that differ, GPipe takes the longest forward and the longest backward for each further micro-batch") {
+TEST_CASE("for unequal stages, GPipe takes the longest forward and backward for each further micro-batch") {
   std::mt19937 engine(7);
   std::uniform_real_distribution<double> seconds(0.1, 2.0);
   for (int round = 0; round < 200; ++round) {
@@ -190,7 +190,7 @@ TEST_CASE("of stages that differ, GPipe takes the longest forward and the longes
   }
 }
 
-TEST_CASE("no stage ends before its own work and the way of one micro-batch, by any schedule") {
+TEST_CASE("under any schedule, a stage takes at least its own work and the passage of one micro-batch") {
   std::mt19937 engine(11);
   std::uniform_real_distribution<double> seconds(0.0, 2.0);
   for (int round = 0; round < 200; ++round) {
@@ -302,14 +302,14 @@ std::vector<std::string> figure(const ScheduleOrder& order, int stages, std::int
   return drawn(run_schedule(order, equal_stages(stages, 1, 1, 1, 0), micro_batches));
 }
 
-TEST_CASE("four stages of 1F1B do their slots in the published order") {
+TEST_CASE("four stages of 1F1B run their slots in the published order") {
   // [Nar21, Figure 4, above]; the first stage has three forwards before the first pair, the last one has none.
   const std::vector<std::string> lines = figure(one_forward_one_backward_order, 4, 8);
   CHECK(lines[0] == "F1 F2 F3 F4 W1 B1 F5 W2 B2 F6 W3 B3 F7 W4 B4 F8 W5 B5 W6 B6 W7 B7 W8 B8");
   CHECK(lines[3] == "F1 W1 B1 F2 W2 B2 F3 W3 B3 F4 W4 B4 F5 W5 B5 F6 W6 B6 F7 W7 B7 F8 W8 B8");
 }
 
-TEST_CASE("four stages of ZB-H1 do their slots in the published order") {
+TEST_CASE("four stages of ZB-H1 run their slots in the published order") {
   // [Qi24, Figure 3, above]: B is the gradient of the input, W that of the weights. In stage i, W comes i micro-batches
   // later than B, so that each stage has the same number of micro-batches in flight (section 2.2).
   CHECK(figure(zero_bubble_order, 4, 8) ==
@@ -319,7 +319,7 @@ TEST_CASE("four stages of ZB-H1 do their slots in the published order") {
                                  "F1 B1 F2 B2 F3 B3 F4 B4 W1 F5 B5 W2 F6 B6 W3 F7 B7 W4 F8 B8 W5 W6 W7 W8"});
 }
 
-TEST_CASE("four stages of ZB-V do their slots in the order for equal passes") {
+TEST_CASE("four stages of ZB-V run their slots in the order for equal passes") {
   // [Qi24, section 6]: the first stage runs 2p-1 forwards of its first model chunk before the first micro-batch is back,
   // then forward, B and W of the last layers follow each other, and at the end B of both chunks alternate. Small letters
   // denote the second chunk.
@@ -335,7 +335,7 @@ TEST_CASE("four stages of ZB-V do their slots in the order for equal passes") {
             "b7 B7 b8 B8 W5 w6 w7 w8 W6 W7 W8"});
 }
 
-TEST_CASE("four stages of DualPipe do the eight parts of its order, and the other end the same of the other way") {
+TEST_CASE("four stages of DualPipe run the eight parts of its order, mirrored at the other end") {
   // [DSV3, Figure 5], for 4 stages and 8 micro-batches, 4 in each direction. In the first stage: two forwards, one in each
   // direction, the zero-bubble part, a forward with a backward four times, and the delayed weight gradients.
   const std::vector<std::string> lines = figure(dual_pipe_order, 4, 8);
@@ -358,7 +358,7 @@ TEST_CASE("four stages of DualPipe do the eight parts of its order, and the othe
   }
 }
 
-TEST_CASE("a schedule that fills bubbles takes enough micro-batches only, DualPipe even numbers") {
+TEST_CASE("a schedule that fills bubbles needs enough micro-batches, DualPipe an even number") {
   CHECK(zero_bubble_order.takes(4, 4));
   CHECK_FALSE(zero_bubble_order.takes(4, 3));
   CHECK(zero_bubble_v_order.takes(4, 8));

@@ -87,7 +87,7 @@ TEST_CASE("every problem of every split of every bundled model can be read and i
   }
 }
 
-TEST_CASE("autocast's norms, sums and losses are problems in fp32, and casts lie between them and matrix products") {
+TEST_CASE("autocast's norms, sums and losses are problems in fp32, with casts between them and matrix products") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {tokens: 4}\nlayers:\n  - embedding: {vocabulary: 10, features: 8}\n  - residual:\n"
       "      - norm: layer\n      - fully_connected: 8\n  - fully_connected: {features: 10, bias: no}\n"
@@ -169,7 +169,7 @@ TEST_CASE("a table that two layers share has one sum of their gradients, of the 
   REQUIRE(sums(plan) == std::vector<std::string>{line(12'565)});
 }
 
-TEST_CASE("the problems of a split are there once, the whole model's first") {
+TEST_CASE("the problems of splits are listed once, those of the whole model first") {
   const Model model = load_model("resnet50");
   const ModelFacts facts = facts_of(model);
   const auto count = [&](const std::vector<Mesh>& splits, const std::vector<std::int64_t>& samples) {

@@ -140,7 +140,7 @@ std::string describe_limit(const Limit& limit) {
   return kind + " " + std::to_string(std::lround(limit.wanted)) + " of " + std::to_string(std::lround(limit.available));
 }
 
-TEST_CASE("a serial layer is the whole layer, and exchanges nothing") {
+TEST_CASE("a serial layer is the whole layer, without exchanges") {
   const Divided divided(small_network(), plan_of(Axis::data, 1));
   const LayerShard conv = divided.shard("conv1");
   CHECK(to_string(conv.inputs.front()) == "4×16×16");
@@ -164,7 +164,7 @@ TEST_CASE("data: whole layers, a share of the batch, and gradients summed over a
   CHECK(divided.shard("relu").exchanges.empty());
 }
 
-TEST_CASE("a batch that does not divide gives the largest share to the rank that counts") {
+TEST_CASE("an indivisible batch is predicted with its largest share") {
   CHECK(Divided(small_network(), plan_of(Axis::data, 3)).shard("conv1").samples == 3);  // 3 + 3 + 2
   Plan plan = plan_of(Axis::data, 2, 9);
   plan.micro_batches = 2;
@@ -194,7 +194,7 @@ TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
   CHECK(divided.shard("relu").exchanges.empty());
 }
 
-TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is replicated") {
+TEST_CASE("spatial: at the last layer with positions tiles are gathered, and the rest is replicated") {
   const Divided divided(small_network(), spatial_plan({2, 2, 1}));
   CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 4);
   const LayerShard flat = divided.shard("flat");
@@ -208,7 +208,7 @@ TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is 
   CHECK(exchanges_of(fc) == Texts{"gradient allreduce of 4614 among spatial (gradient)"});
 }
 
-TEST_CASE("spatial: layers whose tiles are too small are replicated, and those behind them are split again") {
+TEST_CASE("spatial: layers whose tiles are too small are replicated, and later layers are split again") {
   // 4 channels of 4 × 4 skip over the layers of 2 × 2, which cannot be split into four tiles in a row.
   const Model model = parse_model(
       "format: 1\nmodel: unet\ninput: {channels: 2, size: 8x8}\nlayers:\n"
@@ -266,7 +266,7 @@ TEST_CASE("spatial: the host starts the copies that join tiles with their halos,
   CHECK(kernels({2, 2, 1}) == std::vector<int>{4, 6});
 }
 
-TEST_CASE("spatial: an extent that does not divide counts with its longest tile") {
+TEST_CASE("spatial: an indivisible extent is predicted with its longest tile") {
   const Divided divided(small_network(), spatial_plan({3, 1, 1}));
   // 16 rows are 6 + 6 + 4.
   const LayerShard conv2 = divided.shard("conv2");
@@ -275,7 +275,7 @@ TEST_CASE("spatial: an extent that does not divide counts with its longest tile"
   CHECK(exchanges_of(conv2)[0] == "forward 2 x point-to-point of 256 among spatial (halo)");
 }
 
-TEST_CASE("spatial: halos of a window that moves in steps") {
+TEST_CASE("spatial: halos of a strided window") {
   const auto halos = [](const std::string& attributes) {
     const Model model =
         parse_model("format: 1\nmodel: m\ninput: {channels: 1, size: 64x64}\nlayers:\n" +
@@ -293,7 +293,7 @@ TEST_CASE("spatial: halos of a window that moves in steps") {
   CHECK(halos("kernel: 3, dilation: 2") == std::pair(2 * 64.0, 2 * 64.0));
 }
 
-TEST_CASE("spatial: halos where a position of the input adds to several of the output") {
+TEST_CASE("spatial: halos of a transposed convolution") {
   struct Case {
     std::string item;
     Texts exchanges;
@@ -332,7 +332,7 @@ TEST_CASE("spatial: halos where a position of the input adds to several of the o
   }
 }
 
-TEST_CASE("spatial: sums over all positions are added up, and what they become is computed by all") {
+TEST_CASE("spatial: sums over all positions are reduced, and all ranks compute the layers after them") {
   const Model model = parse_model(R"(format: 1
 model: excited
 input: {channels: 4, size: 16x16}
@@ -399,7 +399,7 @@ TEST_CASE("spatial: a mean that is spread over all positions again has no neighb
   }
 }
 
-TEST_CASE("spatial: auxiliary layers gather what they read, the layers beside them stay divided") {
+TEST_CASE("spatial: auxiliary layers gather their input, the other layers stay divided") {
   const Divided divided(parse_model(R"(format: 1
 model: helped
 input: {channels: 4, size: 16x16}
@@ -453,7 +453,7 @@ TEST_CASE("filter: a share of the filters from the whole input, outputs gathered
   CHECK(relu.exchanges.empty());
 }
 
-TEST_CASE("filter: filters that do not divide count with the largest part, too few are not split") {
+TEST_CASE("filter: indivisible filters are predicted with the largest part, too few are not split") {
   // 6 filters for 4 ranks: 2 + 2 + 1 + 1.
   const LayerShard fc = Divided(small_network(), plan_of(Axis::filter, 4)).shard("fc");
   CHECK(to_string(fc.output) == "2");
@@ -487,7 +487,7 @@ TEST_CASE("channel: a share of the input's channels, outputs summed, input gradi
   CHECK(exchanges_of(divided.shard("conv1")) == Texts{"forward allreduce of 2048 among channel"});
 }
 
-TEST_CASE("channel: the first layer is computed whole when it has too few channels") {
+TEST_CASE("channel: a first layer with too few channels is computed whole") {
   const LayerShard conv1 = Divided(small_network(), plan_of(Axis::channel, 8)).shard("conv1");
   CHECK(to_string(conv1.inputs.front()) == "4×16×16");
   CHECK(conv1.weights == 288);
@@ -504,7 +504,7 @@ TEST_CASE("the projection of the literature leaves out the last layer's exchange
         Texts{"backward allgather of 768 among channel"});
 }
 
-TEST_CASE("filter and channel together: each exchanges what the other leaves of the layer") {
+TEST_CASE("filter and channel together: each exchanges its part of the layer") {
   Plan plan = plan_of(Axis::filter, 2);
   plan.mesh.set(Axis::channel, 4);
   const LayerShard conv2 = Divided(small_network(), plan).shard("conv2");
@@ -533,7 +533,7 @@ TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a s
                                      "gradient allreduce of 600 among data+spatial (gradient)"});
 }
 
-TEST_CASE("layer: whole layers, each saying what a cut before it would send") {
+TEST_CASE("layer: whole layers, each with the transfer of a cut before it") {
   const Divided divided(small_network(), plan_of(Axis::pipeline, 2));
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(conv2.weights == 2400);
@@ -664,7 +664,8 @@ TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, a
   CHECK(residual.exchanges.empty());
 }
 
-TEST_CASE("tensor: exchanges move as many bytes with sequence parallelism as without, but for those beside kernels") {
+TEST_CASE(
+    "tensor: exchanges move as many bytes with sequence parallelism as without, except those overlapped with kernels") {
   for (const std::string name : {"gpt2", "llama3-8b", "mixtral-8x7b", "t5-large"}) {
     const Model model = load_model(name);
     const ModelFacts facts = facts_of(model);
@@ -819,7 +820,7 @@ TEST_CASE("context: heads must divide among the ranks of context and tensor") {
   CHECK(limit_of("llama3-8b", 4, 4) == "heads 16 of 8");
 }
 
-TEST_CASE("context: the ranks compute what one computes alone, and limits say why not") {
+TEST_CASE("context: ranks together compute what one computes, and limits give the reasons otherwise") {
   const std::vector<std::pair<std::string, ContextExchange>> cases{{"gpt2", ContextExchange::ring},
                                                                    {"llama3-8b", ContextExchange::ring},
                                                                    {"gpt2", ContextExchange::ulysses},
@@ -970,7 +971,7 @@ TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays shard
   CHECK(exchanges_of(loss) == Texts{"forward allreduce of 16 among tensor"});
 }
 
-TEST_CASE("another tensor of the sample is exchanged by no strategy: whole, or of an image a tile") {
+TEST_CASE("another tensor of the sample is never exchanged: each rank has all of it, or a tile of an image") {
   const Model model = parse_model(R"(format: 1
 model: two
 input: {channels: 4, size: 16x16}
@@ -1016,7 +1017,7 @@ layers:
   }
 }
 
-TEST_CASE("every axis has one strategy, and each says what it does") {
+TEST_CASE("every axis has one strategy with a description") {
   Family seen = 0;
   for (const Strategy* strategy : strategies()) {
     CHECK((seen & family_bit(strategy->axis)) == 0);
@@ -1026,7 +1027,7 @@ TEST_CASE("every axis has one strategy, and each says what it does") {
   CHECK(seen == (1U << axis_count) - 1);
 }
 
-TEST_CASE("the collective between two layouts is what each rank lacks") {
+TEST_CASE("the collective between two layouts follows from the data that each rank lacks") {
   using enum Spread;
   CHECK_FALSE(difference(whole, whole));
   CHECK_FALSE(difference(whole, channels));  // a slice of what it has
@@ -1038,7 +1039,7 @@ TEST_CASE("the collective between two layouts is what each rank lacks") {
   CHECK(difference(sums, positions) == Collective::reduce_scatter);
 }
 
-TEST_CASE("exchanges follow from where a layer's tensors lie, backward as forward") {
+TEST_CASE("exchanges follow from the layout of a layer's tensors, in backward as in forward") {
   using enum Spread;
   const auto exchanges = [](const AxisLayout& layout) {
     LayerShard shard;

@@ -40,7 +40,7 @@ TEST_CASE("full recomputation of GPT-3 takes the FLOPs of equation 3 of Narayana
   CHECK(gpt3.flops.model() == Approx(0.75 * (published - head) + head).epsilon(1e-9));
 }
 
-TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, but for what is not a matrix product") {
+TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, except for operations other than matrix products") {
   const Gpt3 gpt3;
   // 6N + 12 L H Q T per token, with H Q = h [Chowdhery et al., arXiv 2204.02311, appendix B].
   const auto parameters = static_cast<double>(load_model("gpt3-175b").parameters());
@@ -57,7 +57,7 @@ TEST_CASE("selective recomputation computes forward of attention again: two prod
   CHECK(gpt3.flops.hardware(plan_of(Recompute::none)) == gpt3.flops.model());
 }
 
-TEST_CASE("pairs behind a causal mask count, whether or not the kernel leaves them out") {
+TEST_CASE("pairs hidden by a causal mask count, whether or not the kernel skips them") {
   const SampleFlops fused = flops_of(load_model("gpt2"));
   const SampleFlops written = flops_of(load_model("gpt2@fused=no"));
   CHECK(fused.model() == written.model());
@@ -66,7 +66,7 @@ TEST_CASE("pairs behind a causal mask count, whether or not the kernel leaves th
   CHECK(fused.of({RecomputeModule::core_attn}) == 12 * 2 * 2.0 * 1024 * 1024 * 768);
 }
 
-TEST_CASE("a window has as many pairs for each query as it is wide") {
+TEST_CASE("a window has as many pairs per query as its width") {
   const auto attention = [](const std::string& more) {
     return flops_of(model_of("{tokens: 64}",
                              "  - embedding: {vocabulary: 100, features: 24}\n"
@@ -128,7 +128,7 @@ TEST_CASE("a device's share of the FLOPs is held against its peak in the plan's 
   CHECK(throughput_of(features.job, flops, estimate)->model_share.value() == Approx(0.075));
 }
 
-TEST_CASE("without a peak there is no share of it, and without a time nothing") {
+TEST_CASE("without a peak there is no MFU, and without a time no throughput") {
   const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
   const SampleFlops flops{.forward = 1e11, .backward = 2e11};
   const auto throughput = throughput_of(features.job, flops, estimate_of(Precision::tf32));

@@ -67,7 +67,7 @@ TEST_CASE("an interval contains the prediction, and is finite at extremes") {
   CHECK(widest.high == Approx(100).epsilon(0.01));
 }
 
-TEST_CASE("kernels that were measured are surer than those of the data sheet") {
+TEST_CASE("measured kernels have narrower intervals than those of the datasheet") {
   const TimeErrors errors = some_errors();
   double before = 0;
   for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("kernels that were measured are surer than those of the data sheet") {
   }
 }
 
-TEST_CASE("a time that depends more on a source is not surer") {
+TEST_CASE("a time that depends more on a source has no narrower interval") {
   std::mt19937_64 engine(2);
   const TimeErrors errors = some_errors();
   for (int i = 0; i < 100; ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("a time that depends more on a source is not surer") {
   }
 }
 
-TEST_CASE("the parts of a width add up to it") {
+TEST_CASE("the parts of an interval's width add up to it") {
   std::mt19937_64 engine(3);
   const TimeErrors errors = some_errors();
   for (int i = 0; i < 100; ++i) {
@@ -106,7 +106,7 @@ TEST_CASE("the parts of a width add up to it") {
   }
 }
 
-TEST_CASE("what two plans depend on alike cancels in their ratio") {
+TEST_CASE("common errors of two plans cancel in their ratio") {
   TimeErrors errors = some_errors();
   errors.own_of_plan = 0;
   const TimeSensitivity plan = of_kernels(PriceBasis::sheet);
@@ -120,7 +120,7 @@ TEST_CASE("what two plans depend on alike cancels in their ratio") {
   CHECK(width(ratio) < width(interval_of(errors, plan)));
 }
 
-TEST_CASE("the ratio of two plans the other way round has the inverse interval") {
+TEST_CASE("the inverse ratio of two plans has the inverse interval") {
   std::mt19937_64 engine(4);
   const TimeErrors errors = some_errors();
   for (int i = 0; i < 100; ++i) {
@@ -133,7 +133,7 @@ TEST_CASE("the ratio of two plans the other way round has the inverse interval")
   }
 }
 
-TEST_CASE("the ratio to a plan with measured runs errs no more than the two plans do by themselves") {
+TEST_CASE("the ratio to a plan with measured runs is no less certain than the two plans together") {
   std::mt19937_64 engine(5);
   const TimeErrors errors = some_errors();
   for (int i = 0; i < 100; ++i) {
@@ -149,7 +149,7 @@ TEST_CASE("the ratio to a plan with measured runs errs no more than the two plan
   }
 }
 
-TEST_CASE("measured runs narrow an interval, and more of them no less") {
+TEST_CASE("measured runs narrow an interval, and more runs narrow it at least as much") {
   const TimeErrors errors = some_errors();
   TimeSensitivity time = of_kernels(PriceBasis::sheet);
   const double before = width(interval_of(errors, time));

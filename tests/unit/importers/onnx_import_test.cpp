@@ -33,7 +33,7 @@ TEST_CASE("imported networks have the parameters and multiply-adds of those that
   }
 }
 
-TEST_CASE("an import of a bundled network is that network") {
+TEST_CASE("the import of an exported bundled network equals that network") {
   for (const char* const name : {"resnet50", "vgg16"}) {
     CAPTURE(name);
     const Model ours = load_model(name);
@@ -87,7 +87,7 @@ TEST_CASE("an import is the same each time") {
   }
 }
 
-TEST_CASE("a transformer is imported as one, whatever the opset spells out") {
+TEST_CASE("a transformer is imported with every opset") {
   CHECK(operations_of(read_back(import_file("gpt_joint_op11"))) == operations_of(read_back(import_file("gpt_joint_op17"))));
   CHECK(operations_of(read_back(import_file("encoder_op11"))) == operations_of(read_back(import_file("encoder_op17"))));
   const std::string block = "norm fc attention fc dropout add norm fc gelu fc dropout add";
@@ -179,7 +179,7 @@ TEST_CASE("the batch may be open, one or any number") {
   }
 }
 
-TEST_CASE("what is not a network is refused with its reason") {
+TEST_CASE("a file that is not a network is refused with the reason") {
   const auto error_with = [](const std::string& bytes) {
     return error_of([&] { static_cast<void>(import_onnx(bytes, "net.onnx", {})); });
   };
@@ -237,7 +237,7 @@ TEST_CASE("sizes beyond reason are refused, not computed with") {
         "net.onnx: 'w' has a dimension of -4");
 }
 
-TEST_CASE("graphs inside one another are no way to exhaust the stack") {
+TEST_CASE("nested graphs cannot exhaust the stack") {
   onnx::ModelProto model;
   model.add_opset_import()->set_version(17);
   onnx::GraphProto* graph = model.mutable_graph();
@@ -253,7 +253,7 @@ TEST_CASE("graphs inside one another are no way to exhaust the stack") {
         }).starts_with("net.onnx: this is not an ONNX file"));
 }
 
-TEST_CASE("an unknown operator is kept as a layer only where the user allows it and the shape stays") {
+TEST_CASE("an unknown operator becomes a layer only if the user allows it and the shape is unchanged") {
   const std::string bytes = bytes_of(
       "g (float[N,2,9,9] x, float[4,2,1,1] v, float[3,4,1,1] w) => (float[N,3,9,9] y) { a = Conv(x, v) b = com.x.Swirl(a) y "
       "= Conv(b, w) }");
@@ -273,7 +273,7 @@ TEST_CASE("an unknown operator is kept as a layer only where the user allows it 
         }).find("operators of 'com.x' are not supported") != std::string::npos);
 }
 
-TEST_CASE("names of layers are those of modules, and are unique") {
+TEST_CASE("names of layers come from modules, and are unique") {
   const Model resnet = read_back(import_file("resnet50.inputs"));
   CHECK(resnet.layers[0].name == "conv1");
   CHECK(resnet.layers[4].name == "layer1_0_conv1");
@@ -286,7 +286,7 @@ TEST_CASE("names of layers are those of modules, and are unique") {
   CHECK(odd.layers.size() == 4);
 }
 
-TEST_CASE("what a file calls its tensors gets into no warning as it is") {
+TEST_CASE("names of tensors are escaped in warnings") {
   onnx::ModelProto model;
   REQUIRE(model.ParseFromString(
       bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { c = MatMul(x, w) y = MatMul(c, w) }")));
@@ -333,7 +333,7 @@ TEST_CASE("a long chain of products is imported, whatever its weights are") {
   CHECK(read_back(import_onnx(model.SerializeAsString(), "net.onnx", {})).layers.size() == products + 1);
 }
 
-TEST_CASE("what is done to the view of an activation of several layers stays done") {
+TEST_CASE("operations on a view of a composed activation are kept") {
   // mish: x · tanh(softplus(x))
   const std::string head =
       "g (float[N,3,4,4] x, float[2,3,1,1] w, float[7,32] v) => (float[N,7] y) { c = Conv(x, w) "
@@ -348,7 +348,7 @@ TEST_CASE("what is done to the view of an activation of several layers stays don
   CHECK(static_cast<std::int64_t>(turned.macs()) == 16 * (2 * 3 + 2 * 7));
 }
 
-TEST_CASE("tokens are looked up however they are seen") {
+TEST_CASE("an embedding is found for any view of the tokens") {
   const auto model_of = [&](const std::string& nodes) {
     return import_text("g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { " + nodes +
                        " y = MatMul(e, w) }");
@@ -375,7 +375,7 @@ TEST_CASE("tokens are looked up however they are seen") {
             .starts_with("net.onnx: node 'e' (Gather of 't', 'i'): it looks up values computed from"));
 }
 
-TEST_CASE("factors of a resize may be put together") {
+TEST_CASE("the factors of a resize may be computed") {
   CHECK(operations_of(import_text(
             "g (float[N,3,4,4] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { c = Conv(x, w) a = Constant<value = float[2] "
             "{1.0, "
@@ -389,7 +389,7 @@ TEST_CASE("one number for each channel may be repeated to all positions") {
             "Sigmoid(p) z = Shape(c) e = Expand(s, z) y = Mul(c, e) }")) == "conv pool sigmoid multiply");
 }
 
-TEST_CASE("weights that several layers have are said, and so is what is not counted") {
+TEST_CASE("shared weights give a warning, and so do uncounted parameters") {
   const auto warnings_of = [](const std::string& graph) { return import_onnx(bytes_of(graph), "net.onnx", {}).warnings; };
   CHECK(warnings_of(
             "g (float[N,3,4,4] x, float[3,3,1,1] w) => (float[N,3,4,4] y) { c = Conv(x, w) d = Relu(c) e = Conv(d, w) y "
@@ -426,7 +426,7 @@ TEST_CASE("a batch norm without weights has none") {
         std::string::npos);
 }
 
-TEST_CASE("names that mean something else to YAML are names") {
+TEST_CASE("names with a meaning in YAML stay names") {
   for (const char* const name : {"NULL", "Null", "True", "No", "oFF", "Y", "null"}) {
     CAPTURE(name);
     const Import imported =
@@ -436,7 +436,7 @@ TEST_CASE("names that mean something else to YAML are names") {
   }
 }
 
-TEST_CASE("padding that is given beside 'VALID' is none") {
+TEST_CASE("padding given with 'VALID' is ignored") {
   const std::string head = "g (float[N,3,8,8] x, float[2,3,3,3] w) => (float[N,2,6,6] y) ";
   CHECK(import_text(head + "{ y = Conv<auto_pad = \"VALID\", pads = [1, 1, 1, 1]>(x, w) }")
             .layers.front()

@@ -47,7 +47,7 @@ TEST_CASE("a file is read as the library reads it") {
   }
 }
 
-TEST_CASE("a file that is cut anywhere is read where the library reads it, and refused where not") {
+TEST_CASE("a truncated file is read or refused exactly as by the library") {
   const std::string bytes = read_file(DATA_FOLDER "unknown_prelu.onnx");
   for (std::size_t length = 1; length < bytes.size(); ++length) {
     CAPTURE(length);
@@ -78,7 +78,7 @@ TEST_CASE("a length that is longer than what is left is refused") {
   CHECK(is_refused("\x3a\xff\xff\xff\xff\x7f"));
 }
 
-TEST_CASE("contents that are too long to compute from are passed over, the shape is kept") {
+TEST_CASE("contents too long to compute with are ignored, but the shape is kept") {
   onnx::ModelProto model;
   const auto longest = static_cast<std::int64_t>(most_numbers);
   *model.mutable_graph()->add_initializer() = tensor_of(10 * longest, 1);
@@ -100,7 +100,7 @@ TEST_CASE("contents that are too long to compute from are passed over, the shape
   CHECK(graph.node(0).attribute(0).t().dims(0) == 3 * longest);
 }
 
-TEST_CASE("of many tensors so many contents are kept, and later on those of shapes") {
+TEST_CASE("the number of tensors with kept contents is limited, except for shapes") {
   onnx::ModelProto model;
   const auto items = static_cast<std::int64_t>(2 * most_numbers);
   for (int i = 0; i < 140; ++i) *model.mutable_graph()->add_initializer() = tensor_of(items, 4);
@@ -112,7 +112,7 @@ TEST_CASE("of many tensors so many contents are kept, and later on those of shap
   CHECK(read_back.graph().initializer(140).raw_data().size() == 1024);
 }
 
-TEST_CASE("a file that is large beside its tensors is refused") {
+TEST_CASE("a file that is much larger than its tensors is refused") {
   onnx::ModelProto model;
   model.set_doc_string(std::string((std::size_t{256} << 20U) + 1, 'x'));
   const std::string bytes = model.SerializeAsString();

@@ -15,7 +15,7 @@ View sequence() { return {.tensor = 0, .dimensions = {whole(batch, 2), whole(fir
 
 }  // namespace
 
-TEST_CASE("heads are split off and joined again without a trace") {
+TEST_CASE("splitting and joining heads leaves no layers") {
   const auto split = reshaped(sequence(), Sizes{2, 8, 3, 4});
   REQUIRE(split);
   // 3 heads of 4 channels: the head varies slower.
@@ -35,14 +35,14 @@ TEST_CASE("batch and heads share a dimension as nn.MultiheadAttention lays them 
         Dimension{{.axis = batch, .size = 2, .stride = 1}, {.axis = channels, .size = 3, .stride = 4}});
 }
 
-TEST_CASE("a reshape that would tear an axis unevenly is none") {
+TEST_CASE("a reshape that splits an axis unevenly is refused") {
   CHECK_FALSE(reshaped(sequence(), Sizes{2, 8, 5, 4}));
   CHECK_FALSE(reshaped(sequence(), Sizes{3, 64}));
   CHECK_FALSE(reshaped(sequence(), Sizes{2, 8, 6}));
   CHECK_FALSE(reshaped(sequence(), Sizes{2, 8, 12, 2}));
 }
 
-TEST_CASE("a slice knows where it begins, also on an axis that was split") {
+TEST_CASE("a slice has its offset, also on an axis that was split") {
   const auto third = sliced(sequence(), 2, 8, 4);
   REQUIRE(third);
   CHECK(third->offset[channels] == 8);
@@ -54,7 +54,7 @@ TEST_CASE("a slice knows where it begins, also on an axis that was split") {
   CHECK(second->dimensions[2].empty());
 }
 
-TEST_CASE("a view sees all of a tensor, or says that it does not") {
+TEST_CASE("a view covers all of a tensor, or states that it does not") {
   const TensorShape shape{.channels = 12, .extent = {8, 1, 1}, .rank = 1, .sequence = true};
   CHECK(sees_all(sequence(), shape));
   CHECK(sees_all(*reshaped(sequence(), Sizes{16, 12}), shape));

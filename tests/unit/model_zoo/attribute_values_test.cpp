@@ -97,7 +97,7 @@ TEST_CASE("lines of operations that no bundled model has are printed as they are
   }
 }
 
-TEST_CASE("an operation says its attributes as values of a type") {
+TEST_CASE("an operation has typed attributes") {
   const Problem problem = parse_problem("convolution filters=8 kernel=3x5 padding=1x2 bias=no in=4x9x9", "test");
   const AttributeValues attributes = problem.operation->attribute_values();
   CHECK(attributes == AttributeValues{{"filters", 8},
@@ -112,7 +112,7 @@ TEST_CASE("an operation says its attributes as values of a type") {
   CHECK(parse_problem("dropout rate=0.25 in=4", "test").operation->attribute_values().number("rate", 0) == 0.25);
 }
 
-TEST_CASE("an attribute that an operation does not have is what is said instead") {
+TEST_CASE("a missing attribute has the caller's default") {
   const AttributeValues attributes{{"heads", 2}};
   CHECK(attributes.has("heads"));
   CHECK_FALSE(attributes.has("groups"));
@@ -136,7 +136,7 @@ TEST_CASE("a value of another type is an error, and a number is not text") {
   CHECK(attributes.text("kernel").empty());
 }
 
-TEST_CASE("values are printed as model files say them") {
+TEST_CASE("values are printed in the syntax of model files") {
   CHECK(print_attributes({}).empty());
   CHECK(print_attributes({{"filters", 64},
                           {"kernel", AttributeSizes{{3, 3, 1}, 2}},

@@ -423,7 +423,7 @@ TEST_CASE("a transformer layer has the weights, work and activations of Korthika
   }
 }
 
-TEST_CASE("attention is fused where the implementation that a model follows calls fused kernels") {
+TEST_CASE("attention is fused if the implementation that a model follows calls fused kernels") {
   const auto is_fused = [](const std::string& name) {
     std::set<bool> found;
     for (const Layer& layer : load_model(name).layers) {
@@ -586,10 +586,10 @@ TEST_CASE("a name may give other values to parameters") {
   }
   CHECK(error_of([] { (void)load_model("gpt2@tokens"); }).starts_with("unknown model 'gpt2@tokens'"));
   CHECK(error_of([] { (void)load_model("alexnet@tokens=1"); }) ==
-        "alexnet has no parameter 'tokens'\nhint: it has none at all");
+        "alexnet has no parameter 'tokens'\nhint: it has no parameters");
 }
 
-TEST_CASE("models of sequences may have samples of another length, others say that they have none") {
+TEST_CASE("sequence models may have samples of another length, other models have none") {
   for (const std::string& name : model_names()) {
     INFO(name);
     const Model own = load_model(name);

@@ -68,7 +68,7 @@ TEST_CASE("the critical batch of points on the curve of McCandlish et al. is tha
   CHECK_FALSE(flat.noise_scale());
 }
 
-TEST_CASE("what is not a file of published trainings is refused with its place") {
+TEST_CASE("an invalid file of published trainings is refused with its place") {
   const std::string point = "  - {batch: 8, samples: 10}\n";
   for (const std::string& wrong :
        {file_of(point), file_of(point + point), file_of(point + "  - {batch: 16}\n"),

@@ -67,7 +67,7 @@ TEST_CASE("a data set file is read") {
   CHECK(dataset.sample_bytes() == Bytes(1000));
 }
 
-TEST_CASE("what is wrong in a data set file is refused with its place") {
+TEST_CASE("errors in a data set file are refused with their place") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = valid;
     return text.replace(text.find(from), from.size(), to);

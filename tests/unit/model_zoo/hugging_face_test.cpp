@@ -189,7 +189,7 @@ TEST_CASE("unread keys that change the number of parameters are refused at their
                     [](const std::string& warning) { return warning.find("'num_local_experts'") != std::string::npos; }));
 }
 
-TEST_CASE("caps, windows and layers that are not built reach the model, or are said") {
+TEST_CASE("caps and windows reach the model, and unsupported layers are reported") {
   const auto lines = [](const std::string& keys) { return import_hugging_face("{" + keys + "}", "c.json"); };
   CHECK(has_line(lines(R"("model_type": "gemma2")"), "soft_cap: yes"));
   CHECK(has_line(lines(R"("model_type": "gemma2")"), "fused: no"));
@@ -288,14 +288,14 @@ TEST_CASE("keys that are missing have the library's defaults") {
         32LL * (4LL * 4096 * 4096 + 3LL * 4096 * 22016 + 5 * 4096) + 2LL * 151'936 * 4096 + 4096);
 }
 
-TEST_CASE("key and value heads left out are the library's, null is as many as heads") {
+TEST_CASE("missing key and value heads have the library's default, null means as many as heads") {
   const auto kv_heads = [](const std::string& text) { return import_hugging_face(text, "c.json"); };
   CHECK(has_line(kv_heads(R"({"model_type": "mistral"})"), "kv_heads: 8"));
   CHECK(has_line(kv_heads(R"({"model_type": "mistral", "num_key_value_heads": null})"), "kv_heads: 32"));
   CHECK(has_line(kv_heads(R"({"model_type": "llama", "num_attention_heads": 16})"), "kv_heads: 16"));
 }
 
-TEST_CASE("windows are those of the layers, where the model uses one") {
+TEST_CASE("windows are those of the layers that use one") {
   const auto window = [](const std::string& keys) {
     return layer_of(model_of_text("{" + keys + "}"), "layer0.attention1").operation->attributes();
   };
@@ -310,7 +310,7 @@ TEST_CASE("windows are those of the layers, where the model uses one") {
   CHECK(has_line(mixed, "window: 4096"));
 }
 
-TEST_CASE("what a configuration says of positions and biases reaches the layers") {
+TEST_CASE("positions and biases of a configuration reach the layers") {
   const Model neox = model_of("gpt-neox-20b");
   // A quarter of 96 channels.
   CHECK(layer_of(neox, "layer0.parts.attention.rotary1").operation->attributes() == "heads=64 turned=24");
@@ -368,7 +368,7 @@ TEST_CASE("sizes that the file leaves to the library are named, each once") {
   CHECK(imported("qwen2-7b").warnings.size() == 1);  // its long sample
 }
 
-TEST_CASE("of two names the one counts that the library takes") {
+TEST_CASE("if a key has two names, the one that the library uses takes precedence") {
   // BloomConfig uses n_embed if both are given.
   const Model bloom = model_of_text(R"({"model_type": "bloom", "hidden_size": 64, "n_embed": 128})");
   CHECK(layer_of(bloom, "embedding").output_shape.channels == 128);
@@ -393,7 +393,7 @@ TEST_CASE("images are as large as the configuration says") {
 const std::string gpt2_defaults =
     "from the library's defaults: n_embd 768, n_positions 1024, n_layer 12, n_head 12, vocab_size 50257";
 
-TEST_CASE("an architecture says what is behind the layers") {
+TEST_CASE("an architecture determines the head after the layers") {
   const auto last = [](const std::string& architecture, const std::string& type) {
     const Model model =
         model_of_text(R"({"model_type": ")" + type + R"(", "architectures": [")" + architecture + R"("], "num_labels": 5})");
@@ -438,7 +438,7 @@ TEST_CASE("an unknown type is refused by name, with the known ones") {
   CHECK(std::adjacent_find(types.begin(), types.end()) == types.end());
 }
 
-TEST_CASE("a value that cannot be is refused at its place") {
+TEST_CASE("an impossible value is refused at its place") {
   CHECK(refusal_of("{\"model_type\": \"llama\",\n \"hidden_size\": \"4096\"}") ==
         "config.json:2:17: 'hidden_size' is text, not a whole number\n"
         "   \"hidden_size\": \"4096\"}\n"
@@ -471,7 +471,7 @@ TEST_CASE("a value that cannot be is refused at its place") {
   CHECK(llama(R"("id2label": [1, 2])") == "config.json:1:37: 'id2label' is not an object with a name for each label");
 }
 
-TEST_CASE("sizes that no model has are refused, whatever they are each") {
+TEST_CASE("impossible sizes are refused, even if each one alone is possible") {
   const auto message = [](const std::string& keys) {
     const std::string text = refusal_of("{\"model_type\": " + keys + "}");
     return text.substr(0, text.find('\n'));
@@ -485,7 +485,7 @@ TEST_CASE("sizes that no model has are refused, whatever they are each") {
             .ends_with("of 4 experts 5 cannot be active"));
 }
 
-TEST_CASE("what is not JSON is refused, and no depth or length is a danger") {
+TEST_CASE("invalid JSON is refused, and depth and length are limited") {
   CHECK(refusal_of("{\"model_type\": }").starts_with("config.json:1:16: not valid JSON\n"));
   CHECK(refusal_of("").starts_with("config.json:1:1: the file is empty\n"));
   CHECK(refusal_of(R"({"model_type": "llama", "model_type": "gpt2"})").starts_with("config.json:1:25: duplicate key"));
@@ -495,7 +495,7 @@ TEST_CASE("what is not JSON is refused, and no depth or length is a danger") {
         "config.json: longer than 4 MiB\nhint: give the 'config.json' of a model of Hugging Face's transformers");
 }
 
-TEST_CASE("what no family can say is refused, or read as the nearest with a warning") {
+TEST_CASE("configurations that no family supports are refused, or read as the nearest one with a warning") {
   const std::string cross = R"({"model_type": "gpt2", "architectures": ["GPT2Model"], "add_cross_attention": true})";
   CHECK(refusal_of(cross).starts_with(
       "config.json:1:79: 'add_cross_attention: true' is not known: these layers read no encoder\n"));

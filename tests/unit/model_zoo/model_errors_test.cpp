@@ -154,7 +154,7 @@ TEST_CASE("names are unique, and plain") {
         "m.yaml:6:11: a name of more than 100 letters");
 }
 
-TEST_CASE("repeats and residuals say what they contain") {
+TEST_CASE("repeats and residuals must have contents") {
   CHECK(error_in_layers("  - repeat: {times: 10001, layers: [flatten]}\n") ==
         "m.yaml:5:21: '10001' is too large: at most 10000");
   CHECK(error_in_layers("  - repeat: {times: -1, layers: [flatten]}\n") == "m.yaml:5:21: '-1' is too small: at least 0");
@@ -212,7 +212,7 @@ TEST_CASE("a block gets the values it needs, and no others") {
   CHECK(error_in_blocks(block, "layers:\n  - block: {use: $w, w: 2}\n") == "m.yaml:7:18: unknown parameter '$w' in '$w'");
 }
 
-TEST_CASE("a block that uses itself is refused, however long the way round") {
+TEST_CASE("a block that uses itself is refused, however indirectly") {
   CHECK(error_in_blocks("  a: {layers: [{block: a}]}\n", "layers: [{block: a}]\n") ==
         "m.yaml:5:24: the block 'a' uses itself: a -> a | a block may contain other blocks, but not itself");
   CHECK(error_in_blocks("  a: {layers: [{block: b}]}\n  b: {layers: [{repeat: {times: 1, layers: [{block: a}]}}]}\n",
@@ -248,7 +248,7 @@ TEST_CASE("steps that take long count as several") {
                  "}\nlayers: [flatten]\n") == "m.yaml:4:17: a value of more than 1000 letters");
 }
 
-TEST_CASE("conditions are yes or no") {
+TEST_CASE("conditions are true or false") {
   CHECK(error_in_layers("  - identity:\n    when: $channels\n") ==
         "m.yaml:6:11: '6' is neither yes nor no in '$channels' | compare with ==, !=, <, <=, > or >=");
   CHECK(error_in_layers("  - identity:\n    when: $width > 3\n") ==
@@ -265,12 +265,12 @@ TEST_CASE("shared weights must be those of an embedding of the same size") {
   CHECK(tied("fully_connected: {features: 10, tied: wrods}\n") ==
         "m.yaml:7:43: unknown layer 'wrods' | did you mean 'words'?");
   CHECK(tied("fully_connected: {features: 10, tied: input}\n")
-            .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has none"));
+            .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has no weights"));
   CHECK(tied("activation: relu\n    name: a\n  - fully_connected: {features: 10, tied: a}\n")
             .starts_with("m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': it is not embedding but activation"));
 }
 
-TEST_CASE("what a model of a family may say is checked") {
+TEST_CASE("the keys of a model of a family are checked") {
   const std::string head = "format: 1\nmodel: m\nfamily: resnet\n";
   CHECK(error_in("format: 1\nmodel: m\nfamily: resnt\n") == "m.yaml:3:9: unknown family 'resnt' | did you mean 'resnet'?");
   CHECK(error_in(head + "layers: [flatten]\n") ==
@@ -310,7 +310,7 @@ TEST_CASE("an error in a family's file points there and names the model that use
                        " value heads (in 'layer0')\n"));
 }
 
-TEST_CASE("errors in files beside the model name both files") {
+TEST_CASE("errors in a family's file name both files") {
   const std::filesystem::path folder = std::filesystem::path(SCRATCH_FOLDER) / "errors";
   std::filesystem::create_directories(folder);
   const std::string path = (folder / "model.yaml").string();

@@ -41,7 +41,7 @@ Names inputs_of(const Model& model, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("what a file says of a model is kept") {
+TEST_CASE("the metadata of a model file is kept") {
   const Model model = parse_model(
       "format: 1\nmodel: tiny\ndescription: a test\nsource: nowhere\ninput: {features: 4}\nlayers: [softmax]\n", "m.yaml");
   CHECK(model.name == "tiny");
@@ -157,7 +157,7 @@ TEST_CASE("a pattern has the layers of each of its letters, one after the other"
   CHECK(error("{of: ab, a: [flatten]}").find("its letters are a") != std::string::npos);
   CHECK(error("{of: a, ab: [flatten]}").find("'ab' is not a letter of a pattern") != std::string::npos);
   CHECK(error("{of: a, a: []}").find("this list of layers is empty") != std::string::npos);
-  CHECK(error("{of: a}").find("a pattern needs the layers of its letters") != std::string::npos);
+  CHECK(error("{of: a}").find("a pattern needs a list of layers for each of its letters") != std::string::npos);
   CHECK(error("{a: [flatten]}").find("of") != std::string::npos);
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("the block to use may be a parameter") {
   CHECK(layers("two") == 2);
 }
 
-TEST_CASE("items are left out where their condition is not met") {
+TEST_CASE("items are left out if their condition is false") {
   const std::string items =
       "  - convolution: {filters: 4, kernel: 1}\n    when: $channels == 4\n"
       "  - residual:\n"
@@ -223,7 +223,7 @@ TEST_CASE("items are left out where their condition is not met") {
   CHECK(inputs_of(eight, "add1") == Names{"conv1", "input"});
 }
 
-TEST_CASE("what is left out may read what is left out too") {
+TEST_CASE("an omitted item may read an omitted item") {
   const std::string items =
       "  - fully_connected: 4\n    name: a\n"
       "  - fully_connected: 4\n    name: b\n    when: $both == yes\n"
@@ -275,7 +275,7 @@ TEST_CASE("names are looked up in their own part, then around it") {
   CHECK(inputs_of(model, "outer0.inner0.sum") == Names{"outer0.inner0.a", "outer0.b", "other.a"});
 }
 
-TEST_CASE("each residual, or block that says so, is a unit of checkpointing: the outermost counts") {
+TEST_CASE("each residual, and each block with 'checkpoint', is a unit of checkpointing: the outermost counts") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {features: 4}\n"
       "blocks:\n"
@@ -312,7 +312,7 @@ TEST_CASE("layers of equal operation, attributes and shapes are one class") {
   CHECK(model.shape_classes == 4);
 }
 
-TEST_CASE("a model of a family gives its numbers, and may give its input") {
+TEST_CASE("a model of a family gives its parameters, and may give its input") {
   const std::string file =
       "format: 1\nmodel: mine\nsource: me\nfamily: resnet\ninput: {channels: 1, size: 64x64}\n"
       "parameters: {unit: basic, stage1: 1, stage2: 1, stage3: 1, stage4: 1, classes: 7}\n";
@@ -325,7 +325,7 @@ TEST_CASE("a model of a family gives its numbers, and may give its input") {
   CHECK(model.blocks == 4);
 }
 
-TEST_CASE("a family may lie beside the model that uses it") {
+TEST_CASE("the file of a family may be in the folder of the model that uses it") {
   const std::filesystem::path folder = std::filesystem::path(SCRATCH_FOLDER) / "reader";
   std::filesystem::create_directories(folder / "families");
   std::ofstream(folder / "families" / "chain.yaml")

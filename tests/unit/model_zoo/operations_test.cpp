@@ -49,7 +49,7 @@ TEST_CASE("shapes, passes and precisions have words") {
   CHECK(update_precision(Precision::tf32) == Precision::tf32);
 }
 
-TEST_CASE("a convolution's output has as many places as its window has") {
+TEST_CASE("a convolution's output has one position for each position of its window") {
   // ⌊(extent + 2·padding − reach) / stride⌋ + 1, reach = dilation·(kernel − 1) + 1.
   CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3}\n") == "5×6×8");
   CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3x1, stride: 2x3, padding: 1x0}\n") == "5×4×4");
@@ -108,7 +108,7 @@ TEST_CASE("a slice of the channels of a convolution has its groups alone, and is
   }
 }
 
-TEST_CASE("groups of a convolution sum over their own channels alone") {
+TEST_CASE("groups of a convolution sum only over their own channels") {
   const Layer grouped = layer_of(image, "  - convolution: {filters: 4, kernel: 3, groups: 2, bias: no}\n");
   CHECK(grouped.weights == 4 * 3 * 9);
   CHECK(grouped.biases == 0);
@@ -125,7 +125,7 @@ TEST_CASE("groups of a convolution sum over their own channels alone") {
   CHECK(depthwise.operation->divisible().channel_units == 6);
 }
 
-TEST_CASE("a transposed convolution turns a convolution's shapes round") {
+TEST_CASE("a transposed convolution exchanges a convolution's shapes") {
   // (extent − 1)·stride − 2·padding + reach + output padding.
   const Layer layer =
       layer_of(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2, padding: 1, output_padding: 1}\n");
@@ -265,7 +265,7 @@ TEST_CASE("norms count their passes over memory") {
   CHECK(none.activation_items == 0);
 }
 
-TEST_CASE("an activation keeps its output where that tells the derivative, else its input") {
+TEST_CASE("an activation keeps its output if that determines the derivative, else its input") {
   const Layer relu = layer_of(image, "  - activation: relu\n");
   CHECK(work_of(relu, Pass::forward).activation_items == 2 * 480);
   CHECK(work_of(relu, Pass::backward_data).activation_items == 3 * 480);
@@ -325,7 +325,7 @@ TEST_CASE("a channel shuffle copies the tensor") {
   CHECK(error_in(image, "  - channel_shuffle: 4\n") == "the 6 channels of the input do not divide into 4 groups");
 }
 
-TEST_CASE("a crop is the middle, and asks neighbours for no more than the rim") {
+TEST_CASE("a crop is the middle, with a halo of at most the border") {
   const Layer crop = layer_of(image, "  - crop: 4x8\n");
   CHECK(to_string(crop.output_shape) == "6×4×8");
   CHECK(work_of(crop, Pass::forward).activation_items == 0);
@@ -341,7 +341,7 @@ TEST_CASE("a crop is the middle, and asks neighbours for no more than the rim") 
   CHECK(error_in(sequence, "  - crop: 2\n") == "the input 24 over 16 tokens has no positions to crop");
 }
 
-TEST_CASE("a resized image has a mean of neighbours in each position, or the nearest") {
+TEST_CASE("each position of a resized image is a mean of neighbours, or the nearest one") {
   const Layer nearest = layer_of(image, "  - resize: {kind: nearest, factor: 2}\n");
   CHECK(to_string(nearest.output_shape) == "6×16×20");
   CHECK(work_of(nearest, Pass::forward).flops == 0);
@@ -409,7 +409,7 @@ TEST_CASE("joins read all inputs") {
   CHECK(work_of(multiply, Pass::backward_data).activation_items == 5 * 480);
 }
 
-TEST_CASE("a value for each channel scales a whole tensor") {
+TEST_CASE("one value per channel scales a whole tensor") {
   const Layer scaled = layer_of(image, "  - multiply: {branches: [[], [{pool: {kind: average, global: yes}}]]}\n");
   CHECK(to_string(scaled.output_shape) == "6×8×10");
   CHECK(work_of(scaled, Pass::forward).activation_items == 480 + 6 + 480);
@@ -490,7 +490,7 @@ TEST_CASE("attention multiplies each pair of tokens twice") {
   CHECK(kept_of(plain).extra_items == scores);
 }
 
-TEST_CASE("heads may share keys and values") {
+TEST_CASE("query heads may share keys and values") {
   // Four query heads, two of keys and values: (4 + 2·2)·3 = 24.
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, kv_heads: 2}\n");
   CHECK(to_string(layer.output_shape) == "12 over 16 tokens");
@@ -525,7 +525,7 @@ TEST_CASE("softmax and losses") {
   CHECK(kept_of(layer_of(vector, "  - loss: mse\n")).input);
 }
 
-TEST_CASE("attributes read back as the file would say them") {
+TEST_CASE("attributes read back in the syntax of model files") {
   const auto attributes = [](const std::string& input, const std::string& item) {
     return layer_of(input, "  - " + item + "\n").operation->attributes();
   };

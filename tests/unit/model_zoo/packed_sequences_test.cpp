@@ -23,7 +23,7 @@ double unmasked_macs_of(const Layer& layer) {
   return layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
 }
 
-TEST_CASE("tokens of packed documents see their own document alone, where a kernel leaves out the others") {
+TEST_CASE("tokens of packed documents attend to their own document only, which fused kernels exploit") {
   // Four documents of four tokens in a sequence of 16: 4 · 4² pairs, or 4 · (1 + 2 + 3 + 4) with a causal mask.
   CHECK(macs_of(packed("{heads: 4, fused: yes}", 4)) == 2.0 * 64 * 8);
   CHECK(macs_of(packed("{heads: 4, causal: yes, fused: yes}", 4)) == 2.0 * 40 * 8);
@@ -44,7 +44,7 @@ TEST_CASE("tokens of packed documents see their own document alone, where a kern
   CHECK(work.activation_items == whole.activation_items);
 }
 
-TEST_CASE("documents as long as the sequence change nothing, and a packed layer says how long they are") {
+TEST_CASE("documents as long as the sequence change nothing, and a packed layer has their length") {
   CHECK(packed("{heads: 4, fused: yes}", 16).operation->attributes() == "heads=4 fused=yes");
   CHECK(packed("{heads: 4, fused: yes}", 4).operation->attributes() == "heads=4 fused=yes document=4");
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, fused: yes, document: 4}\n")) == 2.0 * 64 * 8);

@@ -137,7 +137,7 @@ TEST_CASE("groups are not split") {
   CHECK(local.operation->attributes() == "filters=16 kernel=3x3 padding=1 groups=2");
 }
 
-TEST_CASE("what is not a problem is refused where it is wrong") {
+TEST_CASE("an invalid problem is refused at the wrong word") {
   CHECK_THAT(error_of(""), ContainsSubstring("the problem is empty"));
   CHECK_THAT(error_of("conv2d in=3x8x8"), ContainsSubstring("line:1:1: unknown operation 'conv2d'"));
   CHECK_THAT(error_of("pool kind=max kernel=2"), ContainsSubstring("pool needs 'in'"));

@@ -74,7 +74,7 @@ TEST_CASE("interaction keeps what PyTorch saves") {
   }
 }
 
-TEST_CASE("interaction refuses what is not a vector, or not of one length") {
+TEST_CASE("interaction refuses inputs that are not vectors of one length") {
   const auto error_in = [](const std::string& input, const std::string& items) {
     return error_of([&] { (void)model_of(input, items); });
   };

@@ -59,7 +59,7 @@ TEST_CASE("a residual is two branches, one of which may be the tensor itself") {
         "softmax1 (fc1 relu1 | -) add1 (fc2 | tanh1) add2");
 }
 
-TEST_CASE("branches may hold branches, and start at the model's input") {
+TEST_CASE("branches may contain branches, and start at the model's input") {
   CHECK(series_text("  - concat:\n"
                     "      branches:\n"
                     "        - [{fully_connected: 3}]\n"
@@ -68,7 +68,7 @@ TEST_CASE("branches may hold branches, and start at the model's input") {
                     "        - []\n") == "(fc1 | relu1 (tanh1 | -) add1 | -) concat1");
 }
 
-TEST_CASE("a long way round a network is a branch of it") {
+TEST_CASE("a long skip connection is a branch") {
   // The skip of a U-Net: from its first level to its last.
   CHECK(series_text("  - fully_connected: 8\n    name: down\n"
                     "  - fully_connected: 4\n    name: bottom\n"
@@ -88,7 +88,7 @@ TEST_CASE("a tensor that many layers read is set apart") {
                     "  - add:\n    from: [e, encoder]\n    name: f\n") == "(encoder | a) b c d<encoder e f<encoder");
 }
 
-TEST_CASE("a branch whose end is not read leaves the way") {
+TEST_CASE("a branch whose end is not read does not join") {
   CHECK(series_text("  - fully_connected: 8\n    name: fork\n"
                     "  - fully_connected: 2\n    name: side\n"
                     "  - fully_connected: 3\n    name: main\n    from: fork\n"
@@ -111,7 +111,7 @@ TEST_CASE("each layer of a model is in its series once") {
   }
 }
 
-TEST_CASE("graphs that are no series, and deep ones, end") {
+TEST_CASE("graphs that are not series-parallel, and deep ones, are handled in finite time") {
   // Each layer reads the two before it: there is no cut anywhere.
   std::string ladder = "  - identity:\n    name: l0\n  - identity:\n    name: l1\n";
   // Each residual contains the next, 60 deep.

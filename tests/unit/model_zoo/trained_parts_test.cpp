@@ -40,7 +40,7 @@ TEST_CASE("each expert has an adapter of its own") {
   CHECK(mixture.trained_parameters() == 32 * 8 * 8 * (14336 + 4096));
 }
 
-TEST_CASE("layers that are named are trained as a whole, the others stay as they are") {
+TEST_CASE("named layers are trained as a whole, the others are frozen") {
   const Model model = load_model("llama2-7b@trained=head+layer31");
   const std::int64_t layer = 4096 * 12288 + 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
   CHECK(model.trained_parameters() == layer + 4096 * 32000);
@@ -64,7 +64,7 @@ TEST_CASE("a head that shares a frozen table is frozen, too") {
   CHECK(is_frozen(model, head));
 }
 
-TEST_CASE("layers that are frozen stay as they are, by a name or by the model's file") {
+TEST_CASE("layers may be frozen by a name or by the model's file") {
   const Model whole = load_model("retinanet_resnet50_fpn@frozen=none"), usual = load_model("retinanet_resnet50_fpn");
   CHECK(whole.trained_parameters() == whole.parameters());
   // The first convolution, and three bottlenecks of 64, 64 and 256 channels, the first with a convolution in parallel.
@@ -96,7 +96,7 @@ TEST_CASE("names of no layer, ranks of no adapter and layers without one are ref
   CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora=0")); }).find("lora") != std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora_layers=qkv")); }).find("lora_layers needs lora") !=
         std::string::npos);
-  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@trained=head+")); }).find("a name of a layer is missing") !=
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@trained=head+")); }).find("the name of a layer is missing") !=
         std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("resnet50@lora=8")); }).find("nothing of resnet50") != std::string::npos);
 }

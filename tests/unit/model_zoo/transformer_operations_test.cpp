@@ -74,7 +74,7 @@ TEST_CASE("fused attention keeps its output and a number for each head and token
   CHECK(work_of(causal, Pass::forward).flops == 2 * macs_of(causal) + 5 * 4 * 136);
 }
 
-TEST_CASE("a window limits what each token sees, where the kernel leaves it out") {
+TEST_CASE("a window limits the tokens that each token attends to, which fused kernels exploit") {
   // 1 + 2 + 3 + 4 pairs for the first four tokens, 4 for each of the other twelve.
   const Layer fused = layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4, fused: yes}\n");
   CHECK(macs_of(fused) == 2.0 * (10 + 12 * 4) * 8);
@@ -124,7 +124,7 @@ TEST_CASE("ALiBi adds to each score and trains nothing") {
   CHECK(work_of(layer, Pass::backward_weight).activation_items == 0);
 }
 
-TEST_CASE("rotary positions turn queries and keys, not values") {
+TEST_CASE("rotary positions rotate queries and keys, not values") {
   // Four query heads, two of keys and values of 3 channels; or heads of 2 of which all is rotated.
   const Layer layer = layer_of(sequence, "  - rotary_embedding: 4\n");
   CHECK(layer.output_shape == layer.input_shapes.front());
@@ -138,14 +138,14 @@ TEST_CASE("rotary positions turn queries and keys, not values") {
   CHECK(work_of(part, Pass::forward).activation_items == 2 * (4 + 2) * 4 * 16);
   CHECK(part.operation->divisible().channel_units == 2);
   CHECK(error_in(sequence, "  - rotary_embedding: {heads: 4, turned: 4}\n") ==
-        "of the 2 channels of a head 4 cannot be turned in pairs");
+        "heads of 2 channels cannot have 4 rotated channels: an even number up to the head size is needed");
   CHECK(error_in(sequence, "  - rotary_embedding: {heads: 2, turned: 3}\n") ==
-        "of the 4 channels of a head 3 cannot be turned in pairs");
+        "heads of 4 channels cannot have 3 rotated channels: an even number up to the head size is needed");
   CHECK(error_in(sequence, "  - rotary_embedding: 5\n") ==
         "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
 }
 
-TEST_CASE("experts see the tokens that the router sends them") {
+TEST_CASE("experts process the tokens that the router sends them") {
   const Model model = model_of(sequence,
                                "  - identity:\n    name: tokens\n"
                                "  - router: {experts: 8, active: 2}\n    name: router\n"
@@ -217,7 +217,7 @@ TEST_CASE("an embedding may be that of another layer") {
         "layer 'embedding1' cannot share the weights of 'first': they are 100 × 24, not 99 × 24");
 }
 
-TEST_CASE("attributes of a transformer's operations read back as the file would say them") {
+TEST_CASE("attributes of a transformer's operations read back in the syntax of model files") {
   CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, window: 4, fused: yes, alibi: yes}") ==
         "heads=4 causal=yes window=4 fused=yes alibi=yes");
   CHECK(attributes(sequence, "attention: {heads: 4, buckets: 8, dropout: 0.5}") == "heads=4 buckets=8 dropout=0.5");
@@ -234,7 +234,7 @@ TEST_CASE("attributes of a transformer's operations read back as the file would 
         "experts=4 active=1 scores=sigmoid correction=yes groups=2 active_groups=2");
 }
 
-TEST_CASE("values of another size have a product of their own") {
+TEST_CASE("values of another size have their own product") {
   // Four heads of 6 channels, whose values have 4: multi-head latent attention in training.
   const auto model = [](const std::string& attention) {
     return model_of(
@@ -374,7 +374,7 @@ TEST_CASE("a router may take sigmoids, a bias, corrections and groups") {
         "of 2 experts 3 cannot be active");
 }
 
-TEST_CASE("a capped output takes a pass before the loss and one behind it") {
+TEST_CASE("a capped output takes a pass before the loss and one after it") {
   const Layer plain = layer_of("{features: 24}", "  - loss: cross_entropy\n");
   const Layer capped = layer_of("{features: 24}", "  - loss: {kind: cross_entropy, soft_cap: yes}\n");
   CHECK(work_of(capped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 12 * 24);

@@ -121,7 +121,7 @@ TEST_CASE("a Swin block keeps what PyTorch saves") {
   }
 }
 
-TEST_CASE("a name with a slash is a model's where it is spelled so, else a path") {
+TEST_CASE("a name with a slash is a model if a model has this spelling, else a path") {
   CHECK(load_model("ViT-B/16").name == "vit_b_16");
   CHECK(load_model("ViT-L/16").name == "vit_l_16");
   CHECK(canonical_model_name("Swin-Tiny") == "swin_t");

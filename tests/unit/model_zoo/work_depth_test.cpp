@@ -187,7 +187,7 @@ TEST_CASE("the input's gradient waits for an LSTM to go back through time") {
   CHECK(training_work_depth(model, samples).depth == forward + (80 + 4) + (96 + 6));
 }
 
-TEST_CASE("what depends on the sample alone needs no gradient") {
+TEST_CASE("layers that depend only on the sample need no gradient") {
   // The first matrix reads a rectified sample: neither it nor the activation has a backward-data pass.
   const std::string head = "  - activation: relu\n  - fully_connected: 5\n  - fully_connected: 3\n";
   const Model model = model_of(vector, head);
@@ -205,7 +205,7 @@ TEST_CASE("what depends on the sample alone needs no gradient") {
   CHECK(needs_input_gradient(tied) == std::vector<bool>{false, false, true});
 }
 
-TEST_CASE("of branches the longest counts") {
+TEST_CASE("the longest branch determines the depth") {
   // ⌈log2 12⌉ = 4, then 4 + 1 + 4 in parallel with 4, then log2 2 = 1.
   const Model model = model_of(vector,
                                "  - fully_connected: 12\n"

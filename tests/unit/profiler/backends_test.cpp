@@ -19,7 +19,7 @@ TEST_CASE("an unknown back end is refused with the nearest known") {
   CHECK_THAT(error_of([] { static_cast<void>(count_devices("tpu")); }), StartsWith("unknown back end 'tpu'"));
 }
 
-TEST_CASE("the simulated back end is always there, with the figures it is given") {
+TEST_CASE("the simulated back end is always available, with the given values") {
   const BackendStatus status = backend_status("simulated");
   REQUIRE(status.available());
   CHECK(status.problem.empty());
@@ -35,14 +35,14 @@ TEST_CASE("the simulated back end is always there, with the figures it is given"
         "--simulated:1:1: a simulated device has no 'peek'\n  peek=2 TFLOP/s\n  ^\nhint: did you mean 'peak'?");
 }
 
-TEST_CASE("a device that is not there is refused") {
+TEST_CASE("a missing device is refused") {
   CHECK(error_of([] { static_cast<void>(open_backend("simulated", {.device = 1})); }) ==
         "there is no device 1 for simulated\nhint: there is one, number 0");
   CHECK(error_of([] { static_cast<void>(open_backend("simulated", {.device = -1})); }) ==
         "there is no device -1 for simulated\nhint: there is one, number 0");
 }
 
-TEST_CASE("a back end runs, or says why not and how to get it") {
+TEST_CASE("a back end runs, or states why not and how to install it") {
   for (const BackendKind& kind : backend_kinds()) {
     INFO(kind.name);
     const BackendStatus status = backend_status(kind.name);

@@ -20,7 +20,7 @@ using Sizes = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("strides are those of the layout, each item's place its own") {
+TEST_CASE("strides follow the layout, and each item has a unique position") {
   CHECK(dense({2, 3, 5, 7}, nchw) == Extents{{2, 3, 5, 7}, {105, 35, 7, 1}});
   CHECK(dense({2, 3, 5, 7}, nhwc) == Extents{{2, 3, 5, 7}, {105, 1, 21, 3}});
   CHECK(dense({2, 3, 4, 5, 7}, nhwc) == Extents{{2, 3, 4, 5, 7}, {420, 1, 105, 21, 3}});
@@ -41,7 +41,7 @@ TEST_CASE("strides are those of the layout, each item's place its own") {
   }
 }
 
-TEST_CASE("a tensor that lies among others reaches further than it has items") {
+TEST_CASE("a tensor inside a larger one spans more than its items") {
   CHECK(dense({2, 3, 5, 7}, nhwc).reach() == 210);
   // Keys of 2 samples, 3 tokens and 2 heads of 4, in rows of 24: the last begins at 72 + 4 + 48 and ends 4 later.
   const Extents keys{{2, 2, 3, 4}, {72, 4, 24, 1}};
@@ -49,14 +49,14 @@ TEST_CASE("a tensor that lies among others reaches further than it has items") {
   CHECK(keys.reach() == 128);
 }
 
-TEST_CASE("the alignment of a part is what divides its offsets") {
+TEST_CASE("the alignment of a part divides its offsets") {
   CHECK(alignment_of({}, Precision::fp32) == 256);
   CHECK(alignment_of({64, 128}, Precision::fp32) == 256);
   CHECK(alignment_of({64, 20}, Precision::fp32) == 16);  // 80 bytes
   CHECK(alignment_of({64, 20}, Precision::bf16) == 8);   // 40 bytes
 }
 
-TEST_CASE("images of fewer extents are filled up to two") {
+TEST_CASE("images of fewer than two extents are extended to two") {
   CHECK(image({.channels = 3, .extent = {9, 1, 1}, .rank = 1}, 2, nchw).sizes == Sizes{2, 3, 1, 9});
   CHECK(image({.channels = 10}, 2, nhwc).sizes == Sizes{2, 10, 1, 1});
   CHECK(image({.channels = 3, .extent = {4, 5, 6}, .rank = 3}, 2, nchw).sizes == Sizes{2, 3, 4, 5, 6});
@@ -64,7 +64,7 @@ TEST_CASE("images of fewer extents are filled up to two") {
   CHECK(filters(8, 4, {3, 5, 1}, 2, nhwc) == Extents{{8, 4, 3, 5}, {60, 1, 20, 4}});
 }
 
-TEST_CASE("the exchange of channels and positions is undone by itself the other way round") {
+TEST_CASE("exchanging channels and positions is undone by the reverse exchange") {
   std::vector<float> values(2 * 37 * 70);
   std::iota(values.begin(), values.end(), 0.0F);
   std::vector<float> turned(values.size());
@@ -75,7 +75,7 @@ TEST_CASE("the exchange of channels and positions is undone by itself the other 
   CHECK(back == values);
 }
 
-TEST_CASE("a rim is alike on both sides where the places fit so") {
+TEST_CASE("padding is symmetric if the sizes allow it") {
   const auto rim = [](const std::string& line) {
     const Problem problem = parse_problem(line, "test");
     const TensorShape& input = problem.inputs.front();
@@ -90,7 +90,7 @@ TEST_CASE("a rim is alike on both sides where the places fit so") {
   CHECK(rim("pool kind=max kernel=2 in=1x5x5") == 0);
 }
 
-TEST_CASE("every number of 16 bits survives the way to fp32 and back") {
+TEST_CASE("every 16-bit number survives the conversion to fp32 and back") {
   for (std::uint32_t bits = 0; bits <= 0xffffU; ++bits) {
     const auto word = static_cast<std::uint16_t>(bits);
     if (const float value = from_fp16(word); !std::isnan(value) && to_fp16(value) != word) FAIL("fp16 " << bits);
@@ -134,7 +134,7 @@ TEST_CASE("buffers give back what was encoded, masks as zeros and ones") {
   CHECK(buffer_bytes(17, Precision::fp32, true) == 32);
 }
 
-TEST_CASE("a product by rows is the product of the other two matrices by columns") {
+TEST_CASE("a row-major product is the column-major product of the exchanged matrices") {
   using Matrix = ColumnProduct::Matrix;
   // x (rows × from) · Wᵀ (W: to × from), as a fully connected layer computes forward: cuBLASLt's first matrix is W,
   // transposed.
@@ -148,7 +148,7 @@ TEST_CASE("a product by rows is the product of the other two matrices by columns
   CHECK(weights.result == Matrix{7, 5, 7, 35, false});
 }
 
-TEST_CASE("what slows a device down is named") {
+TEST_CASE("the reasons for lower clocks are named") {
   CHECK(slowdown_names(0) == "none");
   CHECK(slowdown_names(0x4 | 0x40) == "power cap, hardware thermal slowdown");
 }

@@ -20,7 +20,7 @@ TEST_CASE("clocks, power and reasons for lower clocks are those of the managemen
   CHECK(details == "driver=580.65.06;SM clock=1410 MHz;memory clock=2619 MHz;slowed down by=idle, power cap;");
 }
 
-TEST_CASE("a device that the management library does not know says nothing") {
+TEST_CASE("a device that the management library does not know has no clocks or power") {
   const Management management("0000:00:00.0");
   CHECK(management.state().clock_hz == 0);
   CHECK(management.state().slowed_by.empty());

@@ -105,14 +105,14 @@ TEST_CASE("mistakes in a table are refused at their place") {
   CHECK(error(many).starts_with("t.csv:202:1: more than 200 rows of one layer"));
 }
 
-TEST_CASE("a table of operators is told from one of layers") {
+TEST_CASE("a table of operators is distinguished from a table of layers") {
   const std::string operators = "operator,shapes,calls,self_cpu_us,self_device_us\naten::relu,[[2,3]],1,2,0\n";
   CHECK(error_of([&] { static_cast<void>(import_layer_table(operators, "t.csv", model, {})); }) ==
         "t.csv: a table of operators, without layers\nhint: import a trace: step_time.py MODEL.json --layers "
         "trace.json");
 }
 
-TEST_CASE("a table says neither samples nor device") {
+TEST_CASE("a table of layer times needs the options for samples and device") {
   const auto error_with = [](const ProfileImportOptions& options) {
     return error_of([&] { static_cast<void>(import_layer_table("layer,forward ms\nfirst,1\n", "t.csv", model, options)); });
   };

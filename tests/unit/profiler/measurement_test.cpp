@@ -37,7 +37,7 @@ class SmallBackend final : public KernelBackend {
 
 }  // namespace
 
-TEST_CASE("a measurement has the time that the device takes") {
+TEST_CASE("a measurement has the time of the device") {
   const auto backend = make_simulated_backend(quiet);
   const Measurement measured = measure(*backend, "activation kind=relu in=1000000", {}, CacheState::warm);
   CHECK(measured.problem == "activation kind=relu in=1000000 samples=1 precision=fp32 pass=forward");
@@ -49,7 +49,7 @@ TEST_CASE("a measurement has the time that the device takes") {
   CHECK(update.samples.median.value() == Approx(1e-6 + 5 * 4e6 / 100e9));
 }
 
-TEST_CASE("what has nothing to do is not sampled") {
+TEST_CASE("a kernel without work is not sampled") {
   const auto backend = make_simulated_backend(quiet);
   const Measurement measured = measure(*backend, "flatten in=4x4x4", {}, CacheState::warm);
   CHECK(measured.reason.empty());
@@ -67,7 +67,7 @@ TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad lin
                     ContainsSubstring("unknown kind 'rleu'"));
 }
 
-TEST_CASE("the first touch of fresh memory is measured where memory is mapped page by page") {
+TEST_CASE("the first touch of fresh memory is measured if memory is mapped page by page") {
   const auto backend = make_simulated_backend({.noise = 0, .fresh_memory = Bandwidth(2e9)});
   const Measurement measured = measure(*backend, "fresh_memory bytes=1000000", {}, CacheState::step);
   CHECK(measured.problem == "fresh_memory bytes=1000000");
@@ -79,7 +79,7 @@ TEST_CASE("the first touch of fresh memory is measured where memory is mapped pa
         "this device does not map memory by page");
 }
 
-TEST_CASE("caches are what was asked for before each sample") {
+TEST_CASE("caches have the requested state before each sample") {
   SmallBackend backend;
   const SamplingRule rule{.warm_up = 1, .least = 6};
   SECTION("warm") {
@@ -98,7 +98,7 @@ TEST_CASE("caches are what was asked for before each sample") {
   }
 }
 
-TEST_CASE("states of caches are known by name") {
+TEST_CASE("states of caches are parsed by name") {
   for (const CacheState state : {CacheState::warm, CacheState::cold, CacheState::step}) {
     CHECK(parse_cache_state(to_string(state)) == state);
   }

@@ -36,7 +36,7 @@ TEST_CASE("the problems of a model are those of its layers, each once") {
                                  relu + "backward-data", "1" + convolution + "backward-data"});
 }
 
-TEST_CASE("where a tensor has two readers their gradients are added, and an addition passes its own on") {
+TEST_CASE("gradients of a tensor with two readers are added, and an addition passes its gradient on") {
   const Model model = model_of("{channels: 4, size: 8x8}",
                                "  - convolution: {filters: 4, kernel: 1, bias: no}\n"
                                "  - residual:\n"
@@ -53,7 +53,7 @@ TEST_CASE("where a tensor has two readers their gradients are added, and an addi
                                  "1 activation kind=relu " + shape + "backward-data"});
 }
 
-TEST_CASE("what is made of the sample alone has no backward-data problem") {
+TEST_CASE("layers that depend only on the sample have no backward-data problem") {
   const Model model = model_of("{features: 4}", "  - activation: relu\n  - fully_connected: {features: 4, bias: no}\n");
   for (const std::string& line : lines_of(problems_of(model, 2, Precision::fp32, Optimizer::sgd))) {
     INFO(line);

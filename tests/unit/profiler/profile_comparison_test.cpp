@@ -23,7 +23,7 @@ const std::string product = "fully_connected features=4 in=8 samples=2 precision
 
 }  // namespace
 
-TEST_CASE("a kernel takes what its layers take together, and the largest difference comes first", "[profile_comparison]") {
+TEST_CASE("a kernel has the time of all its layers, and the largest difference comes first", "[profile_comparison]") {
   const Profile first{.rows = {row(pool + " pass=forward", 2, 3, "jit"), row(product + " pass=forward", 5)}};
   const Profile second{.rows = {row(product + " pass=forward", 6), row(pool + " pass=forward", 4, 3, "aten")}};
   const ProfileComparison comparison = compare_profiles(first, second);
@@ -66,7 +66,7 @@ TEST_CASE("operations add up to the sums", "[profile_comparison]") {
   CHECK(comparison.operations.front().second + comparison.operations.back().second == comparison.second);
 }
 
-TEST_CASE("what one profile alone has is counted and not compared", "[profile_comparison]") {
+TEST_CASE("kernels in only one profile are counted but not compared", "[profile_comparison]") {
   ProfileRow refused = row(product + " pass=forward", 0);
   refused.measurement.reason = "out of memory";
   const Profile first{.rows = {row(pool + " pass=forward", 1), refused, row("fresh_memory bytes=67108864", 1)}};

@@ -62,7 +62,7 @@ TEST_CASE("a profile that is written is read back as it was") {
   CHECK(again.substr(0, again.find("has no")) == text.substr(0, text.find("has no")));
 }
 
-TEST_CASE("the layout of images is in the head, and was among the details") {
+TEST_CASE("the layout of images is in the head, and in older files among the details") {
   const auto layout_of = [](const std::string& line) {
     return parse_profile("format: 1\nbackend: cuda\ndevice: d\n" + line + "---\n" + columns, "p").head;
   };
@@ -77,7 +77,7 @@ TEST_CASE("the layout of images is in the head, and was among the details") {
       ContainsSubstring("p:4:9: 'NHWC' is not a layout of images") && ContainsSubstring("channels-last or channels-first"));
 }
 
-TEST_CASE("what a crash leaves of the last line is not read") {
+TEST_CASE("an incomplete last line is not read") {
   const std::string text = print_profile(example());
   // Truncated anywhere after the first row, there is at least that row; no row is half read.
   const std::size_t first = text.find('\n', text.find("add in=")) + 1;
@@ -88,7 +88,7 @@ TEST_CASE("what a crash leaves of the last line is not read") {
   CHECK(whole_lines("a").empty());
 }
 
-TEST_CASE("a time that no clock resolves is none") {
+TEST_CASE("a time below every clock's resolution is read as zero") {
   const Profile tiny = parse_profile(head + columns + relu + ",1,1,1e-300,0,5e-324,2,no,no,1e-20,0,loop,,1e-300\n", "p");
   const Samples& samples = tiny.rows.front().measurement.samples;
   CHECK(samples.median.value() == 0);
@@ -96,7 +96,7 @@ TEST_CASE("a time that no clock resolves is none") {
   CHECK(tiny.rows.front().reference_kernel.value() == 0);
 }
 
-TEST_CASE("the last of several rows of a problem stands") {
+TEST_CASE("the last of several rows of a problem is used") {
   const Profile twice = parse_profile(
       head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2\n" + relu + ",1,1,3,0,3,3,no,no,0,0,loop,,3\n", "p");
   REQUIRE(twice.rows.size() == 1);
@@ -104,7 +104,7 @@ TEST_CASE("the last of several rows of a problem stands") {
 }
 
 // 10,000 bytes of the letter é, of two bytes each, after one of a single byte: cut to 9,999.
-TEST_CASE("a long text is cut between its letters") {
+TEST_CASE("a long text is cut between characters") {
   Profile profile = example();
   std::string& algorithm = profile.rows.front().measurement.algorithm;
   algorithm = "x";
@@ -118,7 +118,7 @@ TEST_CASE("a problem is known however its attributes are ordered") {
   CHECK(other.rows.front().measurement.problem == relu);
 }
 
-TEST_CASE("what is wrong with a profile is said where it is") {
+TEST_CASE("errors in a profile have their place") {
   const auto error = [](const std::string& text) { return error_of([&] { static_cast<void>(parse_profile(text, "p")); }); };
   CHECK_THAT(error(""), ContainsSubstring("p:1:1: a profile needs a line '---'"));
   CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), ContainsSubstring("a profile needs a line '---'"));
@@ -144,7 +144,7 @@ TEST_CASE("what is wrong with a profile is said where it is") {
              ContainsSubstring("p:6:1") && ContainsSubstring("rleu"));
 }
 
-TEST_CASE("a shard says which one it is, and its rows their places") {
+TEST_CASE("a shard states its number, and its rows their positions") {
   Profile profile = example();
   profile.head.shard = ProfileShard{3, 16, 2, "5f2a91c3e0b71d44"};
   profile.rows[0].place = 5;

@@ -75,7 +75,7 @@ TraceBuilder two_steps() {
 
 }  // namespace
 
-TEST_CASE("operators of a trace become the problems of the layers that they are of") {
+TEST_CASE("operators of a trace become the problems of their layers") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
   CHECK(import.samples == 2);
   CHECK(import.steps == 2);
@@ -109,7 +109,7 @@ TEST_CASE("a backward time of inputs and weights is divided by FLOPs, and says s
   CHECK(micros(row(import, "convolution", "pass=backward-weight")) == Approx(1.05 * (25 + 24) / 2));
 }
 
-TEST_CASE("the products of a fully connected layer are told apart by their shapes") {
+TEST_CASE("the products of a fully connected layer are distinguished by their shapes") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
   // 4 and 6 of products; the other 12 of its nodes (20 + 2 - 10) in proportion.
   CHECK(micros(row(import, "fully_connected", "pass=backward-data")) == Approx(1.05 * (4 + 12 * 0.4)));
@@ -127,7 +127,7 @@ TEST_CASE("an optimizer's step is divided by parameters") {
         Approx(1.05 * 50 * 2570 / parameters));
 }
 
-TEST_CASE("what is of no layer is reported, and all together are the step") {
+TEST_CASE("time outside layers is reported, and all times add up to the step") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
   CHECK(import.step.value() * 1e6 == Approx(1000));
   // Everything but the accumulation of gradients (8) and the time between operators.
@@ -141,7 +141,7 @@ TEST_CASE("what is of no layer is reported, and all together are the step") {
   CHECK(import.unmatched[1].time.value() * 1e6 == Approx(1.05 * 8));
 }
 
-TEST_CASE("on a device, times are those of kernels, and their names tell gradients apart") {
+TEST_CASE("on a device, times are those of kernels, whose names distinguish gradients") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);
   trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
@@ -239,7 +239,7 @@ TEST_CASE("fused attention with autocast on a device") {
   }
 }
 
-TEST_CASE("a kernel that no operator's thread started is of the operator that it names") {
+TEST_CASE("a kernel that no operator launched belongs to the operator whose number it has") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);
   trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
@@ -415,7 +415,7 @@ TEST_CASE("the parts of attention are its layer's, and three projections are one
   CHECK(micros(row(import, "embedding", "pass=forward")) == Approx(2));
 }
 
-TEST_CASE("sums of gradients are problems of their own") {
+TEST_CASE("sums of gradients are separate problems") {
   const Model model = model_of("{channels: 4, size: 8x8}",
                                "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
                                "  - residual: [{convolution: {filters: 4, kernel: 3, padding: 1, bias: no}}]\n");
@@ -437,7 +437,7 @@ TEST_CASE("sums of gradients are problems of their own") {
 
 // A table of 16 positions is added to one sample as in torchvision, with a dimension for the samples, or without: only the
 // first has the shapes of a residual addition.
-TEST_CASE("of one sample, the addition of positions is not a residual addition") {
+TEST_CASE("with one sample, the addition of positions is not taken for a residual addition") {
   const Model model = model_of("{channels: 4, size: 4x4}",
                                "  - convolution: {filters: 8, kernel: 1, bias: no}\n"
                                "  - reshape: {channels: 8, tokens: 16}\n"
@@ -479,7 +479,7 @@ TEST_CASE("the optimizer is the one of the trace") {
   CHECK(update_of("Optimizer.step#AdamW.step", "aten::mul_") == "update optimizer=adam parameters=144 precision=fp32");
 }
 
-TEST_CASE("the precision is the one of the trace's products, unless it is said") {
+TEST_CASE("the precision is that of the trace's products, unless it is given") {
   std::string text = two_steps().text();
   CHECK(imported(two_steps(), two_convolutions).precision == Precision::fp32);
   const std::string dims = "\"Input Dims\":[[10],";
@@ -492,7 +492,7 @@ TEST_CASE("the precision is the one of the trace's products, unless it is said")
   CHECK(imported(two_steps(), two_convolutions, said).precision == Precision::tf32);
 }
 
-TEST_CASE("what cannot be a profile of the model is refused") {
+TEST_CASE("a trace that cannot be of the model is refused") {
   const auto error = [](const TraceBuilder& trace, const ProfileImportOptions& options = on_device) {
     return error_of([&] { static_cast<void>(imported(trace, two_convolutions, options)); });
   };

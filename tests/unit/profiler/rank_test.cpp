@@ -37,7 +37,7 @@ TEST_CASE("without a launcher a process is alone") {
   CHECK(rank.launcher.empty());
 }
 
-TEST_CASE("each launcher is understood") {
+TEST_CASE("the variables of each launcher are understood") {
   const auto check = [](const Variables& variables, const std::string& launcher) {
     const LaunchedRank rank = rank_of(variables);
     INFO(launcher);

@@ -30,7 +30,7 @@ TEST_CASE("noisy times are sampled until their median is known") {
   CHECK(samples.median.value() == Approx(1e-3).epsilon(0.05));
 }
 
-TEST_CASE("what never settles ends at the limit, and says so") {
+TEST_CASE("sampling that never settles ends at the limit, and is marked") {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> wild(0.1, 10.0);
   SECTION("of time") {

@@ -37,7 +37,7 @@ Profile profile_of(KernelBackend& backend, const ProfilePlan& plan) {
 
 }  // namespace
 
-TEST_CASE("a step of a whole model is the sum of its problems where nothing lies between them") {
+TEST_CASE("a step of a whole model is the sum of its problems if there is no other work") {
   const auto backend = make_simulated_backend(quiet);
   // A chain, residual branches, dense concatenations, a tied embedding.
   for (const std::string name : {"vgg16", "resnet50", "densenet121", "gpt2"}) {
@@ -78,7 +78,7 @@ TEST_CASE("the line of a step is read as it is printed") {
   CHECK_THAT(error("sequence "), ContainsSubstring("expected model="));
 }
 
-TEST_CASE("the line of a framework's step says who ran it") {
+TEST_CASE("the line of a framework's step names the framework") {
   SequenceProblem problem{"vgg16", 32, Precision::fp32, Optimizer::sgd, StepPart::backward, "pytorch-1.13.1"};
   CHECK(print_problem(problem) ==
         "sequence model=vgg16 samples=32 precision=fp32 optimizer=sgd pass=backward by=pytorch-1.13.1");
@@ -122,7 +122,7 @@ TEST_CASE("steps of a framework are no check of the sum") {
   CHECK(sum_checks(profile, model).front().error() == error);
 }
 
-TEST_CASE("times are those at full speed where the device was slower for a while") {
+TEST_CASE("times are corrected to full speed if the device was temporarily slower") {
   Profile profile;
   for (int i = 0; i < 20; ++i) {
     ProfileRow row{.measurement = {.samples = summarize({2, 2, 2, 2, 2, 2}, {})}};
@@ -143,7 +143,7 @@ TEST_CASE("times are those at full speed where the device was slower for a while
   CHECK(steadiness_of(profile).slow_share == 0);
 }
 
-TEST_CASE("a problem that the device refuses is a row with the reason") {
+TEST_CASE("a refused problem has a row with the reason") {
   class Refusing final : public KernelBackend {
    public:
     DeviceInfo info() const override { return inner_->info(); }
@@ -173,7 +173,7 @@ TEST_CASE("a problem that the device refuses is a row with the reason") {
   CHECK(sum_checks(profile, model).empty());
 }
 
-TEST_CASE("the line of a captured step says so, whatever ran it") {
+TEST_CASE("the line of a captured step states that, for any framework") {
   SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::sgd, StepPart::forward, {}, false, true};
   const std::string line = print_problem(problem);
   CHECK(line == "sequence model=vgg16 samples=32 precision=bf16 optimizer=sgd pass=forward launch=graph");
@@ -185,7 +185,7 @@ TEST_CASE("the line of a captured step says so, whatever ran it") {
              ContainsSubstring("unknown 'memory=kept'"));
 }
 
-TEST_CASE("a back end that cannot capture a step says so in the rows of the step") {
+TEST_CASE("if a back end cannot capture a step, the rows of the step give the reason") {
   const auto backend = make_simulated_backend(quiet);
   const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n");
   ProfilePlan plan = plan_of(model, {1});

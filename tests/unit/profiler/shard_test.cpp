@@ -116,7 +116,7 @@ TEST_CASE("shards are counted from 0, as ranks are") {
   }
 }
 
-TEST_CASE("shards are the whole plan, once each, in its order") {
+TEST_CASE("the shards together are the whole plan, each problem once, in its order") {
   const ProfilePlan plan = plan_of("alexnet", {1, 4});
   for (const int count : {1, 2, 3, 7, 1000}) {
     std::set<std::size_t> dealt;
@@ -137,7 +137,7 @@ TEST_CASE("shards are the whole plan, once each, in its order") {
   }
 }
 
-TEST_CASE("what takes longest is distributed first") {
+TEST_CASE("the longest problems are distributed first") {
   ProfilePlan plan = plan_of("vgg16", {1});
   // The whole step; then the update of the layer with most parameters; then those that move or compute less.
   CHECK(shard_of(plan, {0, 1000}).plan.sequences == std::vector<std::int64_t>{1});
@@ -165,7 +165,7 @@ TEST_CASE("a plan is named by its lines") {
   CHECK(plan_name(plan) != plan_name(half));
 }
 
-TEST_CASE("shards that are merged are what one process would have written") {
+TEST_CASE("merged shards equal the profile of a single process") {
   Shards shards(10, 3);
   MergedProfile merged = shards.merge({2, 0, 1});
   CHECK(merged.missing_problems == 0);
@@ -176,7 +176,7 @@ TEST_CASE("shards that are merged are what one process would have written") {
   CHECK(print_profile(merged.profile) == shards.whole());
 }
 
-TEST_CASE("what devices are in at the moment is listed, and the date is the last") {
+TEST_CASE("merged shards list the varying details of their devices, and have the latest date") {
   Shards shards(4, 2);
   shards.at(1).head.details[1].second = "50 degrees C";
   shards.at(1).head.date = "2026-11-22T00:00:00Z";
@@ -228,7 +228,7 @@ TEST_CASE("a shard that is doubled, missing or not complete is an error, unless 
   CHECK(merged.profile.head.source == "2 of 3 shards");
 }
 
-TEST_CASE("many missing shards are not all listed") {
+TEST_CASE("of many missing shards only some are listed") {
   Shards shards(20, 10);
   CHECK_THAT(shards.error({0}), ContainsSubstring("shards 1, 2, 3, 4, 5 and 4 more of 10 are missing"));
 }

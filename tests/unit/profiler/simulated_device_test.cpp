@@ -27,7 +27,7 @@ TEST_CASE("figures of a simulated device are read in any order") {
   CHECK(device.seed == 18446744073709551615U);
 }
 
-TEST_CASE("figures left out are those of the type") {
+TEST_CASE("missing values are the defaults of the type") {
   for (const char* text : {"", "  ", "seed=2"}) {
     const SimulatedDevice device = parse_simulated_device(text, "test");
     CHECK(device.peak.value() == SimulatedDevice().peak.value());
@@ -36,7 +36,7 @@ TEST_CASE("figures left out are those of the type") {
   }
 }
 
-TEST_CASE("what is wrong with a figure is placed") {
+TEST_CASE("an invalid value has a place") {
   CHECK(problem_of("peak=10 TFLOP/s bandwith=1 TB/s") ==
         "test:1:17: a simulated device has no 'bandwith'\n  peak=10 TFLOP/s bandwith=1 TB/s\n                  ^\n"
         "hint: did you mean 'bandwidth'?");

@@ -51,7 +51,7 @@ std::string import_error(const std::string& text, const ProfileImportOptions& op
 
 }  // namespace
 
-TEST_CASE("whole steps become a row for each part, which says who ran it") {
+TEST_CASE("whole steps become a row for each part, with the framework") {
   const ProfileImport import = imported_steps(result());
   CHECK(import.samples == 4);
   CHECK(import.profile.head.backend == "pytorch");
@@ -72,7 +72,7 @@ TEST_CASE("whole steps become a row for each part, which says who ran it") {
   }
 }
 
-TEST_CASE("steps that were captured in graphs are no eager ones") {
+TEST_CASE("steps captured in graphs do not count as eager ones") {
   const std::string key = "\"keeps_memory\": false";
   const auto problem = [&](const std::string& more) {
     return parse_sequence_problem(imported_steps(result(key, key + more)).profile.rows[0].measurement.problem, "x");
@@ -82,7 +82,7 @@ TEST_CASE("steps that were captured in graphs are no eager ones") {
   CHECK(problem(", \"graph\": true, \"sparse_tables\": false").graph);
   CHECK_THAT(import_error(result(key, key + ", \"graph\": 1")), ContainsSubstring("'graph' is neither true nor false"));
   CHECK_THAT(import_error(result(key, key + ", \"sparse_tables\": true")),
-             ContainsSubstring("updated only the rows that they read") && ContainsSubstring("leave --sparse-tables out"));
+             ContainsSubstring("had sparse gradients of embeddings") && ContainsSubstring("leave --sparse-tables out"));
 }
 
 TEST_CASE("imported steps are a profile that is read as it is written") {
@@ -91,7 +91,7 @@ TEST_CASE("imported steps are a profile that is read as it is written") {
   CHECK(print_profile(parse_profile(text, "p")) == text);
 }
 
-TEST_CASE("times of steps are told from traces") {
+TEST_CASE("files of step times are distinguished from traces") {
   CHECK(is_step_times(result()));
   CHECK_FALSE(is_step_times(R"({"traceEvents": [{"name": "step"}]})"));
   CHECK_FALSE(is_step_times(R"([{"name": "step"}])"));
@@ -99,9 +99,9 @@ TEST_CASE("times of steps are told from traces") {
   CHECK_FALSE(is_step_times(""));
 }
 
-TEST_CASE("what is wrong with times of steps is placed") {
+TEST_CASE("errors in step times have a place") {
   CHECK_THAT(import_error("{"), ContainsSubstring("steps.json:1:") && ContainsSubstring("step_time.py"));
-  CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: no times of steps"));
+  CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: the file has no step times"));
   CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), ContainsSubstring("steps.json:2:13: another version"));
   CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("it has no 'schema'"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")),
@@ -124,7 +124,7 @@ TEST_CASE("what is wrong with times of steps is placed") {
              ContainsSubstring("steps.json:3:12: these are steps of 'vgg16'") && ContainsSubstring("--model vgg16"));
 }
 
-TEST_CASE("what is asked for is what the steps are") {
+TEST_CASE("options must match the imported steps") {
   CHECK(imported_steps(result(), {.samples = 4, .precision = Precision::fp32, .optimizer = Optimizer::momentum}).samples ==
         4);
   CHECK_THAT(import_error(result(), {.samples = 8}), ContainsSubstring("steps.json:4:12: these steps ran on 4 samples"));

@@ -48,7 +48,7 @@ TEST_CASE("values lie within their scale, and row numbers below the number of ro
   CHECK(std::all_of(rows.begin(), rows.end(), [](float row) { return row == std::floor(row) && row >= 0 && row < 7; }));
 }
 
-TEST_CASE("what passes through layer after layer neither blows up nor fades out") {
+TEST_CASE("values passing through many layers neither grow nor vanish") {
   // Twenty layers of 64 inputs each and a ReLU: 64 products of values within 1, summed, grow about fivefold a layer.
   constexpr std::size_t width = 64;
   constexpr int depth = 20;
@@ -77,7 +77,7 @@ TEST_CASE("what passes through layer after layer neither blows up nor fades out"
   CHECK(through(1) > 1e6);
 }
 
-TEST_CASE("a layer that sums nothing has weights of any size") {
+TEST_CASE("a layer without sums may have weights of any size") {
   CHECK(weight_scale(parse_problem("norm kind=layer in=64x8t samples=1 precision=fp32 pass=forward", "test")) == 1);
   // A depthwise convolution sums its window alone.
   const Problem depthwise = parse_problem(

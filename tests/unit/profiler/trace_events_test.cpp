@@ -22,7 +22,7 @@ std::string event(const std::string& inside) {
 
 }  // namespace
 
-TEST_CASE("events are read with what they say of themselves") {
+TEST_CASE("events are read with their attributes") {
   const Trace trace = parse_trace(TraceBuilder()
                                       .operation("aten::mm", 1000, 2.5, "[[2,3],[3,4],[]]", 7)
                                       .operation("aten::mm", 1010, 1, "[[2,3],[3,4],[]]")
@@ -49,7 +49,7 @@ TEST_CASE("events are read with what they say of themselves") {
   CHECK(trace.events[5].correlation == trace.events[4].correlation);
 }
 
-TEST_CASE("a list of events is a trace; other events and whatever else it holds are passed over") {
+TEST_CASE("a list of events is a trace; other events and other content are ignored") {
   CHECK(parse_trace("[]", "t.json").events.empty());
   CHECK(parse_trace(R"({"traceEvents":[{"ph":"s","id":1},{"ph":"X","cat":"python_function","name":"f"},
                        {"ph":"M","name":"process_name","args":{"name":"python","Input Dims":"no"}}],"x":[{"y":[[1]]}]})",
@@ -57,12 +57,12 @@ TEST_CASE("a list of events is a trace; other events and whatever else it holds 
             .events.empty());
 }
 
-TEST_CASE("what is not a trace is refused at its place") {
+TEST_CASE("a file that is not a trace is refused with its place") {
   CHECK(trace_error("") == "t.json:1:1: the file is empty" + trace_hint_line);
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
   CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
   CHECK(first_line("3") == "t.json:1:1: no trace: it has no list 'traceEvents'");
-  CHECK(first_line("{\"traceEvents\":[],\n\"traceEvents\":[]}") == "t.json:2:15: a second list 'traceEvents'");
+  CHECK(first_line("{\"traceEvents\":[],\n\"traceEvents\":[]}") == "t.json:2:15: duplicate list 'traceEvents'");
   CHECK(first_line(event(R"("ts":1)")) == "t.json:1:17: an event without 'ts' and 'dur'");
   CHECK(first_line(event(R"("ts":"1","dur":2)")) == "t.json:1:17: 'ts' of this event is not a number");
   CHECK(first_line(event(R"("ts":1,"dur":-2)")) == "t.json:1:17: 'dur' of this event is not a duration");
@@ -77,8 +77,8 @@ TEST_CASE("what is not a trace is refused at its place") {
   CHECK(shapes("[[[3],4]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[3,[4]]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[[[3]]]]") == "t.json:1:17: 'Input Dims' of this event are nested deeper than lists of tensors");
-  CHECK(shapes("[{}]") == "t.json:1:17: 'Input Dims' of this event are no lists of sizes");
-  CHECK(shapes("[\"2\"]") == "t.json:1:17: 'Input Dims' of this event are no lists of sizes");
+  CHECK(shapes("[{}]") == "t.json:1:17: 'Input Dims' of this event are not lists of sizes");
+  CHECK(shapes("[\"2\"]") == "t.json:1:17: 'Input Dims' of this event are not lists of sizes");
   std::string deep(100, '[');
   CHECK(first_line(deep) == "t.json:1:65: nested deeper than 64 levels");
 }

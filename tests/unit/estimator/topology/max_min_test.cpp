@@ -41,7 +41,7 @@ std::vector<double> loads(const Network& network, const FairShares& shares) {
   return load;
 }
 
-TEST_CASE("two flows share a link, a third has its own limit") {
+TEST_CASE("two flows share a link, and a third is bound by its own limit") {
   // The limited one takes 10 of 100, and 90 are left to two.
   const FairShares shares = max_min_shares({100}, {{{{0, 1}}}, {{{0, 1}}}, {{{0, 1}}, 10}});
   CHECK(shares.rate[0] == Approx(45));
@@ -51,7 +51,7 @@ TEST_CASE("two flows share a link, a third has its own limit") {
   CHECK(shares.bottleneck[2] == FairShares::own_limit);
 }
 
-TEST_CASE("what a narrow link takes from a flow, a wide one gives to the others") {
+TEST_CASE("capacity that a flow cannot use goes to the other flows of a link") {
   // The flow over both gets 1 of the narrow link's 2, like the other one there, and leaves 9 of 10 to the flow on the wide
   // one.
   const FairShares shares = max_min_shares({2, 10}, {{{{0, 1}, {1, 1}}}, {{{0, 1}}}, {{{1, 1}}}});
@@ -62,14 +62,14 @@ TEST_CASE("what a narrow link takes from a flow, a wide one gives to the others"
   CHECK(shares.bottleneck[2] == 1);
 }
 
-TEST_CASE("a striped flow takes of each link its part") {
+TEST_CASE("a striped flow takes its part of each link") {
   // Half of it on each of two links of 10, one of which has another flow: both get 20/3.
   const FairShares shares = max_min_shares({10, 10}, {{{{0, 0.5}, {1, 0.5}}}, {{{0, 1}}}});
   CHECK(shares.rate[0] == Approx(20.0 / 3));
   CHECK(shares.rate[1] == Approx(20.0 / 3));
 }
 
-TEST_CASE("nothing flows over nothing, and no rate grows for ever") {
+TEST_CASE("a flow without links has its limit as rate, and an unbounded flow is refused") {
   CHECK(max_min_shares({}, {}).rate.empty());
   CHECK(max_min_shares({5}, {}).rate.empty());
   CHECK(max_min_shares({0}, {{{{0, 1}}}}).rate[0] == 0);
@@ -145,7 +145,7 @@ TEST_CASE("one more flow leaves the slowest of the others no faster, then the ne
   CHECK(slower > 500);
 }
 
-TEST_CASE("in sum the others may gain from one more flow, which holds back one that is in everybody's way") {
+TEST_CASE("an additional flow may raise the total rate, if it slows a flow that shares links with all others") {
   // Alone the long flow has 1 of 2 on each of three links. A second flow on a narrow one takes half of it, which the three
   // others gain.
   const std::vector<double> capacities{2, 2, 2, 1};
@@ -159,7 +159,7 @@ TEST_CASE("in sum the others may gain from one more flow, which holds back one t
   CHECK(sum() == Approx(0.5 + 3 * 1.5));
 }
 
-TEST_CASE("flows that are alike are one of which a link carries many") {
+TEST_CASE("equal flows are one flow with a multiplicity") {
   std::mt19937_64 random(4);
   for (int i = 0; i < 500; ++i) {
     const Network network = random_network(random);

@@ -86,7 +86,7 @@ std::vector<Crossing> way(const Network& network, int from, int to) {
   return path;
 }
 
-TEST_CASE("flows laid on a fat tree link by link get what is counted level by level") {
+TEST_CASE("flows mapped to the links of a fat tree get the shares computed by level") {
   std::mt19937_64 random(1);
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   int crossing = 0;
@@ -203,7 +203,7 @@ TEST_CASE("neighbours in a torus are one link apart, and others share links") {
   CHECK(shifted(ring, 3).where == "torus link");
 }
 
-TEST_CASE("each round of a shifted halving on a loop with links to all powers of two is one link") {
+TEST_CASE("on a loop with links to all powers of two, each round of shifted halving uses one link") {
   const Machine machine = machine_of(loop({2, 4, 8}, 50), 16);
   for (const double step : {1.0, 2.0, 4.0, 8.0}) {
     INFO(step);
@@ -220,7 +220,7 @@ TEST_CASE("each round of a shifted halving on a loop with links to all powers of
   CHECK(way(*machine.network, 0, 15).size() == 2 + 1);
 }
 
-TEST_CASE("Allreduce on a distributed loop shifts, where it would exchange in pairs elsewhere") {
+TEST_CASE("Allreduce on a distributed loop uses shifted halving-doubling instead of pairwise exchanges") {
   const Coefficients nothing;
   const Assumptions assumptions;
   Plan plan;
@@ -288,7 +288,7 @@ TEST_CASE("flows of one rail do not share another") {
   CHECK(machine.network->share(group_of(plan, machine, data), {Pattern::ring}).rate == Approx(400));
 }
 
-TEST_CASE("a shape adds to the start-up of messages that go far") {
+TEST_CASE("a topology adds hop latency to the start-up of distant messages") {
   NetworkShape shape = torus({8}, 100);
   shape.hop_latency = Seconds(0.5);
   const Machine machine = machine_of(shape, 8);
@@ -368,7 +368,7 @@ TEST_CASE("a measured φ overrides the model at its level, and only there") {
   CHECK(*measured_phi(measured, "system", 8) == Approx(5.0));
 }
 
-TEST_CASE("others on the network widen the time of what crosses their level, and leave φ alone") {
+TEST_CASE("congestion widens the time of collectives that cross its level, and leaves φ unchanged") {
   const Machine machine = nodes_of_four();
   Plan plan;
   plan.mesh.set(Axis::data, 8);

@@ -70,9 +70,9 @@ double time_bandwidth(int bytes, int window, bool both_ways, int repetitions, MP
     check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "a window of messages");
     char word = 0;
     if (first) {
-      check(MPI_Recv(&word, 1, MPI_CHAR, other, tag + 1, pair, MPI_STATUS_IGNORE), "the word back");
+      check(MPI_Recv(&word, 1, MPI_CHAR, other, tag + 1, pair, MPI_STATUS_IGNORE), "the reply to a window of messages");
     } else {
-      check(MPI_Send(&word, 1, MPI_CHAR, other, tag + 1, pair), "the word back");
+      check(MPI_Send(&word, 1, MPI_CHAR, other, tag + 1, pair), "the reply to a window of messages");
     }
   }
   return (MPI_Wtime() - start) / (static_cast<double>(repetitions) * window);

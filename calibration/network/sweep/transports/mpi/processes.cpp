@@ -50,7 +50,7 @@ std::vector<std::string> MpiProcesses::gather(const std::string& text) {
   const std::size_t count = nodes_.size();
   const int mine = static_cast<int>(text.size());
   std::vector<int> lengths(count), starts(count);
-  check(MPI_Allgather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD), "gathering what ranks say");
+  check(MPI_Allgather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD), "gathering the text of all ranks");
   int all = 0;
   for (std::size_t rank = 0; rank < count; ++rank) {
     starts[rank] = all;
@@ -58,7 +58,7 @@ std::vector<std::string> MpiProcesses::gather(const std::string& text) {
   }
   std::string joined(static_cast<std::size_t>(all), '\0');
   check(MPI_Allgatherv(text.data(), mine, MPI_CHAR, joined.data(), lengths.data(), starts.data(), MPI_CHAR, MPI_COMM_WORLD),
-        "gathering what ranks say");
+        "gathering the text of all ranks");
   std::vector<std::string> said;
   for (std::size_t rank = 0; rank < count; ++rank) {
     said.push_back(joined.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));

@@ -68,8 +68,10 @@ class MpiTransport final : public Transport {
       place = static_cast<int>(found - groups[g].begin());
     }
     const bool is_active = part.group >= 0;
-    check(MPI_Comm_split(MPI_COMM_WORLD, is_active ? part.group : MPI_UNDEFINED, place, &part.own), "making a group");
-    check(MPI_Comm_split(MPI_COMM_WORLD, is_active ? 0 : MPI_UNDEFINED, processes_.rank(), &part.active), "making a group");
+    check(MPI_Comm_split(MPI_COMM_WORLD, is_active ? part.group : MPI_UNDEFINED, place, &part.own),
+          "creating a communicator");
+    check(MPI_Comm_split(MPI_COMM_WORLD, is_active ? 0 : MPI_UNDEFINED, processes_.rank(), &part.active),
+          "creating a communicator");
     return parts_.emplace(groups, part).first->second;
   }
 

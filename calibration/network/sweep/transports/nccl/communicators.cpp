@@ -79,7 +79,7 @@ void Communicators::watch(const char* name, std::function<void(Device&)> work, n
   try {
     run_watched({.work =
                      [device = device_, work = std::move(work)] {
-                       check(cudaSetDevice(device->number), "taking its GPU");
+                       check(cudaSetDevice(device->number), "selecting its GPU");
                        work(*device);
                      },
                  .name = name,
@@ -89,7 +89,7 @@ void Communicators::watch(const char* name, std::function<void(Device&)> work, n
                        processes_.look();
                        if (communicator == nullptr) return;
                        ncclResult_t status = ncclSuccess;
-                       check(ncclCommGetAsyncError(communicator, &status), "looking for errors", communicator);
+                       check(ncclCommGetAsyncError(communicator, &status), "checking for errors", communicator);
                        if (status != ncclInProgress) check(status, name, communicator);
                      },
                  .give_up = [&] { static_cast<void>(abort_communicators()); }});
@@ -137,7 +137,8 @@ const Group& Communicators::group_in(const std::vector<std::vector<int>>& groups
   std::string made;
   if (ours != nullptr && group.rank == 0) {
     watch(
-        "naming a group", [id](Device&) { check(ncclGetUniqueId(id.get()), "naming a group"); }, nullptr);
+        "creating a communicator's ID", [id](Device&) { check(ncclGetUniqueId(id.get()), "creating a communicator's ID"); },
+        nullptr);
     made.assign(id->internal, sizeof id->internal);
   }
   const std::vector<std::string> names = processes_.gather(made);
@@ -146,9 +147,9 @@ const Group& Communicators::group_in(const std::vector<std::vector<int>>& groups
     std::memcpy(id->internal, name.data(), std::min(name.size(), sizeof id->internal));
     const auto communicator = std::make_shared<ncclComm_t>();
     watch(
-        "joining a group",
+        "joining a communicator",
         [=, ranks = group.ranks, rank = group.rank](Device&) {
-          check(ncclCommInitRank(communicator.get(), ranks, *id, rank), "joining a group");
+          check(ncclCommInitRank(communicator.get(), ranks, *id, rank), "joining a communicator");
         },
         nullptr);
     group.communicator = *communicator;

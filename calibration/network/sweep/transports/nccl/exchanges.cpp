@@ -13,11 +13,11 @@ namespace {
 
 void grow(char*& memory, std::size_t& have, std::size_t want, cudaStream_t stream) {
   if (have >= want) return;
-  if (memory != nullptr) check(cudaFree(memory), "giving memory back");
+  if (memory != nullptr) check(cudaFree(memory), "freeing memory");
   memory = nullptr;
   have = 0;
   void* fresh = nullptr;
-  check(cudaMalloc(&fresh, want), "memory for messages");
+  check(cudaMalloc(&fresh, want), "allocating memory for messages");
   memory = static_cast<char*>(fresh);
   have = want;
   // Runs in the stream of the exchanges, which does not synchronize with the default stream.
@@ -28,7 +28,7 @@ void grow(char*& memory, std::size_t& have, std::size_t want, cudaStream_t strea
 void wait_for_stream(const Group& group, const char* what) {
   cudaError_t status = cudaSuccess;
   while ((status = cudaStreamQuery(group.stream)) == cudaErrorNotReady) {
-    if (*group.is_given_up) throw Error(std::string(what) + " was given up");
+    if (*group.is_given_up) throw Error(std::string(what) + " was aborted");
     std::this_thread::yield();
   }
   check(status, what);
@@ -66,13 +66,13 @@ void window_of_messages(const Group& pair, std::size_t bytes, int window, bool b
 }
 
 void all_to_all(const Group& group, std::size_t part, const Buffers& buffers) {
-  check(ncclGroupStart(), "an exchange of all with all");
+  check(ncclGroupStart(), "an all-to-all");
   for (int rank = 0; rank < group.ranks; ++rank) {
     const std::size_t at = static_cast<std::size_t>(rank) * part;
     send(group, buffers.sent() + at, part, rank);
     receive(group, buffers.received() + at, part, rank);
   }
-  check_in(group, ncclGroupEnd(), "an exchange of all with all");
+  check_in(group, ncclGroupEnd(), "an all-to-all");
 }
 
 void exchange(SweepOperation operation, std::size_t bytes, int window, const Group& group, const Buffers& buffers) {

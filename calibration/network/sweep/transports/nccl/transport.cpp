@@ -18,10 +18,10 @@ namespace {
 /// Selects the GPU of this process as the current one.
 int take_device() {
   int devices = 0;
-  check(cudaGetDeviceCount(&devices), "looking for GPUs");
+  check(cudaGetDeviceCount(&devices), "counting GPUs");
   if (devices == 0) throw Error("there is no GPU for NCCL here", "--mpi measures between processors");
   const int device = device_of(this_rank(), devices, false);
-  check(cudaSetDevice(device), fmt::format("taking GPU {}", device));
+  check(cudaSetDevice(device), fmt::format("selecting GPU {}", device));
   return device;
 }
 
