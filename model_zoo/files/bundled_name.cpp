@@ -3,8 +3,12 @@
 namespace ddl {
 
 bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml") ||
-         name.ends_with(".onnx");
+  if (name.find('/') != std::string_view::npos) return true;
+  // A model's name may end with changes: `net.onnx@input=3x640x640`.
+  for (const std::string_view file : {name, name.substr(0, name.find('@'))}) {
+    if (file.ends_with(".yaml") || file.ends_with(".yml") || file.ends_with(".onnx")) return true;
+  }
+  return false;
 }
 
 std::string name_key(std::string_view name) {

@@ -1,4 +1,4 @@
-// An ONNX file: import it, with unknown operators refused or kept, and parse the resulting model file.
+// An ONNX file: import it, with unknown operators refused or kept and with sizes given, and parse the resulting model file.
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,8 @@
 namespace ddl {
 namespace {
 
-void import_and_read(const std::string& bytes, bool allow_unknown) {
-  const auto imported =
-      result_of([&] { return import_onnx(bytes, "net.onnx", {.allow_unknown = allow_unknown, .name = "net"}); });
+void import_and_read(const std::string& bytes, const ImportOptions& options) {
+  const auto imported = result_of([&] { return import_onnx(bytes, "net.onnx", options); });
   if (!imported) return;
   for (const std::string& warning : imported->warnings) {
     const bool one_line = std::none_of(warning.begin(), warning.end(), [](char c) {
@@ -38,7 +37,8 @@ void import_and_read(const std::string& bytes, bool allow_unknown) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes = ddl::text_of(data, size);
-  ddl::import_and_read(bytes, false);
-  ddl::import_and_read(bytes, true);
+  ddl::import_and_read(bytes, {.name = "net"});
+  ddl::import_and_read(bytes, {.allow_unknown = true, .name = "net"});
+  ddl::import_and_read(bytes, {.name = "net", .input_shape = {3, 24, 20}});
   return 0;
 }

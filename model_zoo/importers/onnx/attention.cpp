@@ -180,7 +180,26 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   translation.set_view(node, std::move(view));
 }
 
+/// Queries, keys or values of the operator `Attention`: batch, heads, tokens and items of a head, from batch, tokens and
+/// channels if its rank is 3.
+View part_of_operator(Translation& translation, const onnx::NodeProto& node, int index, std::string_view heads) {
+  const View view = translation.plain_input(node, index);
+  const std::vector<std::int64_t> sizes = sizes_of(view);
+  if (sizes.size() == 4) return view;
+  const std::int64_t count = integer_attribute(node, heads, 0);
+  if (sizes.size() != 3 || count < 1 || sizes[2] % count != 0) {
+    translation.graph().fail(
+        node, fmt::format("{} channels do not divide into {} heads", sizes.empty() ? 0 : sizes.back(), count));
+  }
+  const std::vector<std::int64_t> split{sizes[0], sizes[1], count, sizes[2] / count};
+  const auto parts = reshaped(view, split);
+  if (!parts) translation.unsupported(node, "its channels are not split evenly into heads", "");
+  return transposed(*parts, std::vector<std::int64_t>{0, 2, 1, 3});
+}
+
 }  // namespace
+
+Translator translate_attention_operator;
 
 void translate_attention(Translation& translation, const onnx::NodeProto& node) {
   const Value a = translation.input(node, 0);
@@ -190,6 +209,34 @@ void translate_attention(Translation& translation, const onnx::NodeProto& node) 
   } else {
     start(translation, node, a, b);
   }
+}
+
+/// The whole attention as one operator, since opset 23.
+void translate_attention_operator(Translation& translation, const onnx::NodeProto& node) {
+  if (translation.find_input(node, 4) != nullptr) {
+    translation.unsupported(node, "it reads keys and values of an earlier step, as in inference",
+                            "export the network as it is trained, without a cache");
+  }
+  const bool in_rows = translation.plain_input(node, 0).dimensions.size() == 3;
+  Value queries{.kind = Value::Kind::network, .view = part_of_operator(translation, node, 0, "q_num_heads")};
+  Value keys{.kind = Value::Kind::network, .view = part_of_operator(translation, node, 1, "kv_num_heads")};
+  Value values{.kind = Value::Kind::network, .view = part_of_operator(translation, node, 2, "kv_num_heads")};
+  std::swap(keys.view.dimensions[2], keys.view.dimensions[3]);
+  start(translation, node, queries, keys);
+  Value weights = translation.output(node);
+  if (!weights.scores) translation.unsupported(node, "its queries and keys do not fit together", "");
+  auto scores = std::make_shared<Scores>(*weights.scores);
+  const Value* const mask = translation.find_input(node, 3);
+  scores->normalized = true;
+  scores->causal = integer_attribute(node, "is_causal", 0) != 0 || (mask != nullptr && is_causal(*mask));
+  weights.scores = std::move(scores);
+  finish(translation, node, weights, values);
+  if (!in_rows) return;
+  const View view = transposed(translation.output(node).view, std::vector<std::int64_t>{0, 2, 1, 3});
+  const std::vector<std::int64_t> sizes = sizes_of(view);
+  const auto rows = reshaped(view, std::vector<std::int64_t>{sizes[0], sizes[1], sizes[2] * sizes[3]});
+  if (!rows) translation.unsupported(node, "its heads are not joined evenly", "");
+  translation.set_view(node, *rows);
 }
 
 }  // namespace ddl::onnx_import

@@ -314,9 +314,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data->tokens && (kind == "Clip" || kind == "Max" || kind == "Min")) return *data;
   if (kind == "Cast") return cast(node, *data);
   if (!data->shape) return std::nullopt;
-  if (kind == "Shape" && node.attribute_size() == 0) {
-    return of_numbers({.shape = {static_cast<std::int64_t>(data->shape->size())}, .integers = *data->shape});
-  }
+  if (kind == "Shape") return of_numbers(shape_numbers(node, *data->shape));
   if (kind == "Size" && is_countable(*data->shape)) {
     Numbers count{.shape = {}, .integers = {1}};
     for (const std::int64_t size : *data->shape) count.integers.front() *= size;
@@ -331,6 +329,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
     if (axes != nullptr && !axes->numbers) return std::nullopt;
     return with_shape(*data, squeezed_sizes(translation, node, *data->shape));
   }
+  if (kind == "Slice") return slice(translation, node, *data, *data->shape);
   const Value* const second = translation.find_input(node, 1);
   if (second == nullptr) return of_one(node, *data);
   if (kind == "Reshape") {
@@ -339,7 +338,6 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
     if (!sizes) return std::nullopt;
     return with_shape(*data, std::move(*sizes));
   }
-  if (kind == "Slice") return slice(translation, node, *data, *data->shape);
   if (kind == "Gather") return gather(translation, node, *data, *second);
   if (data->numbers && second->numbers && node.input_size() == 2) {
     if (auto numbers = joined(kind, *data->numbers, *second->numbers)) return of_numbers(std::move(*numbers));

@@ -44,11 +44,16 @@ constexpr WeightPlace weight_places[] = {
     {"RNN", 1, 3},    {"GroupNormalization", 1, 2},
 };
 
-std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& graph) {
-  std::unordered_set<std::string> weights;
+std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& graph,
+                                                     const std::unordered_map<std::string, StoredTensor>& stored) {
+  std::unordered_set<std::string> weights, constants;
+  for (const auto& [name, tensor] : stored) constants.insert(name);
   for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() == "Constant") constants.insert(node.output().begin(), node.output().end());
+    // Places that are constant take a part of an activation, and are not rows of a table.
+    const bool takes_part = node.op_type() == "Gather" && node.input_size() > 1 && constants.contains(node.input(1));
     for (const WeightPlace& place : weight_places) {
-      if (node.op_type() != place.operation) continue;
+      if (node.op_type() != place.operation || takes_part) continue;
       for (int i = place.first; i <= std::min(place.last, node.input_size() - 1); ++i) weights.insert(node.input(i));
     }
   }
@@ -133,7 +138,7 @@ std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& inp
 void Graph::read_inputs(const std::vector<std::int64_t>& given) {
   const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);
-  const std::unordered_set<std::string> weights = weights_among_inputs(file_.graph());
+  const std::unordered_set<std::string> weights = weights_among_inputs(file_.graph(), stored_);
   std::unordered_set<std::string> seen;
   OpenSizes open(given);
   for (const onnx::ValueInfoProto& input : file_.graph().input()) {

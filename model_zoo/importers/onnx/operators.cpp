@@ -17,8 +17,10 @@ Translator translate_global_pool, translate_reduction;
 Translator translate_pad, translate_resize, translate_space_to_depth, translate_depth_to_space;
 // products.cpp
 Translator translate_product, translate_gemm;
+// attention.cpp
+Translator translate_attention_operator;
 // recurrent.cpp
-Translator translate_lstm, translate_gru;
+Translator translate_lstm, translate_gru, translate_integers;
 // norms.cpp
 Translator translate_batch_norm, translate_layer_norm, translate_group_norm, translate_instance_norm;
 // elementwise_nodes.cpp
@@ -53,6 +55,7 @@ constexpr std::pair<std::string_view, Translator*> translators[] = {
     {"DepthToSpace", translate_depth_to_space},
     {"MatMul", translate_product},
     {"Gemm", translate_gemm},
+    {"Attention", translate_attention_operator},
     {"BatchNormalization", translate_batch_norm},
     {"LayerNormalization", translate_layer_norm},
     {"RMSNormalization", translate_layer_norm},
@@ -61,6 +64,11 @@ constexpr std::pair<std::string_view, Translator*> translators[] = {
     {"LSTM", translate_lstm},
     {"GRU", translate_gru},
     {"RNN", translate_gru},
+    {"DynamicQuantizeLinear", translate_integers},
+    {"ConvInteger", translate_integers},
+    {"MatMulInteger", translate_integers},
+    {"QLinearConv", translate_integers},
+    {"QLinearMatMul", translate_integers},
     {"Relu", translate_function},
     {"Gelu", translate_function},
     {"Swish", translate_function},
@@ -87,6 +95,7 @@ constexpr std::pair<std::string_view, Translator*> translators[] = {
     {"Celu", translate_pass},
     {"ThresholdedRelu", translate_pass},
     {"Shrink", translate_pass},
+    {"RotaryEmbedding", translate_pass},
     {"Sin", translate_pass},
     {"Cos", translate_pass},
     {"Floor", translate_pass},

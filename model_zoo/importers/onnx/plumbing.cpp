@@ -186,36 +186,38 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
     return;
   }
   Value value = whole_input(translation, node);
-  if (indices.is_network() || !indices.numbers || !indices.numbers->integral || indices.numbers->count() == 0) {
-    translation.not_understood(node, "a selection of items by indices that are not stored is not supported");
+  const bool known = indices.kind == Value::Kind::stored && indices.shape && is_countable(*indices.shape);
+  if (!known || (indices.numbers && !indices.numbers->integral)) {
+    translation.not_understood(node, "a selection of items by indices that depend on the data is not supported");
     return;
   }
   const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
   const std::int64_t size = size_of(value.view.dimensions[axis]);
-  std::vector<std::int64_t> places = indices.numbers->integers;
-  for (std::int64_t& place : places) {
+  std::int64_t count = 1, first = size;
+  for (const std::int64_t each : *indices.shape) count *= each;
+  if (count < 1) translation.graph().fail(node, "it selects nothing");
+  for (const std::int64_t place : indices.numbers ? indices.numbers->integers : std::vector<std::int64_t>{0}) {
     if (place < -size || place >= size) {
       translation.graph().fail(node, fmt::format("its index {} is outside of {} items", place, size));
     }
-    if (place < 0) place += size;
+    first = std::min(first, place < 0 ? place + size : place);
   }
   const auto at = static_cast<std::ptrdiff_t>(axis);
-  const auto count = static_cast<std::int64_t>(places.size());
   if (count == 1) {
-    value.view = at_place(translation, node, value.view, axis, places.front());
-    value.view.dimensions.insert(value.view.dimensions.begin() + at, indices.numbers->shape.size(), Dimension());
+    value.view = at_place(translation, node, value.view, axis, first);
+    value.view.dimensions.insert(value.view.dimensions.begin() + at, indices.shape->size(), Dimension());
     translation.set_output(node, std::move(value));
     return;
   }
-  if (count > size || indices.numbers->shape.size() != 1) {
+  if (count > size) {
     translation.not_understood(node, "it repeats items, which no layer supports");
     return;
   }
-  if (count < size) {
-    const std::int64_t first = std::min(*std::min_element(places.begin(), places.end()), size - count);
-    value.view = part_of(translation, node, value.view, axis, first, count);
-  }
-  translation.set_output(node, std::move(value));
+  if (count < size) value.view = part_of(translation, node, value.view, axis, std::min(first, size - count), count);
+  std::vector<std::int64_t> sizes = sizes_of(value.view);
+  sizes.erase(sizes.begin() + at);
+  sizes.insert(sizes.begin() + at, indices.shape->begin(), indices.shape->end());
+  set_sizes(translation, node, std::move(value), sizes);
 }
 
 void translate_expand(Translation& translation, const onnx::NodeProto& node) {
@@ -241,7 +243,7 @@ void translate_expand(Translation& translation, const onnx::NodeProto& node) {
 }
 
 void translate_shape(Translation& translation, const onnx::NodeProto& node) {
-  std::vector<std::int64_t> sizes = sizes_of(translation.input(node, 0).view);
+  const std::vector<std::int64_t> sizes = sizes_of(translation.input(node, 0).view);
   if (node.op_type() == "Size") {
     Numbers count{.shape = {}, .integers = {1}};
     for (const std::int64_t size : sizes) count.integers.front() *= size;
@@ -250,12 +252,7 @@ void translate_shape(Translation& translation, const onnx::NodeProto& node) {
     translation.set_output(node, std::move(value));
     return;
   }
-  const auto rank = static_cast<std::int64_t>(sizes.size());
-  const auto bound = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
-  const std::int64_t start = bound(integer_attribute(node, "start", 0));
-  const std::int64_t end = std::max(start, bound(integer_attribute(node, "end", rank)));
-  Numbers numbers{.shape = {end - start}};
-  numbers.integers.assign(sizes.begin() + start, sizes.begin() + end);
+  Numbers numbers = shape_numbers(node, sizes);
   Value value{.kind = Value::Kind::stored, .shape = numbers.shape, .integral = true};
   value.numbers = std::make_shared<const Numbers>(std::move(numbers));
   translation.set_output(node, std::move(value));

@@ -1,4 +1,4 @@
-// Recurrent layers: long short-term memory, which model files have.
+// Long short-term memory, and operators that model files have no layer for, with the reason.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace ddl::onnx_import {
 
-Translator translate_lstm, translate_gru;
+Translator translate_lstm, translate_gru, translate_integers;
 
 void translate_lstm(Translation& translation, const onnx::NodeProto& node) {
   const Value weight = translation.input(node, 1);
@@ -62,6 +62,11 @@ void translate_gru(Translation& translation, const onnx::NodeProto& node) {
   translation.unsupported(
       node, "model files have no GRU and no plain recurrent layer, only an LSTM",
       "export the network with nn.LSTM in its place: a GRU takes three quarters of its time and parameters");
+}
+
+void translate_integers(Translation& translation, const onnx::NodeProto& node) {
+  translation.unsupported(node, "the network was quantized to integers for inference, which is no form that is trained",
+                          "import the network that was quantized, in floating point");
 }
 
 }  // namespace ddl::onnx_import

@@ -1,7 +1,9 @@
 #include "model_zoo/importers/onnx/shape_inference.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 
@@ -46,12 +48,28 @@ Context context_of(onnx::NodeProto& node, const TypesByName& types, const Tensor
   }
 }
 
+/// Whether an input gives sizes or axes, but more of them than a tensor has dimensions: the library would infer as many.
+bool has_too_many_sizes(const onnx::NodeProto& node, const std::vector<KnownInput>& inputs) {
+  constexpr std::string_view first[] = {"ConstantOfShape", "RandomUniform", "RandomNormal"};
+  constexpr std::string_view others[] = {"Reshape", "Expand",        "Tile",     "Unsqueeze", "Squeeze",
+                                         "Pad",     "CenterCropPad", "Upsample", "Resize",    "Slice"};
+  constexpr std::int64_t most_sizes = 64;
+  const bool from_first = std::find(std::begin(first), std::end(first), node.op_type()) != std::end(first);
+  const bool from_others = std::find(std::begin(others), std::end(others), node.op_type()) != std::end(others);
+  for (std::size_t i = from_first ? 0 : 1; i < inputs.size() && (from_first || from_others); ++i) {
+    const auto& shape = inputs[i].shape;
+    if (shape && std::any_of(shape->begin(), shape->end(), [](std::int64_t size) { return size > most_sizes; })) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& node, int opset,
                                                         const std::vector<KnownInput>& inputs) {
   const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return std::nullopt;
+  if (has_too_many_sizes(node, inputs)) return std::nullopt;
   // A single node, with our own names: the graph's may be repeated.
   onnx::NodeProto alone = node;
   std::vector<onnx::TypeProto> types(inputs.size());

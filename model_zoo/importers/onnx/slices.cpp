@@ -122,4 +122,14 @@ std::vector<std::int64_t> order_of(const Translation& translation, const onnx::N
   return order;
 }
 
+Numbers shape_numbers(const onnx::NodeProto& node, const std::vector<std::int64_t>& sizes) {
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  const auto bound = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t start = bound(integer_attribute(node, "start", 0));
+  const std::int64_t end = std::max(start, bound(integer_attribute(node, "end", rank)));
+  Numbers numbers{.shape = {end - start}};
+  numbers.integers.assign(sizes.begin() + start, sizes.begin() + end);
+  return numbers;
+}
+
 }  // namespace ddl::onnx_import

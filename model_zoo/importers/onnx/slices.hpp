@@ -30,4 +30,7 @@ struct Range {
 [[nodiscard]] std::vector<std::int64_t> order_of(const Translation& translation, const onnx::NodeProto& node,
                                                  std::size_t rank);
 
+/// What a `Shape` yields for a tensor of these sizes; some of them since opset 15.
+[[nodiscard]] Numbers shape_numbers(const onnx::NodeProto& node, const std::vector<std::int64_t>& sizes);
+
 }  // namespace ddl::onnx_import

@@ -193,3 +193,38 @@ TEST_CASE("a branch is taken if sizes decide on it, and refused if data does") {
   CHECK(error_in("g (float[N,4] x, bool c, float[4,4] v) => (float[N,4] y) { a = Relu(x) y = If<" + branches + ">(c) }")
             .find("its condition depends on the content of tensors") != std::string::npos);
 }
+
+TEST_CASE("a tensor of sizes that is far too long makes no tensor of as many dimensions") {
+  CHECK(error_in("g (float[N,4] x, int64[2147483647] s) => (float[N,4] y) { w = ConstantOfShape(s) y = MatMul(x, w) }")
+            .find("neither a stored matrix nor part of an attention") != std::string::npos);
+}
+
+TEST_CASE("an attention of one operator is one, in rows or in heads") {
+  const std::string rows =
+      "g (float[N,6,8] x, float[8,24] w) => (float[N,6,8] y) { a = MatMul(x, w) q, k, v = Split<axis = 2, num_outputs = "
+      "3>(a) y "
+      "= Attention<q_num_heads = 2, kv_num_heads = 2, is_causal = 1>(q, k, v) }";
+  const Model model = import_text(rows, 23);
+  CHECK(operations_of(model) == "fc attention");
+  CHECK(model.layers.back().operation->attributes() == "heads=2 causal=yes");
+}
+
+TEST_CASE("a network in integers and operators of classical learning are refused with a true reason") {
+  CHECK(error_in(
+            "g (float[N,4] x, float[4,4] w) => (float[N,4] y) { a, s, z = DynamicQuantizeLinear(x) b = Cast<to = 1>(a) y = "
+            "MatMul(b, w) }")
+            .find("the network was quantized to integers") != std::string::npos);
+  onnx::ModelProto trees;
+  REQUIRE(trees.ParseFromString(bytes_of("g (float[N,4] x) => (float[N,4] y) { y = Relu(x) }")));
+  trees.mutable_opset_import(0)->set_domain("ai.onnx.ml");
+  CHECK(error_of([&] {
+          static_cast<void>(import_onnx(trees.SerializeAsString(), "net.onnx", {}));
+        }).starts_with("net.onnx: it has operators of 'ai.onnx.ml' only"));
+}
+
+TEST_CASE("a selection of many stored places is a part of a tensor, in the shape of the places") {
+  const Model model = import_text(
+      "g (float[N,12,4] x, float[4,5] w) => (float[N,2,3,5] y) { i = Constant<value = int64[2,3] {0, 2, 4, 6, 8, 10}>() a = "
+      "Gather<axis = 1>(x, i) y = MatMul(a, w) }");
+  CHECK(model.macs() == 6 * 20);
+}
