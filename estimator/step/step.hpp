@@ -159,6 +159,11 @@ struct Timing {
   CriticalStages critical;
   T host_waiting = T(0), rank_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
 
+  Timing() {
+    // A number that carries derivatives has none that are defined by default.
+    for (T& part : parts) part = T(0);
+  }
+
   [[nodiscard]] T& operator[](Part part) { return parts[part]; }
   [[nodiscard]] const T& operator[](Part part) const { return parts[part]; }
   [[nodiscard]] T iteration() const {
