@@ -102,7 +102,8 @@ TEST_CASE("files of step times are distinguished from traces") {
 TEST_CASE("errors in step times have a place") {
   CHECK_THAT(import_error("{"), ContainsSubstring("steps.json:1:") && ContainsSubstring("step_time.py"));
   CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: the file has no step times"));
-  CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), ContainsSubstring("steps.json:2:13: another version"));
+  CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")),
+             ContainsSubstring("steps.json:2:13: written by another version"));
   CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("it has no 'schema'"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")),
              ContainsSubstring("steps.json:4:12: 'batch' is not a count"));
