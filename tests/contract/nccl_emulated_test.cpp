@@ -178,7 +178,7 @@ TEST_CASE("a failed allocation of GPU memory is reported") {
   FourProcesses processes;
   const auto nccl = transport(processes);
   CHECK(error_of([&] { static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, std::int64_t{2} << 30), 1)); }) ==
-        "CUDA: memory for messages failed: cudaErrorMemoryAllocation (emulated)\n"
+        "CUDA: allocating memory for messages failed: cudaErrorMemoryAllocation (emulated)\n"
         "hint: a smaller --largest needs less memory");
 }
 

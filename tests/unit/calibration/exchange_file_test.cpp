@@ -668,7 +668,7 @@ TEST_CASE("tables made from outputs, and other files, are refused") {
                  "retyped.txt:1:1: this is a table made of a benchmark's output"));
   CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is not the output of a benchmark"));
   CHECK(contains(error_in(" \n"), "f.txt is empty"));
-  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "in one file"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "both OSU and nccl-tests"));
   CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
 }
 
