@@ -91,7 +91,7 @@ class RunFitter {
   /// Predicts each configuration (model, strategy, number of GPUs and degrees, with all its repetitions) from a fit to all
   /// others.
   [[nodiscard]] Validation leave_one_out(const BeforeRun& before_run = {});
-  /// Predicts runs on more devices from a fit to those on at most this number. Throws Error if either set is empty.
+  /// Fits to the runs on at most this number of devices, and predicts the runs on more. Throws Error if either set is empty.
   [[nodiscard]] Validation fit_up_to(int gpus);
 
  private:

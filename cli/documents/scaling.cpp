@@ -162,7 +162,7 @@ void add_winners(Document& document, const Points& points, bool batches) {
   }
 }
 
-/// The smallest number of devices that fits, also without host memory.
+/// The smallest number of devices on which a plan fits, and the smallest without offloading to host memory.
 std::string fewest_text(const Points& points, bool batches) {
   const auto offloads = [](const StudyOutcome& each) {
     return each.best->plan.offload != Offload::none || each.best->plan.offload_activations;

@@ -119,7 +119,7 @@ class ChosenOfPlan {
 /// recomputed modules imply selective recomputation, and secondary shards imply ZeRO-3.
 void choose_what_follows(ChosenOfPlan& chosen);
 
-/// Sets open choices that the closed forms of ParaDL do not have to their first value.
+/// Sets each open choice that ParaDL's closed forms lack to its first value.
 void keep_to_ideal(ChosenOfPlan& chosen);
 
 /// Returns the plan with all choices reset that the division of layers among ranks does not depend on. Used as a key, it

@@ -392,7 +392,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
-  // Sizes as the allocator rounds them. For sizes near the limits, rounding of sums may exceed what granules add.
+  // Sizes as the allocator rounds them. For sizes near its thresholds,
+  // rounding a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();

@@ -37,7 +37,7 @@ std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_ba
   return slots;
 }
 
-/// The first stage of several chunks holds p·(1 + (p−1)/(p·v)) [Kort22, section 4.2.3].
+/// With v chunks a stage, the first stage holds p·(1 + (p−1)/(p·v)) micro-batches [Kort22, section 4.2.3].
 double alternating_in_flight(int stage, int stages, double micro_batches, int stretches) {
   const auto held = static_cast<double>(warm_up_of(stage, stages, stretches) + 1);
   return std::min(held, micro_batches * stretches) / stretches;

@@ -475,7 +475,7 @@ Seconds TimeBounds::of_placement(const Plan& plan, Seconds kernels) const {
     return gradient_exchange(sharded, exchanges, each, {replica_axes, gradients.value() / each.least()}).total();
   };
   const auto is_measured = [&](Family axes) { return exchanges.is_measured(axes, Purpose::gradient); };
-  // A larger message may take less time if it is measured.
+  // Measured times may fall where messages grow.
   const auto at_least = [&](Bytes message, Family axes) {
     return 2.0 * exchanges.least_time(message, axes, Purpose::gradient);
   };

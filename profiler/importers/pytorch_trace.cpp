@@ -343,7 +343,7 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   return summed;
 }
 
-/// Separates the products of a fully connected layer's node by their shapes, and the kernels of a convolution's by their
+/// Separates the products of a fully connected node by their shapes, and the kernels of a convolution node by their
 /// names.
 void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const {
   double data = 0, weight = 0;

@@ -94,7 +94,7 @@ class NcclTextReader {
   }
 
  private:
-  /// Whether a word may continue a row after a line of NCCL's log.
+  /// Whether a word may be the rest of a row that a line of NCCL's log interrupted.
   static bool is_cell(std::string_view word) {
     return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
   }

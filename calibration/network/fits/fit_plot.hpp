@@ -41,7 +41,7 @@ struct PlotFrame {
 /// an explanation of the drawn lines; empty if there are none.
 [[nodiscard]] std::string plot_text(const std::string& title, std::span<const PlotCurve> curves, const std::string& marks,
                                     const std::string& line, int width = 78);
-/// The same as an SVG document. `series` is the input of `fit_exchanges`.
+/// Returns the same plot as an SVG document. `series` is the input of `fit_exchanges`.
 [[nodiscard]] std::string plot_svg(const ExchangeFit& fit, std::span<const ExchangeSeries> series);
 
 }  // namespace ddl
