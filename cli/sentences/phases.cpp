@@ -48,8 +48,8 @@ struct PhaseInWords {
               : modules  ? fmt::format(", recompute {}", to_string(plan.recompute_modules, " and "))
                          : ", recompute attention";
     }
-    if (kernels.beside.value() > 0) text += fmt::format("; {} outside kernels", humanize(kernels.beside));
-    if (kernels.beside.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.beside));
+    if (kernels.overhead.value() > 0) text += fmt::format("; {} outside kernels", humanize(kernels.overhead));
+    if (kernels.overhead.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.overhead));
     if (kernels.first_touches.value() > 0)
       text += fmt::format("; {} for first touches of memory", humanize(kernels.first_touches));
     return text;

@@ -202,7 +202,8 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   const bool is_torchvision = is_torchvision_model(study);
   const std::optional<HuggingFaceNetwork> network = is_torchvision ? std::nullopt : hugging_face_network(study.model());
   if (!is_torchvision && !network) {
-    return CannotLaunch{fmt::format("neither torchvision nor Hugging Face's transformers has {}", study.model().name)};
+    return CannotLaunch{fmt::format("its script knows networks of torchvision and Hugging Face's transformers, but not {}",
+                                    study.model().name)};
   }
   const bool is_tensor = plan.mesh[Axis::tensor] > 1, is_sharded = plan.zero_stage >= 2;
   if (is_tensor && (!network || !network->has_llama_projections))

@@ -233,7 +233,7 @@ class Explainer {
       for (const PricedKernel& kernel : layer.prices.kernels) {
         const bool again = phase == Phase::backward && layer.runs_again;
         if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
-        (kernel.pass == "overhead" ? kernels.beside : kernels.first_touches) += kernel.time * micro_batches_;
+        (kernel.pass == "overhead" ? kernels.overhead : kernels.first_touches) += kernel.time * micro_batches_;
       }
     }
     return kernels;

@@ -40,10 +40,10 @@ inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
 /// Forward or backward of a stage. Stages are counted from 0 here and below.
 struct KernelsOf {
   int stage = 0, layers = 0;
-  Recompute forward_again{};          ///< the part of forward that backward recomputes
-  int blocks_again = 0;               ///< with full recomputation, recomputed blocks of the stage; 0: all
-  SelectiveRecompute selected{};      ///< what selective recomputation recomputes
-  Seconds beside{}, first_touches{};  ///< time outside kernels: step overhead; first touches of fresh memory
+  Recompute forward_again{};            ///< the part of forward that backward recomputes
+  int blocks_again = 0;                 ///< with full recomputation, recomputed blocks of the stage; 0: all
+  SelectiveRecompute selected{};        ///< what selective recomputation recomputes
+  Seconds overhead{}, first_touches{};  ///< time outside kernels: step overhead; first touches of fresh memory
 };
 /// The exchange of all gradients of a stage.
 struct GradientsOf {

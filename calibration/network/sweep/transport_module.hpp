@@ -17,9 +17,9 @@ struct TransportOptions {
 
 /// The function that a transport exports as `ddl_transport_NAME` from its loadable module.
 struct TransportModule {
-  /// `beside`: the participating processes, if they have already joined; otherwise nullptr. They outlive the transport, and
+  /// `joined`: the participating processes, if they have already joined; otherwise nullptr. They outlive the transport, and
   /// opening it does not wait for any of them. Throws Error with the library's reason if the library cannot be used.
-  std::unique_ptr<Transport> (*open)(Processes* beside, const TransportOptions& options);
+  std::unique_ptr<Transport> (*open)(Processes* joined, const TransportOptions& options);
 };
 
 }  // namespace ddl

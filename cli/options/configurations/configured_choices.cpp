@@ -105,7 +105,7 @@ class ChoiceReader {
 
   void choose_virtual_stages() {
     const std::int64_t pipeline = configured_degree(read_, ConfigField::pipeline);
-    auto stretches = read_.number(PlanChoice::virtual_stages, 1, most_virtual_stages);
+    auto virtual_stages = read_.number(PlanChoice::virtual_stages, 1, most_virtual_stages);
     const auto each = read_.number(ConfigField::layers_per_virtual_stage, 1, most_configured);
     if (each && pipeline > 1) {
       const std::int64_t all = layers();
@@ -115,16 +115,16 @@ class ChoiceReader {
             fmt::format("{} layers on {} stages do not divide into virtual stages of {} layers", all, pipeline, *each),
             "the layers per stage must be a multiple of those per virtual stage");
       }
-      stretches = all / pipeline / *each;
-      if (*stretches > most_virtual_stages) {
+      virtual_stages = all / pipeline / *each;
+      if (*virtual_stages > most_virtual_stages) {
         read_.fail({ConfigField::layers_per_virtual_stage},
-                   fmt::format("{} virtual stages per stage exceed the maximum of {}", *stretches, most_virtual_stages),
+                   fmt::format("{} virtual stages per stage exceed the maximum of {}", *virtual_stages, most_virtual_stages),
                    "use longer ones");
       }
     }
     // torchtitan, distributed/pipeline_parallel.py, `stages_per_rank`.
-    if (!stretches && read_.word(ConfigField::interleaved) == "yes") stretches = 2;
-    if (stretches) choose(PlanChoice::virtual_stages, *stretches);
+    if (!virtual_stages && read_.word(ConfigField::interleaved) == "yes") virtual_stages = 2;
+    if (virtual_stages) choose(PlanChoice::virtual_stages, *virtual_stages);
   }
 
   void choose_zero() {

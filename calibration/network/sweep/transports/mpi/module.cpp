@@ -16,7 +16,7 @@ void make_library_known() {
   }
 }
 
-std::unique_ptr<Transport> open(Processes* /*beside*/, const TransportOptions& /*options*/) {
+std::unique_ptr<Transport> open(Processes* /*joined*/, const TransportOptions& /*options*/) {
   make_library_known();
   return mpi::make_transport();
 }

@@ -27,8 +27,8 @@ int take_device() {
 
 class NcclTransport final : public Transport {
  public:
-  NcclTransport(Processes* beside, const TransportOptions& options)
-      : processes_(beside == nullptr ? alone_ : *beside),
+  NcclTransport(Processes* joined, const TransportOptions& options)
+      : processes_(joined == nullptr ? alone_ : *joined),
         is_in_place_(options.in_place),
         device_(take_device()),
         communicators_(device_, processes_, options) {}
@@ -66,8 +66,8 @@ class NcclTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_transport(Processes* beside, const TransportOptions& options) {
-  return std::make_unique<NcclTransport>(beside, options);
+std::unique_ptr<Transport> make_transport(Processes* joined, const TransportOptions& options) {
+  return std::make_unique<NcclTransport>(joined, options);
 }
 
 }  // namespace ddl::nccl
