@@ -22,9 +22,9 @@ struct OwnedJob {
         facts(facts_of(model)),
         machine(std::move(a_machine)),
         coefficients(std::move(some_coefficients)),
-        kernels(times ? KernelPrices(*std::move(times))
-                      : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt, measured,
-                                     some_assumptions)),
+        kernels(times ? KernelTimes(*std::move(times))
+                      : KernelTimes(facts, machine.device, coefficients, precision, optimizer, std::nullopt, measured,
+                                    some_assumptions)),
         assumptions(some_assumptions),
         job{.facts = facts,
             .machine = machine,
@@ -39,7 +39,7 @@ struct OwnedJob {
   ModelFacts facts;
   Machine machine;
   Coefficients coefficients;
-  KernelPrices kernels;
+  KernelTimes kernels;
   Assumptions assumptions;
   Job job;
 };

@@ -95,7 +95,7 @@ std::optional<SourcedPart> MachineSection::find(std::string_view key, std::strin
   return std::nullopt;
 }
 
-std::optional<SourcedPart> MachineSection::find_beside(std::string_view owner, std::string_view key) const {
+std::optional<SourcedPart> MachineSection::find_next_to(std::string_view owner, std::string_view key) const {
   for (const SourcedPart& part : parts_) {
     if (const auto value = part.node.find(key)) return SourcedPart{*value, part.citations};
     if (part.node.find(owner)) return std::nullopt;
@@ -152,9 +152,9 @@ MachineChain MachineChain::without(std::size_t count) const {
   return rest;
 }
 
-std::optional<SourcedPart> MachineChain::find_whole(std::string_view key) const { return find_beside(key, key); }
+std::optional<SourcedPart> MachineChain::find_whole(std::string_view key) const { return find_next_to(key, key); }
 
-std::optional<SourcedPart> MachineChain::find_beside(std::string_view owner, std::string_view key) const {
+std::optional<SourcedPart> MachineChain::find_next_to(std::string_view owner, std::string_view key) const {
   for (const auto& file : files_) {
     if (const auto value = file->root.find(key)) {
       if (leaves_out(key, *value)) return std::nullopt;

@@ -37,7 +37,7 @@ class MachineSection {
   /// The value of `key`, or of its former name, in the nearest file that has it.
   [[nodiscard]] std::optional<SourcedPart> find(std::string_view key, std::string_view former = {}) const;
   /// The same, but a file that has `owner` without `key` overrides the value with none.
-  [[nodiscard]] std::optional<SourcedPart> find_beside(std::string_view owner, std::string_view key) const;
+  [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
   /// The same as `find`. Throws Error, placed in the nearest file, if no file has the key.
   [[nodiscard]] SourcedPart at(std::string_view key) const;
 
@@ -60,7 +60,7 @@ class MachineChain {
   /// A section that the nearest file with it replaces as a whole; empty if that file has `none`.
   [[nodiscard]] std::optional<SourcedPart> find_whole(std::string_view key) const;
   /// The same for a section that belongs to another: a file that has `owner` without `key` overrides the section with none.
-  [[nodiscard]] std::optional<SourcedPart> find_beside(std::string_view owner, std::string_view key) const;
+  [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
   /// A section whose keys are merged one by one; empty if no file has it, or if the nearest one with it has `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;
   // Like `find_whole` and `find_merged`, for a section that a machine must have. If it is missing, the Error points to the

@@ -78,7 +78,7 @@ class SheetReader {
     machine.description = files_.whole("description").node.text();
     read_device(files_.merged("device"));
     read_levels(files_.whole("levels"));
-    if (const auto topology = files_.find_beside("levels", "topology")) read_topology(*topology);
+    if (const auto topology = files_.find_next_to("levels", "topology")) read_topology(*topology);
     if (const auto host = files_.find_merged("host")) read_host(*host);
     if (const auto storage = files_.find_merged("storage")) read_storage(*storage);
     if (const auto price = files_.find_whole("price")) read_price(*price);
@@ -122,7 +122,7 @@ class SheetReader {
       if (!device.is_processor && kind.text() != "gpu")
         kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, processor");
     }
-    if (const auto names = node.find_beside("name", "profile_names")) {
+    if (const auto names = node.find_next_to("name", "profile_names")) {
       for (const YamlNode& name : names->node.items()) device.profile_names.push_back(name.name());
     }
     if (const auto value = optional_number(node, "compute_capability", "device")) {

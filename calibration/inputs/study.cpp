@@ -345,8 +345,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   }
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();
-  kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
-                                            any ? &measured : nullptr, assumptions_);
+  kernels_ = std::make_unique<KernelTimes>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
+                                           any ? &measured : nullptr, assumptions_);
   if (any && kernels_->measured() == nullptr) {
     warnings_.push_back(unused_profile_warning(precision_, measured.name));
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 #include "calibration/inputs/software_file.hpp"
 #include "core/margin.hpp"
 #include "estimator/step/estimate.hpp"
@@ -83,7 +83,7 @@ class Study {
   [[nodiscard]] Coefficients completed(Coefficients coefficients) const;
   /// The software's file, as far as it is used; empty if there is none.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }
-  [[nodiscard]] const KernelPrices& kernels() const { return *kernels_; }
+  [[nodiscard]] const KernelTimes& kernels() const { return *kernels_; }
   /// The assumptions. If the spec leaves a choice open, they have the software's value.
   [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
   [[nodiscard]] Precision precision() const { return precision_; }
@@ -112,7 +112,7 @@ class Study {
   void use_software();
 
   // Created last, because it depends on the other members.
-  std::unique_ptr<const KernelPrices> kernels_;
+  std::unique_ptr<const KernelTimes> kernels_;
   std::unique_ptr<const Job> job_;
 };
 

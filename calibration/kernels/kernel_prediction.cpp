@@ -7,7 +7,7 @@
 #include "calibration/inputs/study.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
-#include "estimator/kernels/measured_prices.hpp"
+#include "estimator/kernels/problem_times.hpp"
 #include "estimator/kernels/roofline.hpp"
 
 namespace ddl {
@@ -28,9 +28,10 @@ KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
 }
 
 /// Kernel times in one precision.
-class Prices {
+class PredictedTimes {
  public:
-  Prices(const Machine& machine, const Coefficients& coefficients, const MeasuredKernels& measured, Precision precision)
+  PredictedTimes(const Machine& machine, const Coefficients& coefficients, const MeasuredKernels& measured,
+                 Precision precision)
       : model_(machine.device, precision),
         measured_(measured, Roofline(machine.device, precision), precision),
         scale_(measured_.empty() ? pooled_scale(machine, coefficients, precision) : std::nullopt) {}
@@ -50,11 +51,11 @@ class Prices {
               .high = scaled(time.high),
               .source = scale_ ? Provenance::curve : time.source};
     }
-    const KernelPrice price = std::visit([&](const auto& own) { return measured_.price(own); }, problem);
-    PredictedKernel predicted{.line = print_problem(problem), .time = price.time, .source = price.source};
+    const KernelCost cost = std::visit([&](const auto& own) { return measured_.cost(own); }, problem);
+    PredictedKernel predicted{.line = print_problem(problem), .time = cost.time, .source = cost.source};
     // For a single sample, or an external measurement, both bounds are the median.
     const MeasuredTime* const time = measured_.measured(predicted.line);
-    if (price.source == Provenance::measured && time != nullptr && time->low < time->high) {
+    if (cost.source == Provenance::measured && time != nullptr && time->low < time->high) {
       predicted.low = time->low;
       predicted.high = time->high;
     }
@@ -63,7 +64,7 @@ class Prices {
 
  private:
   KernelModel model_;
-  MeasuredPrices measured_;
+  ProblemTimes measured_;
   std::optional<double> scale_;
 };
 
@@ -97,14 +98,14 @@ Precision precision_of(const KernelProblem& problem) {
 PredictedKernels predict_kernels(std::span<const KernelProblem> problems, const Machine& machine,
                                  const Coefficients& coefficients, std::span<const FoundProfile> profiles) {
   const MeasuredKernels measured = measured_kernels(profiles);
-  std::map<Precision, Prices> prices;
+  std::map<Precision, PredictedTimes> times;
   PredictedKernels predicted;
   for (const KernelProblem& problem : problems) {
     const Precision precision = precision_of(problem);
-    auto known = prices.find(precision);
-    if (known == prices.end()) {
+    auto known = times.find(precision);
+    if (known == times.end()) {
       require_precision(precision, machine.device);
-      known = prices.emplace(precision, Prices(machine, coefficients, measured, precision)).first;
+      known = times.emplace(precision, PredictedTimes(machine, coefficients, measured, precision)).first;
       if (!profiles.empty() && !known->second.is_measured())
         predicted.warnings.push_back(unused_profile_warning(precision, measured.name));
     }

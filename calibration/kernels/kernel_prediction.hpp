@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/inputs/machine.hpp"
@@ -41,7 +41,7 @@ struct PredictedKernels {
   std::vector<std::string> warnings;     ///< about measurements that are not used; one line each
 };
 
-/// Predicts the times of single kernels, as KernelPrices does for a model that was not timed as a whole. Times come from
+/// Predicts the times of single kernels, as KernelTimes does for a model that was not timed as a whole. Times come from
 /// measured kernels of their precision. If there are none, they come from the device's kernel model, scaled by the
 /// coefficients' measured models. Launches and step overheads are not included. Throws Error for a precision that the
 /// datasheet does not have.

@@ -65,7 +65,7 @@ struct FittedRun {
   [[nodiscard]] T predicted(const CoefficientValues<T>& x) const {
     Timing<T> timing = run(step, x);
     finish(step, updates, x, timing);
-    return timing.iteration();
+    return timing.step_time();
   }
   [[nodiscard]] bool depends_on(Coefficient what) const { return step.depends_on(what) || updates.depends_on(what); }
 };

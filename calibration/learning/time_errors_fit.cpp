@@ -43,11 +43,11 @@ void set_errors(TimeErrors& errors, const Parameters& parameters, Side side) {
   for (std::size_t i = 0; i < source_count; ++i) errors.sources[i].*side = at(i);
   for (std::size_t i = 0; i < class_count; ++i) errors.classes[i].*side = at(source_count + extra_count + i);
   const double between = 1 / (1 + extra(interpolated)), other = 1 + extra(transferred);
-  const std::array<double, price_basis_names.size()> kernels{measured_over_interpolated * between, between, 1, other,
-                                                             other * (1 + extra(kernel_sheet))};
+  const std::array<double, time_basis_names.size()> kernels{measured_over_interpolated * between, between, 1, other,
+                                                            other * (1 + extra(kernel_sheet))};
   const double own = 1 / (1 + extra(exchange_measured)), sheet = 1 + extra(exchange_sheet);
-  const std::array<double, price_basis_names.size()> exchanges{own, own, 1, 1, sheet};
-  for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
+  const std::array<double, time_basis_names.size()> exchanges{own, own, 1, 1, sheet};
+  for (std::size_t i = 0; i < time_basis_names.size(); ++i) {
     errors.kernel_bases[i].*side = kernels[i];
     errors.exchange_bases[i].*side = exchanges[i];
   }

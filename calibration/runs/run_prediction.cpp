@@ -110,23 +110,23 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   const Seconds waiting = time[Part::waiting] - estimate.host_waiting;
   const Seconds exchanged =
       time[Part::gradient_exchange] + time[Part::layer_collectives] + time[Part::halo] + time[Part::pipeline] + waiting;
-  const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
+  const double steps = time.step_time().value() > 0 ? estimate.epoch / time.step_time() : 0.0;
   const Seconds computed = time.compute() + time[Part::bubble] + estimate.host_waiting;
-  if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
-  if (quantity == "iter_without_update_s") return time.iteration() - time[Part::weight_update];
+  if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.step_time();
+  if (quantity == "iter_without_update_s") return time.step_time() - time[Part::weight_update];
   if (quantity == "iter_comp_s") return computed;
   if (quantity == "iter_comm_s") return exchanged;
   if (quantity == "iter_forward_s") return time[Part::forward];
   if (quantity == "iter_backward_s") return time[Part::backward];
-  if (quantity == "iter_forward_backward_s") return time.iteration() - time[Part::weight_update];
+  if (quantity == "iter_forward_backward_s") return time.step_time() - time[Part::weight_update];
   if (quantity == "iter_comm_gradient_allreduce_s") return time[Part::gradient_exchange];
   if (quantity == "iter_comm_halo_s") return time[Part::halo];
   if (quantity == "epoch_s") return estimate.epoch;
-  if (quantity == "epoch_comp_s") return computed * iterations;
-  if (quantity == "epoch_comm_s") return exchanged * iterations;
-  if (quantity == "epoch_forward_s") return time[Part::forward] * iterations;
-  if (quantity == "epoch_backward_s") return time[Part::backward] * iterations;
-  if (quantity == "epoch_weight_update_s") return time[Part::weight_update] * iterations;
+  if (quantity == "epoch_comp_s") return computed * steps;
+  if (quantity == "epoch_comm_s") return exchanged * steps;
+  if (quantity == "epoch_forward_s") return time[Part::forward] * steps;
+  if (quantity == "epoch_backward_s") return time[Part::backward] * steps;
+  if (quantity == "epoch_weight_update_s") return time[Part::weight_update] * steps;
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
@@ -270,7 +270,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
     return Unpredictable{BrokenLimit{
         limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
   }
-  if (sensitivity != nullptr && is_of_steps(run.quantity) && estimate.time.iteration() > Seconds{})
+  if (sensitivity != nullptr && is_of_steps(run.quantity) && estimate.time.step_time() > Seconds{})
     *sensitivity = ddl::sensitivity(estimator, estimate.plan);
   return quantity_of(run.quantity, estimate);
 }

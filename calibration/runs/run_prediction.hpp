@@ -7,7 +7,7 @@
 #include <tuple>
 #include <variant>
 
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 #include "calibration/inputs/study.hpp"
 #include "calibration/runs/runs.hpp"
 #include "core/quantity.hpp"

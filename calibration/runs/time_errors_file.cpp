@@ -44,8 +44,8 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   file.source = root.at("source").text();
   TimeErrors& errors = file.errors;
   read_widths(root.at("widths"), error_source_names, errors.sources);
-  read_widths(root.at("kernels_rest_on"), price_basis_names, errors.kernel_bases);
-  read_widths(root.at("exchanges_rest_on"), price_basis_names, errors.exchange_bases);
+  read_widths(root.at("kernels_rest_on"), time_basis_names, errors.kernel_bases);
+  read_widths(root.at("exchanges_rest_on"), time_basis_names, errors.exchange_bases);
   read_widths(root.at("unexplained"), model_class_names, errors.classes);
   errors.kinds_together = root.at("kinds_together").number(0, 1);
   errors.own_of_plan = root.at("own_of_plan").number(0, 1);
@@ -80,8 +80,8 @@ std::string print_time_errors(const TimeErrorsFile& file) {
       file.source);
   const TimeErrors& errors = file.errors;
   print_widths(text, "widths", error_source_names, errors.sources);
-  print_widths(text, "kernels_rest_on", price_basis_names, errors.kernel_bases);
-  print_widths(text, "exchanges_rest_on", price_basis_names, errors.exchange_bases);
+  print_widths(text, "kernels_rest_on", time_basis_names, errors.kernel_bases);
+  print_widths(text, "exchanges_rest_on", time_basis_names, errors.exchange_bases);
   print_widths(text, "unexplained", model_class_names, errors.classes);
   text += fmt::format("kinds_together: {:.3g}\nown_of_plan: {:.3g}\nlearned_scatter: {:.3g}\n", errors.kinds_together,
                       errors.own_of_plan, errors.learned_scatter);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 #include "calibration/runs/run_prediction.hpp"
 #include "calibration/runs/runs.hpp"
 #include "core/quantity.hpp"

@@ -247,8 +247,8 @@ Report fitted(const FitRequest& asked, Measured measured) {
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
   // Concurrent groups, and kernels overlapped with a collective, count as a result, like a fit.
-  const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
-  if (!beside_fits) require_fits(*fits, *series);
+  const bool fits_other_than_exchanges = live && (!live->result.contention.empty() || live->result.overlap);
+  if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
   if (asked.tolerance && fits->empty()) {
     throw Error("--tolerance: no measurement can be fitted", "leave it out, or start several ranks");

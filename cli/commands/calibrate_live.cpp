@@ -415,9 +415,9 @@ void LiveSweep::add_to(Json& report) const {
                          {"bytes", overlap->bytes},
                          {"ranks", overlap->ranks},
                          {"kernel_alone_s", overlap->kernel_alone.value()},
-                         {"kernel_beside_s", overlap->kernel_beside.value()},
+                         {"kernel_overlapped_s", overlap->kernel_overlapped.value()},
                          {"exchange_alone_s", overlap->exchange_alone.value()},
-                         {"exchange_beside_s", overlap->exchange_beside.value()}};
+                         {"exchange_overlapped_s", overlap->exchange_overlapped.value()}};
   } else {
     report["overlap"] = nullptr;
   }
@@ -444,8 +444,8 @@ void LiveSweep::add_below_fits(Document& document) const {
     document.line(fmt::format("An allreduce of {} among {} rank{}, overlapped with kernels ({})",
                               humanize(Bytes(static_cast<double>(overlap->bytes))), overlap->ranks,
                               overlap->ranks == 1 ? "" : "s", overlap->kernel));
-    document.line("collective: " + beside(overlap->exchange_alone, overlap->exchange_beside), 2);
-    document.line("kernel: " + beside(overlap->kernel_alone, overlap->kernel_beside), 2);
+    document.line("collective: " + beside(overlap->exchange_alone, overlap->exchange_overlapped), 2);
+    document.line("kernel: " + beside(overlap->kernel_alone, overlap->kernel_overlapped), 2);
   }
 }
 

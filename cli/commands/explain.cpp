@@ -174,8 +174,8 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
         fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(explained.mesh.devices(), "device"), it, none);
     return pair;
   }
-  pair.explained_name = name_beside(explained, *plan);
-  pair.other_name = name_beside(*plan, explained);
+  pair.explained_name = name_against(explained, *plan);
+  pair.other_name = name_against(*plan, explained);
   if (pair.explained_name == pair.other_name && !(*plan == explained)) {
     pair.explained_name = "the explained plan";
     pair.other_name = "the other";
@@ -199,9 +199,9 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   if (answer.configured) add_configured_plan(document, *answer.configured, nullptr, study);
   add_plan(document, estimate, study, answer.training);
   add_study(document, study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
-  const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
+  const bool measured = study.kernels().measured() != nullptr && answer.explanation.has_time();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
-  if (answer.explanation.priced()) {
+  if (answer.explanation.has_time()) {
     document.apart(ranked_table({estimate}, study, answer.training, false));
     if (drawn) document.add(time_bars({estimate}));
     add_throughput(document, estimate, study, "throughput");
@@ -289,7 +289,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
 OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
-  if (!answer.explanation.priced() || !may_be_out_of_core(estimate.plan, study.assumptions())) {
+  if (!answer.explanation.has_time() || !may_be_out_of_core(estimate.plan, study.assumptions())) {
     const char* hint = answer.ideal ? "the closed forms of --ideal have totals only"
                                     : "use it for plans without a pipeline, --recompute and --offload-activations";
     throw Error("--out-of-core needs a plan without pipeline, recompute or offload", hint);

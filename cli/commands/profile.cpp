@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "calibration/inputs/machine_reader.hpp"
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/profile_output.hpp"
 #include "cli/options/option_value.hpp"

@@ -51,7 +51,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_rows = 20'000;
 
-void refuse_unpriced_cost(const Machine& machine) {
+void refuse_cost_without_price(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
   throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
               "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
@@ -129,7 +129,7 @@ std::string compared_with_data(const RecommendAnswer& answer) {
   }
   // A plan that may not fit is no alternative to one that fits.
   if (data->verdict > best.verdict) return " (plain data parallelism may not fit)";
-  const double ratio = data->time.iteration() / best.time.iteration();
+  const double ratio = data->time.step_time() / best.time.step_time();
   return ratio >= 1 ? fmt::format(", {:.2f}x as fast as plain data parallelism", ratio)
                     : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
 }
@@ -154,9 +154,9 @@ bool has_faster_behind(const RecommendAnswer& answer) {
   const std::vector<Estimate>& shown = answer.shown;
   for (std::size_t i = 1; i < shown.size(); ++i) {
     const Estimate &before = shown[i - 1], &after = shown[i];
-    if (after.verdict != before.verdict || after.time.iteration() >= before.time.iteration()) continue;
+    if (after.verdict != before.verdict || after.time.step_time() >= before.time.step_time()) continue;
     // At a larger distance, the slower plan ranks first for another reason, which "Why not the others" gives.
-    if (before.time.iteration() <= after.time.iteration() * (1 + usual_tie)) return true;
+    if (before.time.step_time() <= after.time.step_time() * (1 + usual_tie)) return true;
   }
   return false;
 }
@@ -220,7 +220,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     document.section();
     document.line(fmt::format("{} considered, {} of them pruned, {} fully evaluated, {} feasible, {:.0f} ms",
                               count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
-                              with_thousands(answer.result.priced), with_thousands(answer.result.feasible),
+                              with_thousands(answer.result.estimated), with_thousands(answer.result.feasible),
                               answer.seconds * 1e3));
   }
   return document;
@@ -250,7 +250,7 @@ Json json_of(const RecommendAnswer& answer) {
   json["inputs"]["ideal"] = answer.options.study.ideal;
   json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   json["search"] = {{"considered", answer.result.considered}, {"pruned", answer.result.pruned},
-                    {"priced", answer.result.priced},         {"feasible", answer.result.feasible},
+                    {"priced", answer.result.estimated},      {"feasible", answer.result.feasible},
                     {"interrupted", answer.result.stopped},   {"seconds", answer.seconds}};
   return json;
 }
@@ -310,7 +310,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   settle_target(answer->options.training, answer->study->model());
-  if (answer->objective == Objective::cost) refuse_unpriced_cost(answer->study->machine());
+  if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
   if (asked.plan) {
@@ -320,7 +320,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
     Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);
     answer->shown.push_back(estimate);
-    answer->result.considered = answer->result.priced = 1;
+    answer->result.considered = answer->result.estimated = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;
   } else {
     assert(options.plan.gpus);

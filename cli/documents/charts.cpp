@@ -38,15 +38,15 @@ constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blu
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
 
-/// The color of each StepWork: that of the part of an iteration that it counts as.
+/// The color of each StepWork: that of the part of a step that it counts as.
 constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
                                                Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 
 std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, const Plan& plan) {
   const bool both_ways = order_of(plan.schedule).course == Course::both_ways && timeline.stages > 1;
-  const std::string chunk = timeline.stretches == 1 ? std::string()
-                            : both_ways             ? fmt::format(", {} direction", slice.stretch == 0 ? "first" : "other")
-                                                    : fmt::format(", chunk {}", slice.stretch + 1);
+  const std::string chunk = timeline.chunks == 1 ? std::string()
+                            : both_ways          ? fmt::format(", {} direction", slice.chunk == 0 ? "first" : "other")
+                                                 : fmt::format(", chunk {}", slice.chunk + 1);
   return fmt::format("{} of micro-batch {}{}", to_string(slice.work), slice.micro_batch + 1, chunk);
 }
 
@@ -74,10 +74,10 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
   const Plan& plan = explanation.estimate.plan;
   std::map<std::pair<int, std::size_t>, DrawnKernel> kernels;  // by the kind of the layer and the index in it
   for (const LayerExplanation& layer : explanation.layers) {
-    for (std::size_t i = 0; i < layer.prices.kernels.size(); ++i) {
-      const PricedKernel& kernel = layer.prices.kernels[i];
-      if (!kernel.work || kernel.is_beside_kernels() || kernel.time <= Seconds{}) continue;
-      const double samples = layer.prices.shard.samples, flops = kernel.work->flops * samples;
+    for (std::size_t i = 0; i < layer.detail.kernels.size(); ++i) {
+      const TimedKernel& kernel = layer.detail.kernels[i];
+      if (!kernel.work || kernel.is_overhead() || kernel.time <= Seconds{}) continue;
+      const double samples = layer.detail.shard.samples, flops = kernel.work->flops * samples;
       const Precision precision = kernel.precision.value_or(plan.precision);
       const double bytes = (kernel.work->activation_items * samples + kernel.work->weight_items) * item_bytes(precision);
       if (flops <= 0 || bytes <= 0) continue;
@@ -119,7 +119,7 @@ Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plan
     bars.kinds.push_back({std::string(part.column), part_tones[p]});
   }
   for (const auto& [label, estimate] : plans) {
-    Bar bar{label, humanize(estimate->time.iteration()), {}, {}};
+    Bar bar{label, humanize(estimate->time.step_time()), {}, {}};
     for (const TimePart& part : parts) {
       bar.values.push_back((estimate->time[part.part]).value());
       bar.texts.push_back(humanize(estimate->time[part.part]));
@@ -137,7 +137,7 @@ Chart time_bars(const std::vector<Estimate>& estimates) {
   const std::size_t most = std::min(estimates.size(), bars_drawn);
   for (std::size_t i = 0; i < most; ++i) {
     const Estimate& each = estimates[i];
-    if (each.time.iteration() > estimates.front().time.iteration() * longest_drawn) continue;
+    if (each.time.step_time() > estimates.front().time.step_time() * longest_drawn) continue;
     drawn.emplace_back(fmt::format("{}{} ({})", estimates.size() > 1 ? fmt::format("{}. ", i + 1) : std::string(),
                                    family_name(each.plan.mesh.family()), degrees_text(each.plan.mesh)),
                        &each);
@@ -149,10 +149,10 @@ Chart time_bars(const std::vector<Estimate>& estimates) {
 
 Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
   Lanes lanes;
-  const TimeUnit unit = time_unit(timeline.iteration);
+  const TimeUnit unit = time_unit(timeline.step_time);
   lanes.unit = unit.name;
   lanes.factor = unit.factor;
-  lanes.length = timeline.iteration.value();
+  lanes.length = timeline.step_time.value();
   EnumArray<StepWork, std::size_t> kinds{};
   std::set<StepWork> works;
   for (const StepSlice& slice : timeline.slices) works.insert(slice.work);
@@ -178,7 +178,7 @@ Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
       "Timeline of a step",
       fmt::format("{}, {}, over {}", count_text(timeline.stages, "stage"),
                   timeline.micro_batches == 1 ? "1 micro-batch" : with_thousands(timeline.micro_batches) + " micro-batches",
-                  humanize(timeline.iteration)),
+                  humanize(timeline.step_time)),
       std::move(lanes)};
 }
 
@@ -340,7 +340,7 @@ std::string pace_text(double pace) {
 void add_plan_figures(Document& document, const Estimator& estimator, const Plan& plan, const Study& study,
                       const PlanTables& tables) {
   const Explanation explanation = explain(estimator, plan);
-  if (!explanation.priced()) return;
+  if (!explanation.has_time()) return;
   document.section("One step", fmt::format(" in time ({})", family_name(plan.mesh.family())));
   if (const auto timeline = step_timeline(estimator, plan)) {
     document.add(step_lanes(*timeline, plan));

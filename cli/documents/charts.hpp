@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// The parts of an iteration of the first plans, as bars. Plans that take many times as long as the first one are left out.
+/// The parts of a step of the first plans, as bars. Plans that take many times as long as the first one are left out.
 [[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
 /// The same for plans of several studies, each with its label.
 [[nodiscard]] Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans);

@@ -121,24 +121,24 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
   return text;
 }
 
-/// The time of an iteration, and the throughput.
-std::string iteration_text(const JobCheck& check) {
+/// The time of an step_time, and the throughput.
+std::string step_text(const JobCheck& check) {
   const Job& job = check.study->job();
   const Estimate& estimate = check.checked.estimate;
   const auto throughput = throughput_of(job, sample_flops(job.facts), estimate);
-  return fmt::format("step: {}{}", humanize(estimate.time.iteration()),
+  return fmt::format("step: {}{}", humanize(estimate.time.step_time()),
                      throughput ? ", " + throughput_in_short(*throughput) : "");
 }
 
 Table remedies_table(const Study& study, const MemoryCheck& checked_plan, const std::vector<Remedy>& remedies,
                      WordsOfChange words_of) {
   const SampleFlops flops = sample_flops(study.job().facts);
-  Table table({essential(prose("change")), essential(figures("memory")), essential(figures("at most")), figures("iteration"),
+  Table table({essential(prose("change")), essential(figures("memory")), essential(figures("at most")), figures("step"),
                figures("MFU"), essential(words("verdict"))});
   const auto add = [&](const std::string& change, const MemoryCheck& checked) {
     const Estimate& estimate = checked.estimate;
     table.add({change, humanize(estimate.memory.total()), humanize(estimate.memory.upper_bound()),
-               humanize(estimate.time.iteration()), mfu_text(throughput_of(study.job(), flops, estimate)),
+               humanize(estimate.time.step_time()), mfu_text(throughput_of(study.job(), flops, estimate)),
                std::string(to_string(checked.verdict))});
   };
   add("none", checked_plan);
@@ -169,7 +169,7 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   document.apart(std::move(items));
   if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();
-  document.line(iteration_text(check), 2);
+  document.line(step_text(check), 2);
   document.line("largest batch: " + largest_batch_text(check), 2);
   if (const std::string longest = longest_sequence_text(check); !longest.empty())
     document.line("longest sequence: " + longest, 2);
@@ -262,7 +262,7 @@ Table jobs_table(const std::vector<JobCheck>& checks) {
     }
     const Estimate& estimate = check.checked.estimate;
     const MemoryBreakdown& memory = estimate.memory;
-    const Seconds step = estimate.time.iteration();
+    const Seconds step = estimate.time.step_time();
     const auto& fits = check.largest.fits;
     table.add({check.file, std::string(to_string(check.checked.verdict)), humanize(memory.total()),
                humanize(memory.upper_bound()), humanize(check.available()), std::string(to_string(memory.largest())),
@@ -388,7 +388,7 @@ Json checks_rows(const std::vector<JobCheck>& checks) {
     row["total_bytes"] = if_judged([&] { return memory.total().value(); });
     row["upper_bound_bytes"] = if_judged([&] { return memory.upper_bound().value(); });
     row["available_bytes"] = if_judged([&] { return check.available().value(); });
-    row["iteration_s"] = if_judged([&] { return estimate.time.iteration().value(); });
+    row["iteration_s"] = if_judged([&] { return estimate.time.step_time().value(); });
     row["largest_batch"] = judged && check.largest.fits ? Json(*check.largest.fits) : Json(nullptr);
     row["fewest_gpus"] = judged && check.fewest ? Json(check.fewest->estimate.plan.mesh.devices()) : Json(nullptr);
     row["problem"] = judged ? Json(nullptr) : Json(check.problem->message);

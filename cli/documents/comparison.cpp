@@ -87,7 +87,7 @@ void add_comparison(Document& document, const Explanation& explained, const Plan
   if (!pair.comparison.time.empty()) {
     const Estimate &here = explained.estimate, &there = pair.other->estimate;
     const bool epochs = pair.comparison.basis == "epoch";
-    const Seconds longest = epochs ? max(here.epoch, there.epoch) : max(here.time.iteration(), there.time.iteration());
+    const Seconds longest = epochs ? max(here.epoch, there.epoch) : max(here.time.step_time(), there.time.step_time());
     document.add(terms_table(explained, pair, time_unit(longest)));
   }
   document.paragraph(pair.sentence);
@@ -127,7 +127,7 @@ Json comparison_to_json(const Explanation& explained, const PlanComparison& pair
   json["ratio"] = json["ratio_low"] = json["ratio_high"] = nullptr;
   if (pair.other) {
     if (const auto ratio = ratio_interval(explained.estimate, pair.other->estimate)) {
-      json["ratio"] = pair.other->estimate.time.iteration() / explained.estimate.time.iteration();
+      json["ratio"] = pair.other->estimate.time.step_time() / explained.estimate.time.step_time();
       json["ratio_low"] = ratio->low;
       json["ratio_high"] = ratio->high;
     }

@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// How much faster the best plan is: 0.23 for 23 %; negative if it is slower.
-double faster_by(const Estimate& own, const Estimate& best) { return own.time.iteration() / best.time.iteration() - 1; }
+double faster_by(const Estimate& own, const Estimate& best) { return own.time.step_time() / best.time.step_time() - 1; }
 
 std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
   const double share = faster_by(plan.estimate, best);
@@ -97,7 +97,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
   const std::string choices = choices_text(own.plan);
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
   const std::string time =
-      fmt::format("{}{} per step", humanize(own.time.iteration()), interval_behind(own.time.iteration(), own.interval));
+      fmt::format("{}{} per step", humanize(own.time.step_time()), interval_behind(own.time.step_time(), own.interval));
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,
                                        time + (throughput ? ", " + throughput_in_short(*throughput) : std::string()),
                                        memory_text(own.memory, own.verdict, study)));

@@ -23,7 +23,7 @@
 #include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
-#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_times.hpp"
 #include "profiler/backends/backend_options.hpp"
 
 namespace ddl {
@@ -32,8 +32,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// The measured time of a step outside of kernels.
-void add_beside_kernels(Document& document, const Study& study) {
-  const ShardPrices* const measured = study.kernels().measured();
+void add_overhead(Document& document, const Study& study) {
+  const ShardTimes* const measured = study.kernels().measured();
   if (measured == nullptr) return;
   const auto part = [](const StepOverhead& overhead) {
     return overhead.factor < 1 ? fmt::format("{:.1f} % less", 100 * (1 - overhead.factor))
@@ -52,7 +52,7 @@ void add_beside_kernels(Document& document, const Study& study) {
   }
 }
 
-Json beside_kernels_to_json(const ShardPrices& measured) {
+Json overhead_to_json(const ShardTimes& measured) {
   Json json;
   const auto add = [&](std::string_view name, const StepOverhead& overhead) {
     json[std::string(name)] = {{"per_kernel_s", overhead.per_kernel.value()}, {"factor", overhead.factor}};
@@ -79,8 +79,8 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
     const std::string rate = throughput ? ", " + throughput_in_short(*throughput) : "";
     const bool at_best = study.kernels().origin() == KernelBasis::roofline;
     document.line(
-        name, fmt::format(": {}{} per step{}{}{}, {}; {}", at_best ? "at best " : "", humanize(estimate.time.iteration()),
-                          interval_behind(estimate.time.iteration(), estimate.interval), besides, rate,
+        name, fmt::format(": {}{} per step{}{}{}, {}; {}", at_best ? "at best " : "", humanize(estimate.time.step_time()),
+                          interval_behind(estimate.time.step_time(), estimate.interval), besides, rate,
                           memory_text(estimate.memory, estimate.verdict, study), time_text(estimate, study, training)));
     return;
   }
@@ -98,7 +98,7 @@ void add_throughput(Document& document, const Estimate& estimate, const Study& s
 }
 
 std::string kernel_times_text(const Study& study) {
-  const ShardPrices* measured = study.kernels().measured();
+  const ShardTimes* measured = study.kernels().measured();
   if (measured == nullptr) return std::string(to_string(study.kernels().origin()));
   std::string text = "profile of " + measured->name();
   // The layout is printed, because a script with another layout runs other kernels.
@@ -171,7 +171,7 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
                             with_thousands(global_batch), to_string(study.precision()), to_string(study.optimizer()),
                             study.spec().assumptions.linear_kernels ? ", ideal" : ""));
   document.line("kernel times: " + kernel_times_text(study));
-  add_beside_kernels(document, study);
+  add_overhead(document, study);
   if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
     document.line("network: " + network);
   }
@@ -200,7 +200,7 @@ void add_findings(Document& document, const Estimate& estimate, const Study& stu
   document.section("Why", fmt::format(" ({})", family_name(estimate.plan.mesh.family())));
   for (const Finding& finding : findings_of(study.job(), estimate)) document.paragraph(describe(finding, study.model()));
   constexpr double worth_saying = 0.05;
-  const Seconds hidden = estimate.hidden_exchange, all = estimate.time.iteration();
+  const Seconds hidden = estimate.hidden_exchange, all = estimate.time.step_time();
   if (hidden > all * worth_saying) {
     document.paragraph(fmt::format("{} of gradient communication ({:.0f} % of the step) is hidden behind backward",
                                    humanize(hidden), hidden / all * 100));
@@ -234,10 +234,10 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["network"] = network.empty() ? Json(nullptr) : Json(network);
   const std::string between_nodes = between_nodes_text(study.machine(), study.coefficients().exchanges);
   json["between_nodes"] = between_nodes.empty() ? Json(nullptr) : Json(between_nodes);
-  if (const ShardPrices* const measured = study.kernels().measured()) {
+  if (const ShardTimes* const measured = study.kernels().measured()) {
     json["profiles"] = Json::array();
     for (const FoundProfile& each : study.profiles().profiles) json["profiles"].push_back(each.path);
-    json["beside_kernels"] = beside_kernels_to_json(*measured);
+    json["beside_kernels"] = overhead_to_json(*measured);
   }
   json["precision"] = to_string(study.precision());
   json["mixed_precision"] = is_mixed(study.precision()) ? Json(mixed_precision_text(study)) : Json(nullptr);

@@ -76,8 +76,8 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
 /// The least certain source of the layer's kernel times, without the time of a step outside kernels.
 Provenance kernel_source(const LayerExplanation& layer) {
   Provenance source = Provenance::measured;
-  for (const PricedKernel& kernel : layer.prices.kernels) {
-    if (!kernel.is_beside_kernels()) source = least_certain(source, kernel.source);
+  for (const TimedKernel& kernel : layer.detail.kernels) {
+    if (!kernel.is_overhead()) source = least_certain(source, kernel.source);
   }
   return source;
 }
@@ -85,7 +85,7 @@ Provenance kernel_source(const LayerExplanation& layer) {
 /// Exchanges of one micro-batch on one line: `allgather 3.06 MiB among 4 filter (ring), …`.
 std::string exchanges_text(const LayerExplanation& layer) {
   std::string text;
-  for (const PricedExchange& one : layer.prices.exchanges) {
+  for (const TimedExchange& one : layer.detail.exchanges) {
     if (one.ranks <= 1) continue;
     const std::string times = one.exchange.messages > 1 ? fmt::format("{} x ", one.exchange.messages) : "";
     text += fmt::format("{}{}{} {} among {:.0f} {}", text.empty() ? "" : "; ", times,
@@ -118,10 +118,10 @@ Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() <= 0 && phase.hidden.value() <= 0) continue;
     table.add({std::string(phase.what.column), fine_figure(phase.time.value() * unit.factor),
-               share_text(phase.time / time.iteration()), fine_figure(phase.hidden.value() * unit.factor),
+               share_text(phase.time / time.step_time()), fine_figure(phase.hidden.value() * unit.factor),
                std::string(letter(phase.source)), describe(phase, explanation.estimate), busiest_text(phase.busiest)});
   }
-  table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", "", ""});
+  table.add({"step", fine_figure(time.step_time().value() * unit.factor), share_text(1), "", "", "", ""});
   return table;
 }
 
@@ -143,8 +143,8 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
   const auto add = [&](std::vector<std::string> row, const std::string& stage, const std::string& problem,
                        std::string_view from, const Breakdown& time, const std::string& exchanged) {
     if (stages) row.push_back(stage);
-    row.insert(row.end(), {problem, std::string(from), fine_figure(time.iteration().value() * unit.factor),
-                           whole.iteration().value() > 0 ? share_text(time.iteration() / whole.iteration()) : "-"});
+    row.insert(row.end(), {problem, std::string(from), fine_figure(time.step_time().value() * unit.factor),
+                           whole.step_time().value() > 0 ? share_text(time.step_time() / whole.step_time()) : "-"});
     for (const TimePart& part : parts) row.push_back(fine_figure((time[part.part]).value() * unit.factor));
     if (exchanges) row.push_back(exchanged);
     table.add(std::move(row));
@@ -158,7 +158,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     time[Part::waiting] = group.host_waiting;
     rest -= group.host_waiting;
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
-        fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard, is_of_sample(study, first))),
+        fmt::format("{} {}", layer.operation->type(), shapes_text(first.detail.shard, is_of_sample(study, first))),
         letter(kernel_source(first)), time, exchanges_text(first));
   }
   if (rest > whole[Part::waiting] * rounding) {
@@ -166,7 +166,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     time[Part::waiting] = rest;
     add({"waiting", ""}, "", "", "", time, "");
   }
-  add({"iteration", std::to_string(explanation.layers.size())}, "", "", "", whole, "");
+  add({"step", std::to_string(explanation.layers.size())}, "", "", "", whole, "");
   return table;
 }
 
@@ -209,7 +209,7 @@ std::string legend(const Explanation& explanation, bool profile) {
 /// the link of the whole exchange.
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
-    const PricedExchange* one = most_held_back(layer, purpose);
+    const TimedExchange* one = most_held_back(layer, purpose);
     return one != nullptr && !one->bottleneck.level.empty() ? std::optional(one->bottleneck) : std::nullopt;
   };
   if (phase.what.part == Part::layer_collectives) return own(Purpose::layer);
@@ -219,11 +219,11 @@ std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseS
   return takes_part ? phase.busiest : std::nullopt;
 }
 
-/// The parts of an iteration that contain exchanges.
+/// The parts of a step that contain exchanges.
 constexpr std::array<Part, 4> exchanging_parts{Part::gradient_exchange, Part::layer_collectives, Part::halo, Part::pipeline};
 
-Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
-  const double samples = layer.prices.shard.samples;
+Json problem_to_json(const TimedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
+  const double samples = layer.detail.shard.samples;
   const std::optional<Work>& work = kernel.work;
   Json json;
   json["pass"] = kernel.pass;
@@ -237,13 +237,13 @@ Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, 
   return json;
 }
 
-Json lines_to_json(const LayerPrices& prices) {
-  return json_list(prices.problems, [](const PricedProblem& each) -> Json {
+Json lines_to_json(const LayerDetail& detail) {
+  return json_list(detail.problems, [](const TimedProblem& each) -> Json {
     return {{"problem", each.line}, {"time_s", each.time.value()}, {"source", to_string(each.source)}};
   });
 }
 
-Json priced_exchange_to_json(const PricedExchange& one, const LayerExplanation& layer, const Plan& plan) {
+Json timed_exchange_to_json(const TimedExchange& one, const LayerExplanation& layer, const Plan& plan) {
   Json json;
   json["operation"] = to_string(one.exchange.operation);
   json["axes"] = names_of(one.exchange.axes);
@@ -278,25 +278,25 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   fields.add("operation", [layer_of](const Row& own) { return layer_of(own).operation->type(); });
   fields.add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
   fields.add("stage", [](const Row& own) { return own.stage + 1; });
-  fields.add("samples", [](const Row& own) { return own.prices.shard.samples; });
-  fields.add_csv("shapes", [&study](const Row& own) { return shapes_text(own.prices.shard, is_of_sample(study, own)); });
+  fields.add("samples", [](const Row& own) { return own.detail.shard.samples; });
+  fields.add_csv("shapes", [&study](const Row& own) { return shapes_text(own.detail.shard, is_of_sample(study, own)); });
   fields.add_json("input_shapes", [&study](const Row& own) {
-    return is_of_sample(study, own) ? Json::array() : json_list(own.prices.shard.inputs, shape_to_json);
+    return is_of_sample(study, own) ? Json::array() : json_list(own.detail.shard.inputs, shape_to_json);
   });
-  fields.add_json("output_shape", [](const Row& own) { return shape_to_json(own.prices.shard.output); });
+  fields.add_json("output_shape", [](const Row& own) { return shape_to_json(own.detail.shard.output); });
   fields.add("parameters", [](const Row& own) { return own.costs[LayerCount::parameters]; });
   fields.add_json("problems", [&plan](const Row& own) {
-    return json_list(own.prices.kernels, [&](const PricedKernel& kernel) { return problem_to_json(kernel, own, plan); });
+    return json_list(own.detail.kernels, [&](const TimedKernel& kernel) { return problem_to_json(kernel, own, plan); });
   });
   if (study.kernels().measured() != nullptr)
-    fields.add_json("measurable", [](const Row& own) { return lines_to_json(own.prices); });
+    fields.add_json("measurable", [](const Row& own) { return lines_to_json(own.detail); });
   fields.add_json("update", [](const Row& own) -> Json {
-    return {{"time_s", own.costs[LayerTime::update].value()}, {"source", to_string(own.prices.update_source)}};
+    return {{"time_s", own.costs[LayerTime::update].value()}, {"source", to_string(own.detail.update_source)}};
   });
   fields.add_json("exchanges", [&plan](const Row& own) {
     Json exchanges = Json::array();
-    for (const PricedExchange& exchange : own.prices.exchanges) {
-      if (exchange.ranks > 1) exchanges.push_back(priced_exchange_to_json(exchange, own, plan));
+    for (const TimedExchange& exchange : own.detail.exchanges) {
+      if (exchange.ranks > 1) exchanges.push_back(timed_exchange_to_json(exchange, own, plan));
     }
     return exchanges;
   });
@@ -305,12 +305,12 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   fields.add_csv("kernel_backward_s", [](const Row& own) { return own.costs[LayerTime::backward].value(); });
   fields.add_csv("exchanges", exchanges_text);
   fields.add(
-      "iteration_s", [](const Row& own) { return own.time.iteration().value(); }, "time");
+      "iteration_s", [](const Row& own) { return own.time.step_time().value(); }, "time");
   for (const TimePart& part : time_parts) {
     fields.add(
         fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time[part]).value(); }, "time");
   }
-  // Two columns for each part of an iteration that contains exchanges: `halo_link,halo_phi`.
+  // Two columns for each part of a step that contains exchanges: `halo_link,halo_phi`.
   for (const TimePart& part : time_parts) {
     if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
     const auto add_of_busiest = [&](std::string_view what, auto of) {
@@ -350,16 +350,16 @@ std::string exchange_name(const ExchangeTotal& exchange) {
 }
 
 void add_phases(Document& document, const Explanation& explanation, const Study& study) {
-  if (!explanation.priced()) return;
-  Table phases = phases_table(explanation, time_unit(explanation.estimate.time.iteration()));
+  if (!explanation.has_time()) return;
+  Table phases = phases_table(explanation, time_unit(explanation.estimate.time.step_time()));
   phases.legend = "from: " + legend(explanation, study.kernels().measured() != nullptr);
   document.add(std::move(phases));
 }
 
 void add_explanation(Document& document, const Explanation& explanation, const Study& study) {
-  if (!explanation.priced()) return;
+  if (!explanation.has_time()) return;
   const Estimate& estimate = explanation.estimate;
-  const TimeUnit unit = time_unit(estimate.time.iteration());
+  const TimeUnit unit = time_unit(estimate.time.step_time());
   document.section("Phases", " of a step");
   add_phases(document, explanation, study);
   if (explanation.congested) {
@@ -388,7 +388,7 @@ Json phases_to_json(const Explanation& explanation) {
   return json_list(explanation.phases, [&](const PhaseShare& phase) -> Json {
     return {{"phase", phase.what.name},
             {"time_s", phase.time.value()},
-            {"share", phase.time / explanation.estimate.time.iteration()},
+            {"share", phase.time / explanation.estimate.time.step_time()},
             {"hidden_s", phase.hidden.value()},
             {"source", to_string(phase.source)},
             {"what", describe(phase, explanation.estimate)},

@@ -14,7 +14,7 @@ namespace ddl {
 /// predicted time.
 void add_explanation(Document& document, const Explanation& explanation, const Study& study);
 
-/// The phases of an iteration as a table, with the sources of their times. Adds nothing if the plan has no predicted time.
+/// The phases of a step as a table, with the sources of their times. Adds nothing if the plan has no predicted time.
 void add_phases(Document& document, const Explanation& explanation, const Study& study);
 
 /// An object for each phase, layer and kind of exchange; empty lists if the plan has no predicted time.

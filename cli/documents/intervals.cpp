@@ -79,7 +79,7 @@ std::string interval_name() { return fmt::format("{:.0f} % interval", interval_l
 std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other) {
   if (!of.sensitivity || !other.sensitivity) return std::nullopt;
   const TimeInterval errors = ratio_interval_of(bundled_time_errors(), *of.sensitivity, *other.sensitivity);
-  const double ratio = other.time.iteration() / of.time.iteration();
+  const double ratio = other.time.step_time() / of.time.step_time();
   return TimeInterval{ratio * errors.low, ratio * errors.high};
 }
 
@@ -90,18 +90,18 @@ std::optional<bool> differ(const Estimate& of, const Estimate& other) {
 }
 
 std::string undecided_text(const std::vector<Estimate>& ranked) {
-  std::vector<std::pair<std::size_t, std::size_t>> stretches;  // first and last rank
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;  // first and last rank
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     if (differ(ranked.front(), ranked[i]).value_or(true)) continue;
-    if (!stretches.empty() && stretches.back().second == i) {
-      stretches.back().second = i + 1;
+    if (!ranges.empty() && ranges.back().second == i) {
+      ranges.back().second = i + 1;
     } else {
-      stretches.emplace_back(i + 1, i + 1);
+      ranges.emplace_back(i + 1, i + 1);
     }
   }
-  if (stretches.empty()) return {};
+  if (ranges.empty()) return {};
   std::vector<std::string> parts;
-  for (const auto& [first, last] : stretches) {
+  for (const auto& [first, last] : ranges) {
     parts.push_back(std::to_string(first));
     if (last == first + 1) parts.push_back(std::to_string(last));
     if (last > first + 1) parts.back() += fmt::format(" to {}", last);
@@ -117,7 +117,7 @@ nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked) {
     const std::optional<TimeInterval> ratio = ratio_interval(ranked.front(), ranked[i]);
     if (!ratio) continue;
     ratios.push_back({{"rank", i + 1},
-                      {"ratio", ranked[i].time.iteration() / ranked.front().time.iteration()},
+                      {"ratio", ranked[i].time.step_time() / ranked.front().time.step_time()},
                       {"ratio_low", ratio->low},
                       {"ratio_high", ratio->high},
                       {"differ", differ(ranked.front(), ranked[i]).value_or(false)}});
@@ -128,14 +128,14 @@ nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked) {
 std::string ratio_text(const Estimate& of, const Estimate& other) {
   const std::optional<TimeInterval> ratio = ratio_interval(of, other);
   if (!ratio) return {};
-  return fmt::format("{:.2f} ({} to {})", other.time.iteration() / of.time.iteration(), ratio_digits(ratio->low),
+  return fmt::format("{:.2f} ({} to {})", other.time.step_time() / of.time.step_time(), ratio_digits(ratio->low),
                      ratio_digits(ratio->high));
 }
 
 void add_width(Document& document, const Estimate& estimate) {
   if (!estimate.interval || !estimate.sensitivity) return;
   document.section("Uncertainty of the step time",
-                   fmt::format(" ({}: {})", interval_name(), interval_text(estimate.time.iteration(), estimate.interval)));
+                   fmt::format(" ({}: {})", interval_name(), interval_text(estimate.time.step_time(), estimate.interval)));
   std::vector<WidthShare> shares = width_shares(bundled_time_errors(), *estimate.sensitivity);
   std::erase_if(shares, [](const WidthShare& each) { return each.width.faster < 0.005 && each.width.slower < 0.005; });
   std::stable_sort(shares.begin(), shares.end(),

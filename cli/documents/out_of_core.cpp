@@ -33,7 +33,7 @@ std::string name_of(const LayerRange& group, const Model& model) {
 }  // namespace
 
 void add_out_of_core(Document& document, const OutOfCore& result, const Estimate& estimate, const Study& study) {
-  const Seconds iteration = estimate.time.iteration();
+  const Seconds step_time = estimate.time.step_time();
   const bool all_keep = std::all_of(result.choices.begin(), result.choices.end(),
                                     [](GroupChoice choice) { return choice == GroupChoice::keep; });
   document.section("Out of core", fmt::format(": {} of {}, at most {}: {}", humanize(result.memory), humanize(result.device),
@@ -46,7 +46,7 @@ void add_out_of_core(Document& document, const OutOfCore& result, const Estimate
   }
   std::string text =
       fmt::format("in core {}, at most {}; a step takes {} instead of {}", humanize(estimate.memory.total()),
-                  humanize(estimate.memory.upper_bound()), humanize(iteration + result.longer()), humanize(iteration));
+                  humanize(estimate.memory.upper_bound()), humanize(step_time + result.longer()), humanize(step_time));
   const char* between = ": ";
   const auto part = [&](Seconds time, const char* what) {
     if (time <= Seconds{}) return;
@@ -93,7 +93,7 @@ std::optional<OutOfCore> fitting_out_of_core(const Estimator& estimator, const M
 }
 
 std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estimate) {
-  const Seconds iteration = estimate.time.iteration();
+  const Seconds step_time = estimate.time.step_time();
   const auto count = [&](auto... choices) {
     return std::count_if(result.choices.begin(), result.choices.end(),
                          [&](GroupChoice choice) { return ((choice == choices) || ...); });
@@ -106,7 +106,7 @@ std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estima
                         ? fmt::format("{} of {} groups of layers recompute activations", again, result.choices.size())
                         : fmt::format("{} recompute them", again));
   return fmt::format("out of core ('ddl-oracle explain --out-of-core'): {} and at most {}, a step takes {}; {}",
-                     humanize(result.memory), humanize(result.upper_bound), humanize(iteration + result.longer()),
+                     humanize(result.memory), humanize(result.upper_bound), humanize(step_time + result.longer()),
                      fmt::join(parts, ", "));
 }
 
@@ -116,7 +116,7 @@ Json out_of_core_to_json(const OutOfCore& result, const Estimate& estimate, cons
   json["total_bytes"] = result.memory.value();
   json["upper_bound_bytes"] = result.upper_bound.value();
   json["host_bytes"] = result.cost.on_host.value();
-  json["iteration_s"] = (estimate.time.iteration() + result.longer()).value();
+  json["iteration_s"] = (estimate.time.step_time() + result.longer()).value();
   json["computed_again_s"] = (result.cost.again * result.micro_batches).value();
   json["waiting_for_copies_s"] = (result.cost.waits * result.micro_batches).value();
   Json groups = Json::array();

@@ -21,7 +21,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
-#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_times.hpp"
 
 namespace ddl {
 namespace {
@@ -33,14 +33,14 @@ struct RankedEstimate {
   const Estimate& estimate;
   int rank = 0;
   const Estimate* first = nullptr;  ///< the first plan of its ranking
-  [[nodiscard]] bool priced() const { return estimate.time.iteration().value() > 0; }
+  [[nodiscard]] bool has_time() const { return estimate.time.step_time().value() > 0; }
 };
 
 void add_memory_fields(Fields<RankedEstimate>& fields) {
   using Row = RankedEstimate;
   const auto add = [&](std::string_view name, auto bytes_of) {
     const auto value = [bytes_of](const Row& row) {
-      return row.priced() ? Json(bytes_of(row.estimate.memory).value()) : Json(nullptr);
+      return row.has_time() ? Json(bytes_of(row.estimate.memory).value()) : Json(nullptr);
     };
     fields.add(fmt::format("{}_bytes", name), value, "memory");
   };
@@ -108,7 +108,7 @@ void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, con
     const auto add = [&](const std::string& end, double TimeInterval::*factor) {
       const auto value = [value_of, factor](const Row& row) {
         const std::optional<double> middle = value_of(row.estimate);
-        if (!row.priced() || !row.estimate.interval || !middle) return Json(nullptr);
+        if (!row.has_time() || !row.estimate.interval || !middle) return Json(nullptr);
         return Json(*middle * ((*row.estimate.interval).*factor));
       };
       fields.add(fmt::format("{}_{}{}", name, end, unit), value, object);
@@ -116,7 +116,7 @@ void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, con
     add("low", &TimeInterval::low);
     add("high", &TimeInterval::high);
   };
-  add_ends("iteration", "_s", [](const Estimate& of) { return std::optional(of.time.iteration().value()); });
+  add_ends("iteration", "_s", [](const Estimate& of) { return std::optional(of.time.step_time().value()); });
   add_ends("epoch", "_s", [](const Estimate& of) { return std::optional(of.epoch.value()); });
   add_ends("cost", "", [&study](const Estimate& of) { return cost_of(of, study, Training{}); });
   if (training.is_whole()) {
@@ -126,14 +126,14 @@ void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, con
   }
   const auto add_ratio = [&](const char* name, auto of) {
     const auto value = [of](const Row& row) {
-      if (row.first == nullptr || !row.priced()) return Json(nullptr);
+      if (row.first == nullptr || !row.has_time()) return Json(nullptr);
       const std::optional<TimeInterval> ratio = ratio_interval(*row.first, row.estimate);
       return ratio ? Json(of(row, *ratio)) : Json(nullptr);
     };
     fields.add_csv(name, value);
   };
   add_ratio("ratio_to_first",
-            [](const Row& row, const TimeInterval&) { return row.estimate.time.iteration() / row.first->time.iteration(); });
+            [](const Row& row, const TimeInterval&) { return row.estimate.time.step_time() / row.first->time.step_time(); });
   add_ratio("ratio_to_first_low", [](const Row&, const TimeInterval& ratio) { return ratio.low; });
   add_ratio("ratio_to_first_high", [](const Row&, const TimeInterval& ratio) { return ratio.high; });
 }
@@ -147,20 +147,20 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
     if (field.name == "global_batch") {
       fields.add("feasible", [](const Row& row) { return row.estimate.feasible(); });
       fields.add("verdict",
-                 [](const Row& row) { return row.priced() ? Json(to_string(row.estimate.verdict)) : Json(nullptr); });
+                 [](const Row& row) { return row.has_time() ? Json(to_string(row.estimate.verdict)) : Json(nullptr); });
     }
     fields.add(
         std::move(field.name), [value = std::move(field.value)](const Row& row) { return value(row.estimate.plan); },
         field.object);
   }
   const auto if_priced = [](auto of) {
-    return [of](const Row& row) { return row.priced() ? Json(of(row.estimate)) : Json(nullptr); };
+    return [of](const Row& row) { return row.has_time() ? Json(of(row.estimate)) : Json(nullptr); };
   };
   const auto add_time = [&](std::string_view name, auto time_of) {
     fields.add(fmt::format("{}_s", name),
                if_priced([time_of](const Estimate& estimate) { return time_of(estimate).value(); }), "time");
   };
-  add_time("iteration", [](const Estimate& estimate) { return estimate.time.iteration(); });
+  add_time("iteration", [](const Estimate& estimate) { return estimate.time.step_time(); });
   add_time("epoch", [](const Estimate& estimate) { return estimate.epoch; });
   if (training.is_whole()) {
     add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
@@ -187,10 +187,10 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   return fields;
 }
 
-/// The shares of an iteration: computing, communicating, waiting.
+/// The shares of an step_time: computing, communicating, waiting.
 std::vector<double> spent_shares(const Breakdown& time) {
   std::vector<double> shares(spent_names.size(), 0.0);
-  const Seconds all = time.iteration();
+  const Seconds all = time.step_time();
   if (all.value() <= 0) return shares;
   for (const TimePart& part : time_parts) shares[static_cast<std::size_t>(part.spent)] += time[part.part] / all;
   return shares;
@@ -209,9 +209,9 @@ std::string spent_text(const std::vector<double>& shares) {
 const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
   const Estimate* nearest = nullptr;
   for (const Estimate& each : rejected) {
-    const bool priced = each.time.iteration().value() > 0;
+    const bool priced = each.time.step_time().value() > 0;
     const bool nearer = nearest != nullptr && priced &&
-                        (nearest->time.iteration().value() <= 0 || each.memory.total() < nearest->memory.total());
+                        (nearest->time.step_time().value() <= 0 || each.memory.total() < nearest->memory.total());
     if (nearest == nullptr || nearer) nearest = &each;
   }
   return nearest;
@@ -219,7 +219,7 @@ const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
 
 Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training, bool with_ranks) {
   Seconds longest{};
-  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
+  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.step_time());
   const TimeUnit unit = time_unit(longest);
   const bool priced = study.machine().price_per_gpu_hour.has_value();
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
@@ -255,7 +255,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
       std::any_of(estimates.begin(), estimates.end(), [](const Estimate& e) { return e.interval.has_value(); });
   if (has_intervals) columns.push_back(words(interval_name()));
   columns.insert(columns.end(),
-                 {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("iteration " + unit.name))});
+                 {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("step " + unit.name))});
   for (const TimePart& part : parts)
     columns.push_back(if_asked(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column))));
   columns.push_back(if_asked(words("with")));
@@ -263,19 +263,19 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < estimates.size(); ++i) {
     const Estimate& e = estimates[i];
-    const bool timed = e.time.iteration().value() > 0;
+    const bool timed = e.time.step_time().value() > 0;
     std::vector<std::string> row;
     if (with_ranks) row.push_back(std::to_string(i + 1));
     bars.shares.push_back(spent_shares(e.time));
-    row.insert(row.end(), {plan_word(e.plan), timed ? humanize(e.time.iteration()) : "-", spent_text(bars.shares.back()),
+    row.insert(row.end(), {plan_word(e.plan), timed ? humanize(e.time.step_time()) : "-", spent_text(bars.shares.back()),
                            humanize(e.memory.total()), timed ? std::string(to_string(e.verdict)) : "",
                            humanize(time_of(e, study, training))});
     if (priced) row.push_back(amount(cost_of(e, study, training).value_or(0)));
     if (has_shares) row.push_back(mfu_text(throughputs[i]));
     row.push_back(share_text(e.efficiency));
-    if (has_intervals) row.push_back(interval_text(e.time.iteration(), e.interval));
+    if (has_intervals) row.push_back(interval_text(e.time.step_time(), e.interval));
     row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
-                           figure(e.time.iteration().value() * unit.factor)});
+                           figure(e.time.step_time().value() * unit.factor)});
     for (const TimePart& part : parts) row.push_back(figure((e.time[part.part]).value() * unit.factor));
     row.push_back(choices_text(e.plan));
     table.add(std::move(row));
@@ -336,7 +336,7 @@ Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, co
   const RankedEstimate row{estimate, rank};
   Json json = json_of(estimate_fields(study, training), row);
   // A plan that was not predicted has no times to report.
-  if (!row.priced()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
+  if (!row.has_time()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
   return json;
 }
 

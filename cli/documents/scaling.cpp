@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 using Points = std::vector<StudyOutcome>;
 
 double samples_per_second(const StudyOutcome& point) {
-  return static_cast<double>(point.global_batch) / point.best->time.iteration().value();
+  return static_cast<double>(point.global_batch) / point.best->time.step_time().value();
 }
 Seconds time_at(const StudyOutcome& point) { return time_of(*point.best, *point.study, point.training); }
 std::optional<double> cost_at(const StudyOutcome& point) { return cost_of(*point.best, *point.study, point.training); }
@@ -116,7 +116,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
         throughput_of(point.study->job(), sample_flops(point.study->job().facts), best).value_or(Throughput{});
     const double efficiency = scaling.efficiency[i].value_or(0);
     std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch),
-                                 plan_word(best.plan),       humanize(best.time.iteration()),
+                                 plan_word(best.plan),       humanize(best.time.step_time()),
                                  share_text(efficiency),     share_text(efficiency),
                                  humanize(time_at(point))};
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
@@ -124,7 +124,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
     if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
     row.insert(row.end(),
                {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples), humanize(best.memory.total()),
-                std::string(to_string(best.verdict)), interval_text(best.time.iteration(), best.interval)});
+                std::string(to_string(best.verdict)), interval_text(best.time.step_time(), best.interval)});
     table.add(std::move(row));
     const double reached = std::min(efficiency, 1.0);
     bars.shares.push_back({reached, 1 - reached});
@@ -257,11 +257,11 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
       fields.add_csv(field.name,
                      if_planned([value = field.value](const StudyOutcome& point) { return value(point.best->plan); }));
   }
-  fields.add_csv("iteration_s", if_planned([](const StudyOutcome& point) { return point.best->time.iteration().value(); }));
+  fields.add_csv("iteration_s", if_planned([](const StudyOutcome& point) { return point.best->time.step_time().value(); }));
   const auto end_of_step = [if_planned](double TimeInterval::*end) {
     return if_planned([end](const StudyOutcome& point) {
       const auto& interval = point.best->interval;
-      return interval ? Json(point.best->time.iteration().value() * ((*interval).*end)) : Json(nullptr);
+      return interval ? Json(point.best->time.step_time().value() * ((*interval).*end)) : Json(nullptr);
     });
   };
   fields.add_csv("iteration_low_s", end_of_step(&TimeInterval::low));

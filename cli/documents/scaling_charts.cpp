@@ -23,7 +23,7 @@ using Points = std::vector<StudyOutcome>;
 
 /// Samples per second, or tokens per second for sequences.
 double speed_of(const StudyOutcome& point) {
-  const double samples = static_cast<double>(point.global_batch) / point.best_estimate().time.iteration().value();
+  const double samples = static_cast<double>(point.global_batch) / point.best_estimate().time.step_time().value();
   const auto tokens = static_cast<double>(point.study->model().sequence_length);
   return tokens > 0 ? samples * tokens : samples;
 }

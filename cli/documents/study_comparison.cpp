@@ -146,14 +146,14 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
     std::vector<std::string> row{labels.of(each), plan_word(best.plan)};
     const std::optional<Throughput> throughput = throughput_of(each);
     const double rate = !throughput ? 0 : of_tokens ? throughput->tokens.value_or(0) : throughput->samples;
-    row.insert(row.end(), {humanize(best.time.iteration()), rate_text(rate), humanize(time_of(each))});
+    row.insert(row.end(), {humanize(best.time.step_time()), rate_text(rate), humanize(time_of(each))});
     if (priced) {
       const std::optional<double> cost = cost_of(each);
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");
     }
     row.insert(row.end(), {mfu_text(throughput), humanize(best.memory.total()), humanize(study.device_memory()),
                            std::string(to_string(best.verdict)), share_text(best.efficiency),
-                           interval_text(best.time.iteration(), best.interval)});
+                           interval_text(best.time.step_time(), best.interval)});
     if (!training.is_whole()) row.push_back(rate_text(epochs_per_day(best)));
     row.insert(row.end(), {study.dataset().name, family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh),
                            choices_text(best.plan)});
@@ -319,7 +319,7 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   };
   const auto studied = [](const Row& each) { return each.study != nullptr; };
   const auto planned = [](const Row& each) { return each.best.has_value(); };
-  const auto timed = [](const Row& each) { return each.best && each.best->time.iteration().value() > 0; };
+  const auto timed = [](const Row& each) { return each.best && each.best->time.step_time().value() > 0; };
   fields.add("model", [](const Row& each) { return each.study ? each.study->model().name : each.model; });
   fields.add("machine", [](const Row& each) { return each.study ? each.study->machine().name : each.machine; });
   std::map<const Row*, std::ptrdiff_t> ranks;
@@ -340,11 +340,11 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
     if (field.object == "degrees")
       csv_if(field.name, planned, [value = field.value](const Row& each) { return value(each.best->plan); });
   }
-  csv_if("iteration_s", timed, [](const Row& each) { return each.best->time.iteration().value(); });
+  csv_if("iteration_s", timed, [](const Row& each) { return each.best->time.step_time().value(); });
   const auto end_of = [](double TimeInterval::*end) {
     return [end](const Row& each) {
       const auto& interval = each.best->interval;
-      return interval ? Json(each.best->time.iteration().value() * ((*interval).*end)) : Json(nullptr);
+      return interval ? Json(each.best->time.step_time().value() * ((*interval).*end)) : Json(nullptr);
     };
   };
   csv_if("iteration_low_s", timed, end_of(&TimeInterval::low));
@@ -354,7 +354,7 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   csv_if("tokens_per_s", timed, [](const Row& each) { return or_null(throughput_of(each)->tokens); });
   csv_if("mfu", timed, [](const Row& each) { return or_null(throughput_of(each)->model_share); });
   csv_if("hfu", timed, [](const Row& each) { return or_null(throughput_of(each)->hardware_share); });
-  add_if("iterations_per_epoch", timed, [](const Row& each) { return each.best->epoch / each.best->time.iteration(); });
+  add_if("iterations_per_epoch", timed, [](const Row& each) { return each.best->epoch / each.best->time.step_time(); });
   add_if("epochs_per_day", timed, [](const Row& each) { return epochs_per_day(*each.best); });
   const auto add_cost = [&](const char* name, auto training_of) {
     fields.add_csv(name, [training_of](const Row& each) {

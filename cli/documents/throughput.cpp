@@ -59,7 +59,7 @@ std::string purpose_of(const Training& training) {
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {
   if (training.convergence) {
     const std::int64_t batch = estimate.plan.global_batch;
-    return estimate.time.iteration() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
+    return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
   }
   if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
   if (!training.tokens) return estimate.epoch;

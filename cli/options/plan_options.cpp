@@ -105,7 +105,7 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
                                          [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
     if (!is_possible) continue;
     const bool is_better = !best || estimate.verdict < best->verdict ||
-                           (estimate.verdict == best->verdict && estimate.time.iteration() < best->time.iteration());
+                           (estimate.verdict == best->verdict && estimate.time.step_time() < best->time.step_time());
     if (is_better) best = estimate;
     if (named.mesh[Axis::pipeline] == 1 && best->verdict == Verdict::fits) break;
   }

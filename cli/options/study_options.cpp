@@ -362,7 +362,7 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The allreduce algorithm of the measured software, and that for plans that also split layers (ExchangePrices::allreduce).
+/// The allreduce algorithm of the measured software, and that for plans that also split layers (ExchangeTimes::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;

@@ -86,7 +86,7 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
 }
 
 SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
-  const double longer = behind.time.iteration() / first.time.iteration() - 1.0;
+  const double longer = behind.time.step_time() / first.time.step_time() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
   if (longer > 0) return {fmt::format("{} %", percents), std::string(doing_phrase(grown_most(first.time, behind.time)))};

@@ -46,7 +46,7 @@ std::string describe(const Finding& finding, const Model& model) {
                          std::get<Finding::Copies>(finding.facts).ranks);
     case Kind::scaling_limit:
       if (const auto* samples = std::get_if<Finding::Samples>(&finding.facts)) {
-        return fmt::format("one step needs more samples ({}) than the data set has ({:.0f})", samples->iteration,
+        return fmt::format("one step needs more samples ({}) than the data set has ({:.0f})", samples->step_time,
                            samples->epoch);
       }
       return "each replica has a single sample: data parallelism cannot scale further";

@@ -69,7 +69,7 @@ const ConfigurationFormat deepspeed_json{"DeepSpeed",
 
 LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   const Plan& plan = request.plan();
-  if (const std::string axes = axes_besides(plan, family_bit(Axis::data)); !axes.empty())
+  if (const std::string axes = axes_other_than(plan, family_bit(Axis::data)); !axes.empty())
     return CannotLaunch{
         fmt::format("its configuration has data parallelism only; {} parallelism is in the model's code", axes)};
   RunValues values = values_of(plan, deepspeed_json, 0);

@@ -65,7 +65,7 @@ struct LaunchNodes {
 [[nodiscard]] std::string told_first_node(const LaunchNodes& nodes, std::string_view command);
 
 /// The axes of a plan that are not in `axes`: `filter and spatial`; empty if there are none.
-[[nodiscard]] std::string axes_besides(const Plan& plan, Family axes);
+[[nodiscard]] std::string axes_other_than(const Plan& plan, Family axes);
 /// Why a runtime that supports only `axes` cannot run the plan; empty if it can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes);
 

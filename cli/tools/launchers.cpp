@@ -75,7 +75,7 @@ std::string told_first_node(const LaunchNodes& nodes, std::string_view command) 
   return fmt::format("{}{}", nodes.nodes == 1 ? "" : "MASTER_ADDR=FIRST_NODE ", command);
 }
 
-std::string axes_besides(const Plan& plan, Family axes) {
+std::string axes_other_than(const Plan& plan, Family axes) {
   std::string names;
   for (const Axis axis : spoken_axes) {
     if (plan.mesh[axis] == 1 || (axes & family_bit(axis)) != 0) continue;
@@ -85,7 +85,7 @@ std::string axes_besides(const Plan& plan, Family axes) {
 }
 
 std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes) {
-  const std::string names = axes_besides(plan, axes);
+  const std::string names = axes_other_than(plan, axes);
   if (names.empty()) return std::nullopt;
   return CannotLaunch{fmt::format("it has no {} parallelism", names)};
 }

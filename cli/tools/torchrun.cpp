@@ -134,7 +134,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
     set("CLASSES", classes_of(model));
   }
   text += "\n";
-  set("PREDICTED_S", request.estimate.time.iteration().value());
+  set("PREDICTED_S", request.estimate.time.step_time().value());
   set("CALIBRATE", calibrate_command(request));
   text += "# A row of a table of runs, without the columns that measure.py adds.\n";
   set("ROW", row_of(request));
@@ -192,7 +192,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   const Plan& plan = request.plan();
   const Study& study = request.study;
   constexpr Family run = family_bit(Axis::data) | family_bit(Axis::tensor);
-  if (const std::string axes = axes_besides(plan, run); !axes.empty())
+  if (const std::string axes = axes_other_than(plan, run); !axes.empty())
     return CannotLaunch{fmt::format("its script has no {} parallelism", axes)};
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;

@@ -22,8 +22,8 @@ bool has_levels(const Group& group) {
 
 }  // namespace
 
-ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients,
-                               const Assumptions& assumptions)
+ExchangeTimes::ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients,
+                             const Assumptions& assumptions)
     : plan_(plan),
       machine_(machine),
       coefficients_(coefficients),
@@ -32,7 +32,7 @@ ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const C
   if (assumptions.learned) learned_ = learned_of(coefficients.learned, plan.mesh.family());
 }
 
-Route ExchangePrices::route(Purpose purpose) const {
+Route ExchangeTimes::route(Purpose purpose) const {
   if (!assumptions_.host_staging || !machine_.host) return Route::direct;
   switch (purpose) {
     case Purpose::gradient:
@@ -59,7 +59,7 @@ PathCoefficients path_coefficients(Purpose purpose) {
   return {Coefficient::layer_alpha, Coefficient::layer_beta};
 }
 
-ExchangePrices::GroupLinks ExchangePrices::links_for(Family axes, Purpose purpose) const {
+ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose) const {
   GroupLinks way;
   way.axes = axes;
   way.purpose = purpose;
@@ -89,7 +89,7 @@ ExchangePrices::GroupLinks ExchangePrices::links_for(Family axes, Purpose purpos
   return way;
 }
 
-SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
+SharedLink ExchangeTimes::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
   SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
                              : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
   // Without contention, a flat ring only uses a link of the level it meets at, regardless of slower ones.
@@ -106,7 +106,7 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
   return shared;
 }
 
-double ExchangePrices::congestion_factor(const Group& group, std::size_t from, std::size_t to) const {
+double ExchangeTimes::congestion_factor(const Group& group, std::size_t from, std::size_t to) const {
   if (!assumptions_.congestion_quantile) return 1;
   double factor = 1;
   for (const Congestion& congestion : coefficients_.congestion) {
@@ -118,7 +118,7 @@ double ExchangePrices::congestion_factor(const Group& group, std::size_t from, s
   return factor;
 }
 
-std::optional<AllreduceAlgorithm> ExchangePrices::prescribed(Purpose purpose) const {
+std::optional<AllreduceAlgorithm> ExchangeTimes::prescribed(Purpose purpose) const {
   if (assumptions_.ring_only) return AllreduceAlgorithm::ring;
   if (purpose != Purpose::gradient) return software_.layer_algorithm;
   if (assumptions_.allreduce) return assumptions_.allreduce;
@@ -127,13 +127,13 @@ std::optional<AllreduceAlgorithm> ExchangePrices::prescribed(Purpose purpose) co
   return hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
 }
 
-bool ExchangePrices::may_be_measured(const GroupLinks& at, Purpose purpose) const {
+bool ExchangeTimes::may_be_measured(const GroupLinks& at, Purpose purpose) const {
   if (coefficients_.exchanges.empty() || at.group.ranks <= 1 || prescribed(purpose) || is_staged(at, purpose)) return false;
   // Groups that share a node's links wait for each other, which no benchmark of a single group measures.
   return at.group.outermost == 0 || (has_levels(at.group) && at.group.flows[0] == 1);
 }
 
-bool ExchangePrices::is_measured(Family axes, Purpose purpose) const {
+bool ExchangeTimes::is_measured(Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   if (!may_be_measured(at, purpose)) return false;
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
@@ -143,8 +143,8 @@ bool ExchangePrices::is_measured(Family axes, Purpose purpose) const {
   return false;
 }
 
-std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective operation, Bytes message, const GroupLinks& at,
-                                                                   Purpose purpose) const {
+std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective operation, Bytes message, const GroupLinks& at,
+                                                                 Purpose purpose) const {
   if (operation == Collective::point_to_point || !may_be_measured(at, purpose)) return std::nullopt;
   const MeasuredExchanges& measured = coefficients_.exchanges;
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
@@ -169,7 +169,7 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   return Parts{(*time - bytes) * (learned_[path.alpha] * factor), bytes * (learned_[path.beta] * factor)};
 }
 
-SharedLink ExchangePrices::round_link(const GroupLinks& at, Pattern pattern, double step, bool staged) const {
+SharedLink ExchangeTimes::round_link(const GroupLinks& at, Pattern pattern, double step, bool staged) const {
   Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
   flows.step = step;
   SharedLink shared = share(at.group, flows, staged, at.purpose);
@@ -177,11 +177,11 @@ SharedLink ExchangePrices::round_link(const GroupLinks& at, Pattern pattern, dou
   return shared;
 }
 
-bool ExchangePrices::rounds_differ(const GroupLinks& at) const {
+bool ExchangeTimes::rounds_differ(const GroupLinks& at) const {
   return machine_.network && at.group.outermost > 0 && assumptions_.contention;
 }
 
-ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& at) const {
+ExchangeTimes::Rounds ExchangeTimes::rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& at) const {
   if (!rounds_differ(at)) return {};
   switch (algorithm) {
     case AllreduceAlgorithm::butterfly:
@@ -194,7 +194,7 @@ ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, c
   }
 }
 
-Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
+Seconds ExchangeTimes::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
   // Without a gather afterwards, the whole vector is exchanged.
   const bool whole = algorithm == AllreduceAlgorithm::butterfly;
@@ -207,7 +207,7 @@ Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, c
   return time;
 }
 
-Bottleneck ExchangePrices::busiest(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) const {
+Bottleneck ExchangeTimes::busiest(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
   if (rounds.rounds.empty()) return links_of(algorithm, at, staged).bottleneck;
   Bottleneck bottleneck = round_link(at, rounds.pattern, rounds.rounds.front().step, staged).bottleneck;
@@ -218,7 +218,7 @@ Bottleneck ExchangePrices::busiest(AllreduceAlgorithm algorithm, const GroupLink
   return bottleneck;
 }
 
-const ExchangePrices::GroupLinks& ExchangePrices::links(Family axes, Purpose purpose, bool only_startups) const {
+const ExchangeTimes::GroupLinks& ExchangeTimes::links(Family axes, Purpose purpose, bool only_startups) const {
   for (const GroupLinks& known : links_) {
     if (known.axes == axes && known.purpose == purpose && known.only_startups == only_startups) return known;
   }
@@ -232,7 +232,7 @@ const ExchangePrices::GroupLinks& ExchangePrices::links(Family axes, Purpose pur
   return links_.emplace_back(std::move(at));
 }
 
-double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
+double ExchangeTimes::edge_ranks(const Group& group, Purpose purpose) const {
   if (purpose != Purpose::halo) return 1;
   // A node holds consecutive tiles, the last extent varying fastest. Along an extent that a node does not hold completely,
   // every tile of a cross-section has its neighbour in another node.
@@ -246,7 +246,7 @@ double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
   return most;
 }
 
-SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
+SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   const bool crosses = at.group.outermost > 0;
   const bool staged = machine_.host && route(purpose) == Route::host;
@@ -279,13 +279,13 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   return link;
 }
 
-bool ExchangePrices::is_staged(const GroupLinks& at, Purpose purpose) const {
+bool ExchangeTimes::is_staged(const GroupLinks& at, Purpose purpose) const {
   // Collectives use the direct links inside a node: only the NIC cannot access the device's memory. A halo library that only
   // supports main memory has no direct links at all.
   return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
 }
 
-const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) {
+const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) {
   const SharedLink& flat = staged ? at.host_flat : at.flat;
   if (at.group.outermost == 0) return flat;
   const SharedLink& slices = staged ? at.host_slices : at.slices;
@@ -313,8 +313,7 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
   return flat;
 }
 
-Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at,
-                                       bool staged) const {
+Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const double ranks = at.group.ranks;
   if (const LibraryHabits* habits = library(at, staged)) {
     if (algorithm == AllreduceAlgorithm::ring) return library_ring_time(2, message, library_group(at), *habits);
@@ -364,14 +363,14 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
   return {};
 }
 
-const LibraryHabits* ExchangePrices::library(const GroupLinks& at, bool staged) const {
+const LibraryHabits* ExchangeTimes::library(const GroupLinks& at, bool staged) const {
   if (staged || assumptions_.ring_only || at.group.ranks <= 1 || machine_.levels.empty()) return nullptr;
   if (at.group.outermost > 0 && !has_levels(at.group)) return nullptr;
   const std::optional<LibraryHabits>& habits = machine_.levels[at.group.outermost > 0 ? 1 : 0].library;
   return habits ? &*habits : nullptr;
 }
 
-LibraryGroup ExchangePrices::library_group(const GroupLinks& at) const {
+LibraryGroup ExchangeTimes::library_group(const GroupLinks& at) const {
   const PathCoefficients path = path_coefficients(at.purpose);
   const double congestion = congestion_factor(at.group, 0, at.group.outermost);
   if (at.group.outermost == 0) {
@@ -404,7 +403,7 @@ LibraryGroup ExchangePrices::library_group(const GroupLinks& at) const {
           .beta_factor = std::max(learned_[path.beta] * congestion, least_factor)};
 }
 
-ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
+ExchangeTimes::Choice ExchangeTimes::allreduce(Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   const bool staged = is_staged(at, purpose);
   if (at.group.ranks <= 1) return {};
@@ -439,7 +438,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
   return best;
 }
 
-Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) const {
+Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
   if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
@@ -460,7 +459,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) 
   return all ? *least : min(*least, least_by_links(message, at, purpose));
 }
 
-Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
+Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
   // Any other prescribed algorithm has its own bound; the sparse one has none.
   const std::optional<AllreduceAlgorithm> fixed = prescribed(purpose);
   if (fixed && fixed != AllreduceAlgorithm::ring) return {};
@@ -486,25 +485,25 @@ Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purp
   return least;
 }
 
-Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& at, bool staged) const {
+Seconds ExchangeTimes::gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& at, bool staged) const {
   if (!two_levels) return ring(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
   const double in_node = at.group.members[0];
   return ring(message, in_node, at.inside.link) +
          ring(message / in_node, at.group.nodes(), (staged ? at.host_slices : at.slices).link);
 }
 
-Seconds ExchangePrices::all_to_all_time(Bytes message, const GroupLinks& at, bool staged) {
+Seconds ExchangeTimes::all_to_all_time(Bytes message, const GroupLinks& at, bool staged) {
   if (at.group.outermost == 0)
     return pairwise_all_to_all_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
   return hierarchical_all_to_all_time(message, at.group.members[0], at.group.nodes(), at.inside.link,
                                       (staged ? at.host_slices : at.slices).link);
 }
 
-Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-  const GroupLinks& priced = links(axes, purpose);
-  if (priced.group.ranks <= 1) return {};
-  if (const std::optional<Parts> measured = measured_time(operation, message, priced, purpose)) return measured->startups;
-  const bool staged = is_staged(priced, purpose);
+Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+  const GroupLinks& own = links(axes, purpose);
+  if (own.group.ranks <= 1) return {};
+  if (const std::optional<Parts> measured = measured_time(operation, message, own, purpose)) return measured->startups;
+  const bool staged = is_staged(own, purpose);
   const GroupLinks& at = links(axes, purpose, true);
   const LibraryHabits* const habits = library(at, staged);
   switch (operation) {
@@ -513,7 +512,7 @@ Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes
     case Collective::allgather:
     case Collective::reduce_scatter: {
       if (habits != nullptr && !software_.layer_algorithm) return library_ring_time(1, message, library_group(at), *habits);
-      const bool two_levels = cheapest(operation, message, axes, purpose).algorithm == hierarchical;
+      const bool two_levels = fastest(operation, message, axes, purpose).algorithm == hierarchical;
       const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
       return gather_time(ring, two_levels, message, at, staged);
     }
@@ -530,7 +529,7 @@ Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes
   return {};
 }
 
-ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
@@ -543,7 +542,7 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
       return {measured_exchange, measured->startups + measured->bytes, {}};
   }
   const LibraryHabits* const habits = library(at, staged);
-  const auto gathered = [&](RingTime ring) -> Priced {
+  const auto gathered = [&](RingTime ring) -> Predicted {
     if (habits != nullptr && !software_.layer_algorithm) {
       LibraryGroup group = library_group(at);
       if (operation == Collective::allgather) group.add = {};
@@ -553,8 +552,8 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
     if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group))
       return {"ring", one_ring, shared.bottleneck};
     const Seconds two_levels = gather_time(ring, true, message, at, staged);
-    return two_levels < one_ring ? Priced{hierarchical, two_levels, slices.bottleneck}
-                                 : Priced{"ring", one_ring, shared.bottleneck};
+    return two_levels < one_ring ? Predicted{hierarchical, two_levels, slices.bottleneck}
+                                 : Predicted{"ring", one_ring, shared.bottleneck};
   };
   switch (operation) {
     case Collective::allreduce: {

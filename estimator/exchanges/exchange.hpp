@@ -38,7 +38,7 @@ struct Exchange {
   int messages = 1;  ///< number of messages, one after the other
   Subject subject = Subject::other;
   /// Whether it overlaps with compute: the layer's forward, or the gradient of its input.
-  bool beside_kernels = false;
+  bool next_to_kernels = false;
   double copies = 1;  ///< copies of each token in `items`, one for each of its experts
   double frozen = 0;  ///< for gradients: parameters on the same ranks that have no gradient
   int kernels = 0;    ///< additional kernels, which cut out what is sent and concatenate what arrives
@@ -51,23 +51,23 @@ inline constexpr std::string_view measured_exchange = "measured";
 /// among such ranks. Otherwise it uses α/β per level, the route, the flows that share a link (φ) and the fastest of the
 /// allowed algorithms. Between nodes whose network type is known, α and β are those of the communication library
 /// (`LibraryHabits`).
-class ExchangePrices {
+class ExchangeTimes {
  public:
-  ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
+  ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
 
   /// `message`: bytes of the full vector.
-  [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-    return cheapest(operation, message, axes, purpose).time;
+  [[nodiscard]] Seconds time(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+    return fastest(operation, message, axes, purpose).time;
   }
   /// A predicted time and the algorithm behind it: `measured` if the operation was measured among such ranks, else `ring`,
   /// `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
-  struct Priced {
+  struct Predicted {
     std::string_view algorithm;
     Seconds time{};
     Bottleneck bottleneck{};  ///< the link that limits its flows
   };
-  [[nodiscard]] Priced cheapest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// The Allreduce algorithm that price() would choose for a gradient of this size, and its time.
+  [[nodiscard]] Predicted fastest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
+  /// The Allreduce algorithm that time() would choose for a gradient of this size, and its time.
   struct Choice {
     AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;  ///< not meaningful if the time was measured
     Seconds time{};
@@ -76,7 +76,7 @@ class ExchangePrices {
     [[nodiscard]] std::string_view name() const { return measured ? measured_exchange : to_string(algorithm); }
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
-  /// The start-up part of price(), by the same algorithm: everything that grows with α, and nothing that grows with bytes.
+  /// The start-up part of time(), by the same algorithm: everything that grows with α, and nothing that grows with bytes.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// Lower bound: no Allgather or Reduce-Scatter of a message is faster, and no Allreduce is faster than twice this. The
   /// bound grows with the message; measured times may not.

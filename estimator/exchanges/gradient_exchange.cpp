@@ -35,14 +35,14 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions)
   return {full ? 4 : item, mixed == MixedPrecision::autocast ? 4 : item};
 }
 
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const ExchangedBytes& each,
+GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges, const ExchangedBytes& each,
                                    std::span<const GradientGroup> groups, bool with_startups) {
   GradientExchange all;
   for (const GradientGroup& group : groups) all.add(gradient_exchange(plan, exchanges, each, group, with_startups));
   return all;
 }
 
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const ExchangedBytes& each,
+GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges, const ExchangedBytes& each,
                                    const GradientGroup& group, bool with_startups) {
   const Bytes message(group.parameters * each.gradient);
   const bool gathers_frozen = plan.zero_stage == 3 && group.frozen > 0;
@@ -54,7 +54,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   // Gradients summed over other axes than replicas belong to weights that are not sharded.
   if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
     if (group.parameters <= 0) return {};
-    const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
+    const ExchangeTimes::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.name();
     exchange.measured = choice.measured;
@@ -68,20 +68,20 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   // scattered after every micro-batch. ZeRO-3 gathers the weights before the forward and again before the backward of every
   // micro-batch [Rajbhandari et al., SC'20], or once if they stay in memory after forward.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
-  const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, axes, Purpose::gradient);
-  const Seconds scatter = group.parameters > 0 ? priced.time : Seconds{};
-  exchange.bottleneck = priced.bottleneck;
+  const auto scattered = exchanges.fastest(Collective::reduce_scatter, message, axes, Purpose::gradient);
+  const Seconds scatter = group.parameters > 0 ? scattered.time : Seconds{};
+  exchange.bottleneck = scattered.bottleneck;
   const Bytes weights((group.parameters + (plan.zero_stage == 3 ? group.frozen : 0.0)) * each.weight);
-  const auto gathered = exchanges.cheapest(Collective::allgather, weights, axes, Purpose::gradient);
+  const auto gathered = exchanges.fastest(Collective::allgather, weights, axes, Purpose::gradient);
   const Seconds gather = gathered.time;
-  exchange.measured = priced.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
+  exchange.measured = scattered.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups that hold the same shards sum them once per step [Zha22, section 3.4].
   const Bytes shard = message / shards;
   if (copies > 1 && group.parameters > 0) {
-    const ExchangePrices::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
+    const ExchangeTimes::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
     exchange.of_copies = sum.time;
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
@@ -96,7 +96,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
     exchange.gathers = (plan.reshard ? 2.0 : 1.0) * micro_batches;
     if (is_in_groups) {
       of_copy = exchange.gathers - 1;
-      const auto inside = exchanges.cheapest(Collective::allgather, weights, near, Purpose::gradient);
+      const auto inside = exchanges.fastest(Collective::allgather, weights, near, Purpose::gradient);
       exchange.measured = exchange.measured && inside.algorithm == measured_exchange;
       exchange.of_weights = inside.time * of_copy;
     }

@@ -54,16 +54,16 @@ struct ExchangedBytes {
 
 /// The exchanges of one group, or of all groups of a stage one after the other. `with_startups` also computes the start-up
 /// parts.
-[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
+[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges,
                                                  const ExchangedBytes& each, const GradientGroup& group,
                                                  bool with_startups = false);
-[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
+[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges,
                                                  const ExchangedBytes& each, std::span<const GradientGroup> groups,
                                                  bool with_startups = false);
 
 /// The exchanges of gradients and weights of one step, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
-struct ExchangeTimes {
+struct GradientExchangeTimes {
   T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< as in GradientExchange
   double rounds = 1, gathers = 0;
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
@@ -79,7 +79,7 @@ inline constexpr Bytes gradient_bucket = 25_MiB;
 /// the exchanges. `slowdown`: how much longer each takes while they overlap. `idle`: the time that the device waits for its
 /// host, during which neither slows down the other. Weights gathered after the update are not included.
 template <class T>
-[[nodiscard]] T exposed(const ExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
+[[nodiscard]] T exposed(const GradientExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
                         const OverlapSlowdown& slowdown = {}) {
   const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
   const T ends = exchange.of_gradients * (1.0 / (buckets * std::max(1.0, exchange.rounds))) +

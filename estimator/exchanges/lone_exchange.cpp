@@ -30,10 +30,10 @@ LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, in
   }
 }
 
-ExchangePrices::Priced LoneExchange::price(Collective operation, Bytes message) const {
-  const ExchangePrices prices(plan_, machine_, coefficients_, assumptions_);
+ExchangeTimes::Predicted LoneExchange::predict(Collective operation, Bytes message) const {
+  const ExchangeTimes times(plan_, machine_, coefficients_, assumptions_);
   const Purpose purpose = operation == Collective::point_to_point ? Purpose::pipeline : Purpose::gradient;
-  return prices.cheapest(operation, message, family_bit(Axis::data), purpose);
+  return times.fastest(operation, message, family_bit(Axis::data), purpose);
 }
 
 }  // namespace ddl

@@ -17,7 +17,7 @@ class LoneExchange {
   LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes);
 
   /// `message`: bytes of the full vector.
-  [[nodiscard]] ExchangePrices::Priced price(Collective operation, Bytes message) const;
+  [[nodiscard]] ExchangeTimes::Predicted predict(Collective operation, Bytes message) const;
   /// Allows a caller to evaluate other links than the machine's.
   [[nodiscard]] Machine& machine() { return machine_; }
 

@@ -58,19 +58,19 @@ Comparison compare(const Compared& explained, const Compared& other, Basis basis
   out.itself = a.plan == b.plan && explained.name == other.name;
   out.explained_standing = standing_of(a);
   out.other_standing = standing_of(b);
-  const auto is_priced = [](const Estimate& estimate) { return estimate.time.iteration().value() > 0; };
-  const auto iterations = [&](const Estimate& estimate) {
-    return by_epochs && is_priced(estimate) ? estimate.epoch / estimate.time.iteration() : 1.0;
+  const auto is_priced = [](const Estimate& estimate) { return estimate.time.step_time().value() > 0; };
+  const auto steps = [&](const Estimate& estimate) {
+    return by_epochs && is_priced(estimate) ? estimate.epoch / estimate.time.step_time() : 1.0;
   };
-  const double a_iterations = iterations(a), b_iterations = iterations(b);
-  out.explained_time = a.time.iteration() * a_iterations;
-  out.other_time = b.time.iteration() * b_iterations;
+  const double a_steps = steps(a), b_steps = steps(b);
+  out.explained_time = a.time.step_time() * a_steps;
+  out.other_time = b.time.step_time() * b_steps;
   if (!is_priced(a) || !is_priced(b)) return out;
 
-  out.explained_iterations = a_iterations;
-  out.other_iterations = b_iterations;
+  out.explained_steps = a_steps;
+  out.other_steps = b_steps;
   for (const TimePart& part : time_parts) {
-    out.time.push_back({part.name, a.time[part.part] * a_iterations, b.time[part.part] * b_iterations});
+    out.time.push_back({part.name, a.time[part.part] * a_steps, b.time[part.part] * b_steps});
   }
   for (const MemoryPart& part : memory_parts) {
     out.memory.push_back({part.name, a.memory.*part.part, b.memory.*part.part});
@@ -78,7 +78,7 @@ Comparison compare(const Compared& explained, const Compared& other, Basis basis
   const auto before = components_of(a.time), after = components_of(b.time);
   std::vector<PairedTerm<Seconds>> doings;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    doings.push_back({before[i].name, before[i].time * a_iterations, after[i].time * b_iterations});
+    doings.push_back({before[i].name, before[i].time * a_steps, after[i].time * b_steps});
   }
   const bool shape_decides = out.explained_standing == Standing::impossible || out.other_standing == Standing::impossible;
   if (out.both_fit()) {
@@ -89,7 +89,7 @@ Comparison compare(const Compared& explained, const Compared& other, Basis basis
   return out;
 }
 
-std::string name_beside(const Plan& plan, const Plan& other) {
+std::string name_against(const Plan& plan, const Plan& other) {
   if (plan.mesh.family() != other.mesh.family()) return family_name(plan.mesh.family());
   if (degrees_text(plan.mesh) != degrees_text(other.mesh)) return degrees_text(plan.mesh);
   return family_name(plan.mesh.family());
@@ -98,14 +98,14 @@ std::string name_beside(const Plan& plan, const Plan& other) {
 std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,
                                            const Comparison& comparison) {
   std::vector<ExchangePair> pairs;
-  const auto times = [](ExchangeTotal total, double iterations) {
-    total.count *= iterations;
-    total.bytes *= iterations;
-    total.time *= iterations;
+  const auto times = [](ExchangeTotal total, double steps) {
+    total.count *= steps;
+    total.bytes *= steps;
+    total.time *= steps;
     return total;
   };
   for (const ExchangeTotal& total : explained.exchanges)
-    pairs.push_back({times(total, comparison.explained_iterations), times(total, 0)});
+    pairs.push_back({times(total, comparison.explained_steps), times(total, 0)});
   for (const ExchangeTotal& total : other.exchanges) {
     const auto same = [&](const ExchangePair& pair) {
       const ExchangeTotal& known = pair.explained;
@@ -114,9 +114,9 @@ std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const E
     };
     const auto found = std::find_if(pairs.begin(), pairs.end(), same);
     if (found == pairs.end()) {
-      pairs.push_back({times(total, 0), times(total, comparison.other_iterations)});
+      pairs.push_back({times(total, 0), times(total, comparison.other_steps)});
     } else {
-      found->other = times(total, comparison.other_iterations);
+      found->other = times(total, comparison.other_steps);
     }
   }
   return pairs;

@@ -62,9 +62,9 @@ template <class Q>
 /// The differences between two plans, term by term. Swapping the plans changes the sign of every difference, and keeps the
 /// deciding term.
 struct Comparison {
-  std::string_view basis = "iteration";                   ///< or `epoch`: the unit that times refer to
-  double explained_iterations = 1, other_iterations = 1;  ///< steps of each plan in one such unit
-  Seconds explained_time{}, other_time{};                 ///< predicted time of each plan, for that unit; zero if unknown
+  std::string_view basis = "step";  ///< or `epoch`: the unit that times refer to
+  double explained_steps = 1, other_steps = 1;  ///< steps of each plan in one such unit
+  Seconds explained_time{}, other_time{};       ///< predicted time of each plan, for that unit; zero if unknown
   Standing explained_standing = Standing::fits, other_standing = Standing::fits;
   bool itself = false;                    ///< both are the same plan with the same name
   std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty if one of the two has no predicted time
@@ -78,15 +78,15 @@ struct Comparison {
 };
 
 /// The unit that the times of a comparison refer to.
-enum class Basis { iteration, epoch };
+enum class Basis { step, epoch };
 
 /// Compares `other` with `explained`; either may be better, or impossible. It compares epochs if `basis` says so, or if the
 /// steps have different numbers of samples; else it compares steps.
-[[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::iteration);
+[[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::step);
 
 /// Returns the name of a plan for a comparison with another one: its strategy, or its degrees if the other plan has the same
 /// strategy.
-[[nodiscard]] std::string name_beside(const Plan& plan, const Plan& other);
+[[nodiscard]] std::string name_against(const Plan& plan, const Plan& other);
 
 /// The exchanges of one kind in both plans.
 struct ExchangePair {

@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
+bool is_held_back_more(const TimedExchange& one, const TimedExchange* other) {
   return other == nullptr || one.bottleneck.phi > other->bottleneck.phi ||
          (one.bottleneck.phi == other->bottleneck.phi && one.time > other->time);
 }
@@ -37,7 +37,7 @@ class Explainer {
 
   void explain() {
     again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
-    for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
+    for (const Task& task : step_.tasks) launches_ += task.launches * (task.stage == critical_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
       hidden_share_ = hidden_share_of_experts(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
@@ -59,14 +59,14 @@ class Explainer {
     own.stage = stage;
     own.kind = costs_.kind(layer);
     own.runs_again = again_[static_cast<std::size_t>(layer)];
-    own.prices = costs_.prices(layer);
+    own.detail = costs_.detail(layer);
     own.costs = costs_.at(layer);
     own.time = share_of(own, own.host_waiting);
-    for (const PricedKernel& kernel : own.prices.kernels) {
+    for (const TimedKernel& kernel : own.detail.kernels) {
       Provenance& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
       farthest = least_certain(farthest, kernel.source);
     }
-    if (own.costs[LayerCount::parameters] > 0) update_source_ = least_certain(update_source_, own.prices.update_source);
+    if (own.costs[LayerCount::parameters] > 0) update_source_ = least_certain(update_source_, own.detail.update_source);
     out_.layers.push_back(std::move(own));
   }
 
@@ -75,7 +75,7 @@ class Explainer {
     const Breakdown& whole = estimate().time;
     const int stage = layer.stage;
     Breakdown share;
-    double starts = 0;
+    double launches = 0;
     std::vector<Task> tasks;
     const bool again = plan_.recompute == Recompute::full && layer.runs_again;
     add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, nullptr, tasks);
@@ -88,7 +88,7 @@ class Explainer {
       const Counts counts = counts_of(step_, critical_, task);
       share[counts.part] += task.exposed() * counts.runs;
       share[Part::bubble] += task.time.time() * counts.bubble_runs;
-      starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
+      launches += task.launches * (stage == critical_.time ? micro_batches_ : 1.0);
     }
     if (is_held_by(critical_.weight_update, stage))
       share[Part::weight_update] =
@@ -101,7 +101,7 @@ class Explainer {
       share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
     // Shared by the number of launches, which counts S times for the stage that determines the time and once for the others.
-    if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (starts / starts_);
+    if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (launches / launches_);
     share[Part::waiting] += host_waiting;
     return share;
   }
@@ -161,7 +161,7 @@ class Explainer {
   void add_exchanges() {
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != critical_.time) continue;
-      for (const PricedExchange& one : layer.prices.exchanges) {
+      for (const TimedExchange& one : layer.detail.exchanges) {
         if (one.ranks <= 1) continue;
         const double runs = runs_per_iteration(plan_, layer, one.exchange.phase);
         const double count = runs * one.exchange.messages;
@@ -230,9 +230,9 @@ class Explainer {
     kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;
-      for (const PricedKernel& kernel : layer.prices.kernels) {
+      for (const TimedKernel& kernel : layer.detail.kernels) {
         const bool again = phase == Phase::backward && layer.runs_again;
-        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
+        if (!kernel.is_overhead() || (kernel.phase != phase && !again)) continue;
         (kernel.pass == "overhead" ? kernels.overhead : kernels.first_touches) += kernel.time * micro_batches_;
       }
     }
@@ -269,10 +269,10 @@ class Explainer {
   }
   /// The link with the largest φ in the exchanges of the stage that determines the time.
   [[nodiscard]] std::optional<Bottleneck> busiest_link(Purpose purpose) const {
-    const PricedExchange* busiest = nullptr;
+    const TimedExchange* busiest = nullptr;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != critical_.time) continue;
-      const PricedExchange* own = most_held_back(layer, purpose);
+      const TimedExchange* own = most_held_back(layer, purpose);
       if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
     // A measured time has no known limiting link.
@@ -284,7 +284,7 @@ class Explainer {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != critical_.time) continue;
-      for (const PricedExchange& one : layer.prices.exchanges) {
+      for (const TimedExchange& one : layer.detail.exchanges) {
         const bool collective = one.exchange.operation != Collective::point_to_point;
         if (one.ranks <= 1 || one.exchange.purpose != purpose || !collective) continue;
         const auto same = [&](const auto& known) { return known.first == one.algorithm; };
@@ -397,7 +397,7 @@ class Explainer {
   std::vector<bool> again_;  ///< for each layer, whether backward recomputes its forward
   double micro_batches_;
   double hidden_share_ = 0;  ///< hidden share of the experts' All-to-alls, in the current stage
-  double starts_ = 0;        ///< launches by the host for all layers, weighted by their repetitions
+  double launches_ = 0;      ///< launches by the host for all layers, weighted by their repetitions
   bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;
@@ -434,9 +434,9 @@ std::string_view to_string(Purpose purpose) {
   return "";
 }
 
-const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
-  const PricedExchange* most = nullptr;
-  for (const PricedExchange& one : layer.prices.exchanges) {
+const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
+  const TimedExchange* most = nullptr;
+  for (const TimedExchange& one : layer.detail.exchanges) {
     if (one.ranks > 1 && one.exchange.purpose == purpose && is_held_back_more(one, most)) most = &one;
   }
   return most;
@@ -456,10 +456,10 @@ std::array<double, provenances.size()> kernel_time_shares(const Explanation& exp
     all += time.value();
   };
   for (const LayerExplanation& layer : explanation.layers) {
-    for (const PricedKernel& kernel : layer.prices.kernels) {
-      if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
+    for (const TimedKernel& kernel : layer.detail.kernels) {
+      if (!kernel.is_overhead()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
     }
-    add(layer.prices.update_source, plan.zero_stage >= 1 ? layer.costs[LayerTime::sharded_update] * plan.shard_copies()
+    add(layer.detail.update_source, plan.zero_stage >= 1 ? layer.costs[LayerTime::sharded_update] * plan.shard_copies()
                                                          : layer.costs[LayerTime::update]);
   }
   if (all <= 0) return {};
@@ -471,7 +471,7 @@ Explanation explain(const Estimator& estimator, const Plan& plan) {
   const Job& job = estimator.job();
   Explanation explanation;
   explanation.estimate = estimator.estimate_beyond_devices(plan);
-  if (explanation.estimate.time.iteration().value() <= 0) return explanation;
+  if (explanation.estimate.time.step_time().value() <= 0) return explanation;
   add_reserved(estimator, explanation.estimate);
   Explainer(job, estimator.steps().staged(plan).step, estimator.tables().costs(plan), estimator.stages(plan), explanation)
       .explain();
@@ -481,7 +481,7 @@ Explanation explain(const Estimator& estimator, const Plan& plan) {
     const auto among_others = [&](double quantile) {
       Assumptions assumptions = job.assumptions;
       assumptions.congestion_quantile = quantile;
-      return Estimator(job.with_assumptions(assumptions)).estimate_beyond_devices(plan).time.iteration();
+      return Estimator(job.with_assumptions(assumptions)).estimate_beyond_devices(plan).time.step_time();
     };
     explanation.congested = CongestedTime{among_others(-twentieth), among_others(twentieth)};
   }

@@ -24,7 +24,7 @@ struct TimePart {
   std::string_view column;  ///< as the heading of a column: `gradients`
   Spent spent = Spent::computing;
 };
-/// All parts, in the order in which Breakdown::iteration adds them up.
+/// All parts, in the order in which Breakdown::step_time adds them up.
 inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
     {{Part::forward, "forward", "forward"},
      {Part::backward, "backward", "backward"},
@@ -103,7 +103,7 @@ struct PhaseShare {
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
   bool runs_again = false;  ///< backward recomputes its forward
-  LayerPrices prices;       ///< details of one micro-batch
+  LayerDetail detail;       ///< details of one micro-batch
   LayerCosts costs;         ///< costs of one micro-batch, without recomputation
   /// Its part of the estimate's breakdown. The parts of all layers add up to the whole. In a pipeline, the time is that of
   /// the stages that determine it; the other stages' layers contribute to the bubble. The fused gradient exchange is
@@ -139,7 +139,7 @@ struct Explanation {
   std::vector<LayerExplanation> layers;
   std::vector<ExchangeTotal> exchanges;
   std::optional<CongestedTime> congested;  ///< present if the coefficients describe congestion
-  [[nodiscard]] bool priced() const { return !phases.empty(); }
+  [[nodiscard]] bool has_time() const { return !phases.empty(); }
 };
 
 /// Returns the estimate of a plan, broken down by layer and by phase, even if it has more devices than the machine has.
@@ -147,7 +147,7 @@ struct Explanation {
 
 /// Returns the exchange of a layer with this purpose whose flows have the largest φ; of several, the longest one. Null if
 /// the layer has none.
-[[nodiscard]] const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
+[[nodiscard]] const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
 /// Returns how often one kernel of the layer runs in a step.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase);

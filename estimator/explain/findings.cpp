@@ -36,7 +36,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   using Kind = Finding::Kind;
   std::vector<Finding> findings;
   const Breakdown& time = estimate.time;
-  const double whole = time.iteration().value();
+  const double whole = time.step_time().value();
   if (whole <= 0) return findings;
   const Plan& plan = estimate.plan;
 

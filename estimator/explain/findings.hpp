@@ -49,7 +49,7 @@ struct Finding {
     std::int64_t ranks;
   };
   struct Samples {
-    std::int64_t iteration;
+    std::int64_t step_time;
     double epoch;
   };
   struct DataSet {

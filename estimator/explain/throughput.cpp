@@ -59,11 +59,11 @@ SampleFlops sample_flops(const ModelFacts& facts) {
 }
 
 std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops, const Estimate& estimate) {
-  const Seconds iteration = estimate.time.iteration();
-  if (iteration.value() <= 0) return std::nullopt;
+  const Seconds step_time = estimate.time.step_time();
+  if (step_time.value() <= 0) return std::nullopt;
   const Plan& plan = estimate.plan;
   Throughput throughput;
-  throughput.samples = static_cast<double>(plan.global_batch) / iteration.value();
+  throughput.samples = static_cast<double>(plan.global_batch) / step_time.value();
   if (tokens_per_sample(job) > 0) throughput.tokens = throughput.samples * tokens_per_sample(job);
   const double samples_per_device = throughput.samples / static_cast<double>(plan.mesh.devices());
   throughput.model = FlopRate(flops.model() * samples_per_device);
@@ -75,10 +75,10 @@ std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops
 }
 
 std::optional<Seconds> training_time(const Job& job, const Estimate& estimate, double tokens) {
-  const Seconds iteration = estimate.time.iteration();
-  const double tokens_per_iteration = static_cast<double>(estimate.plan.global_batch) * tokens_per_sample(job);
-  if (iteration.value() <= 0 || tokens_per_iteration <= 0) return std::nullopt;
-  return iteration * std::max(1.0, tokens / tokens_per_iteration);
+  const Seconds step_time = estimate.time.step_time();
+  const double tokens_per_step = static_cast<double>(estimate.plan.global_batch) * tokens_per_sample(job);
+  if (step_time.value() <= 0 || tokens_per_step <= 0) return std::nullopt;
+  return step_time * std::max(1.0, tokens / tokens_per_step);
 }
 
 }  // namespace ddl

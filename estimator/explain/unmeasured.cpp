@@ -11,7 +11,7 @@ std::vector<UnmeasuredProblem> unmeasured_problems(const Estimator& estimator, c
   for (const Estimate& plan : plans) {
     const Explanation explanation = explain(estimator, plan.plan);
     for (const LayerExplanation& layer : explanation.layers) {
-      for (const PricedProblem& each : layer.prices.problems) {
+      for (const TimedProblem& each : layer.detail.problems) {
         if (each.source == Provenance::measured) continue;
         const auto [place, is_new] = places.try_emplace(each.line, problems.size());
         if (is_new) problems.push_back({each.line, {}});

@@ -84,14 +84,14 @@ class BlockModules {
       return std::any_of(branch.begin(), branch.end(), [&](int layer) { return at(layer).operation->is_attention(); });
     };
     const bool adds_experts = !is_residual && std::any_of(branches.begin(), branches.end(), is_routed);
-    const bool is_beside_attention = std::any_of(branches.begin(), branches.end(), attends);
+    const bool is_parallel_to_attention = std::any_of(branches.begin(), branches.end(), attends);
     for (std::size_t term = 0; term < terms.size(); ++term) {
       const std::vector<int>& branch = branches[term];
       if (is_residual && is_empty(branch)) find_norms(terms[term]);
       if (is_routed(branch) && is_residual) add_module(branch, RecomputeModule::moe);
       if (!is_perceptron(branch)) continue;
       if (adds_experts) add_module(branch, RecomputeModule::shared_experts);
-      if (is_residual || is_beside_attention) add_module(branch, RecomputeModule::mlp);
+      if (is_residual || is_parallel_to_attention) add_module(branch, RecomputeModule::mlp);
     }
   }
 

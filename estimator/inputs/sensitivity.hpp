@@ -34,20 +34,20 @@ inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "c
 inline constexpr std::size_t kernel_sources = 5;  ///< the first ones
 
 /// The basis of a predicted time. The most reliable one is first.
-enum class PriceBasis {
+enum class TimeBasis {
   measured,      ///< the problem itself was measured
   interpolated,  ///< interpolated between measured problems, or a share of a measured total
   fitted,        ///< a formula fitted to other measurements of this device or network
   transferred,   ///< a formula fitted to other devices or networks
   sheet          ///< the datasheet alone
 };
-inline constexpr EnumNames<PriceBasis> price_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
+inline constexpr EnumNames<TimeBasis> time_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
 /// The share of a time that depends on one source: ln(T(f)/T) / ln f for a factor f on all times of the source, for f above
 /// and below 1. Of two overlapped parts, the hidden one counts less.
 struct Sensitivity {
   ErrorSource source{};
-  PriceBasis basis = PriceBasis::sheet;
+  TimeBasis basis = TimeBasis::sheet;
   double slower = 0, faster = 0;
 };
 

@@ -28,7 +28,7 @@ struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
   /// Factors on the widths of kernels and of exchanges, by the basis of their times. No factor is smaller than the one
   /// before.
-  EnumArray<PriceBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
+  EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors that no source explains
   double kinds_together = 0.5;                  ///< correlation of the errors of two kinds of kernels
   /// The part of the variance that no source explains which differs between plans of one model on one machine.

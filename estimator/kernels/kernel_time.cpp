@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "estimator/kernels/framework_kernels.hpp"
-#include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/kernels/shard_times.hpp"
 #include "model_zoo/network/update_list.hpp"
 
 namespace ddl {
@@ -50,11 +50,11 @@ double update_bytes_per_parameter(Optimizer optimizer, Precision precision, Upda
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
 
-KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = KernelBasis::given; }
+KernelTimes::KernelTimes(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = KernelBasis::given; }
 
-KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
-                           Precision precision, Optimizer optimizer, std::optional<double> scale,
-                           const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
+KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
+                         Precision precision, Optimizer optimizer, std::optional<double> scale,
+                         const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
       model_(device, update_precision(precision), assumptions, device.sustained_at(update_precision(precision))),
       precision_(precision),
@@ -147,19 +147,19 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   if (measured_kernels != nullptr) measure_layers(facts, *measured_kernels, assumptions);
 }
 
-void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions) {
-  auto prices = std::make_shared<const ShardPrices>(measured, roofline_, precision_, wide_roofline_);
-  if (prices->problems().empty()) return;
+void KernelTimes::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions) {
+  auto times = std::make_shared<const ShardTimes>(measured, roofline_, precision_, wide_roofline_);
+  if (times->problems().empty()) return;
   origin_ = KernelBasis::profile;
-  measured_ = std::move(prices);
+  measured_ = std::move(times);
 
   const std::size_t layers = facts.model->layers.size();
   // The largest batch for which each of the model's kernels was measured.
   std::set<std::int64_t> batches;
   for (const MeasuredKernel& each : measured.kernels) batches.insert(each.problem.samples);
-  const auto is_measured = [](const std::vector<PricedKernel>& kernels) {
+  const auto is_measured = [](const std::vector<TimedKernel>& kernels) {
     return std::all_of(kernels.begin(), kernels.end(),
-                       [](const PricedKernel& kernel) { return !kernel.work || kernel.source == Provenance::measured; });
+                       [](const TimedKernel& kernel) { return !kernel.work || kernel.source == Provenance::measured; });
   };
   for (const std::int64_t batch : batches) {
     const auto size = static_cast<double>(batch);
@@ -172,23 +172,23 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
   for (std::size_t i = 0; i < layers; ++i) {
     LayerTimes& at = serial_[i];
     at = {};
-    for (const PricedKernel& kernel : measured_->kernels(whole.at(i), whole.shard()))
+    for (const TimedKernel& kernel : measured_->kernels(whole.at(i), whole.shard()))
       (kernel.phase == Phase::forward ? at.forward : at.backward) += kernel.time / reference_batch_;
-    at.update = update_price(static_cast<double>(facts.model->layers[i].trained())).time;
+    at.update = update_cost(static_cast<double>(facts.model->layers[i].trained())).time;
   }
 }
 
-Provenance KernelPrices::source(const Work& work, Pass pass, Precision precision) const {
+Provenance KernelTimes::source(const Work& work, Pass pass, Precision precision) const {
   if (origin_ != KernelBasis::fitted && origin_ != KernelBasis::transferred) return source();
   return model_of(precision).source(work.kernel_kind(), pass);
 }
 
-const KernelModel& KernelPrices::model_of(Precision precision) const {
+const KernelModel& KernelTimes::model_of(Precision precision) const {
   if (wide_model_ && precision == Precision::fp32) return *wide_model_;
   return narrow_model_ && is_narrow(precision) ? *narrow_model_ : model_;
 }
 
-Provenance KernelPrices::source() const {
+Provenance KernelTimes::source() const {
   switch (origin_) {
     case KernelBasis::profile:
     case KernelBasis::given:
@@ -206,12 +206,12 @@ Provenance KernelPrices::source() const {
   return Provenance::roofline;
 }
 
-Seconds KernelPrices::kernel_time(const Work& work, Pass pass, double samples, Precision precision) const {
+Seconds KernelTimes::kernel_time(const Work& work, Pass pass, double samples, Precision precision) const {
   return model_of(precision).seconds(work, pass, samples) * scale_;
 }
 
-std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operation, Pass pass,
-                                      std::span<const TensorShape> inputs, const TensorShape& output) const {
+std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operation, Pass pass,
+                                     std::span<const TensorShape> inputs, const TensorShape& output) const {
   const auto written = writes_sinks_ ? operation.with_written_sinks() : nullptr;
   std::vector<Work> works = (written ? *written : operation).kernels(pass, inputs, output);
   std::erase_if(works, [&](const Work& work) {
@@ -256,29 +256,28 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
   return works;
 }
 
-Seconds KernelPrices::pass_time(std::size_t layer, const Operation& operation, Pass pass,
-                                std::span<const TensorShape> inputs, const TensorShape& output, double samples,
-                                Precision precision) const {
+Seconds KernelTimes::pass_time(std::size_t layer, const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
+                               const TensorShape& output, double samples, Precision precision) const {
   Seconds sum{};
   for (const Work& work : works(layer, operation, pass, inputs, output))
     sum += model_of(precision).seconds(work, pass, samples);
   return sum * scale_;
 }
 
-Seconds KernelPrices::least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
-                                      std::span<const TensorShape> inputs, const TensorShape& output, double samples,
-                                      Precision precision) const {
+Seconds KernelTimes::least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
+                                     std::span<const TensorShape> inputs, const TensorShape& output, double samples,
+                                     Precision precision) const {
   Seconds sum{};
   for (const Work& work : works(layer, operation, pass, inputs, output))
     sum += model_of(precision).least(work, pass, samples);
   return sum * scale_;
 }
 
-KernelPrice KernelPrices::update_price(double parameters) const {
+KernelCost KernelTimes::update_cost(double parameters) const {
   if (measured_ && list_) {
-    KernelPrice price = measured_->update(*list_);
-    price.time *= parameters / static_cast<double>(list_->parameters);
-    return price;
+    KernelCost cost = measured_->update(*list_);
+    cost.time *= parameters / static_cast<double>(list_->parameters);
+    return cost;
   }
   if (measured_) return measured_->update(parameters, optimizer_, update_precision_);
   return {model_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
@@ -287,7 +286,7 @@ KernelPrice KernelPrices::update_price(double parameters) const {
 std::optional<double> measured_scale(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
                                      Precision precision) {
   if (find_measured(coefficients, facts.model->name, precision) == nullptr) return std::nullopt;
-  return KernelPrices(facts, device, coefficients, precision, Optimizer::sgd, std::nullopt).scale();
+  return KernelTimes(facts, device, coefficients, precision, Optimizer::sgd, std::nullopt).scale();
 }
 
 }  // namespace ddl

@@ -12,14 +12,14 @@
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/kernel_model.hpp"
-#include "estimator/kernels/measured_prices.hpp"
+#include "estimator/kernels/problem_times.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
 
-class ShardPrices;
+class ShardTimes;
 
 /// Times of one unsplit layer on one device: FW_l and BW_l per sample, WU_l per step.
 struct LayerTimes {
@@ -42,18 +42,18 @@ enum class KernelBasis {
 
 /// Kernel times of one model on one device.
 ///
-/// They are based on measured kernels if there are any (MeasuredPrices). Otherwise they are rooflines. If a total was
+/// They are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If a total was
 /// measured, one factor scales the rooflines so that their sum equals it.
-class KernelPrices {
+class KernelTimes {
  public:
   /// `scale`: measured time divided by roofline time of other models on this device, used if this model was never measured.
   /// `measured`: kernels of this device; those of another precision are ignored. Only those of the job's assumptions are
   /// used that concern the framework's kernels.
-  KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
-               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
-               const Assumptions& assumptions = {});
+  KernelTimes(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
+              Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
+              const Assumptions& assumptions = {});
   /// Uses the caller's times per layer. Split layers scale linearly.
-  explicit KernelPrices(std::vector<LayerTimes> times);
+  explicit KernelTimes(std::vector<LayerTimes> times);
 
   /// The times of unsplit layers at the reference batch: FW_l, BW_l and WU_l of [ParaDL].
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
@@ -71,9 +71,9 @@ class KernelPrices {
   [[nodiscard]] Seconds least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                         std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                         Precision precision) const;
-  [[nodiscard]] KernelPrice update_price(double parameters) const;
+  [[nodiscard]] KernelCost update_cost(double parameters) const;
   /// Times based on measured kernels; null if nothing was measured.
-  [[nodiscard]] const ShardPrices* measured() const { return measured_.get(); }
+  [[nodiscard]] const ShardTimes* measured() const { return measured_.get(); }
   [[nodiscard]] KernelBasis origin() const { return origin_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
@@ -116,7 +116,7 @@ class KernelPrices {
   std::optional<UndividedFraction> filter_undivided_, channel_undivided_;
   std::vector<LayerTimes> serial_;
   KernelBasis origin_ = KernelBasis::roofline;
-  std::shared_ptr<const ShardPrices> measured_;
+  std::shared_ptr<const ShardTimes> measured_;
 };
 
 /// Measured total divided by roofline total of the model that the coefficients refer to; empty if it was not measured.

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "estimator/kernels/priced_kernel.hpp"
+#include "estimator/kernels/timed_kernel.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "model_zoo/network/update_list.hpp"

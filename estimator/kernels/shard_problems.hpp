@@ -26,7 +26,7 @@ struct ShardProblem {
 /// The work of a problem, per sample of its shard. Casts of weights do not depend on the number of samples.
 [[nodiscard]] Work work_of(const ShardProblem& problem, double samples);
 
-/// The same names as in PricedKernel::pass.
+/// The same names as in TimedKernel::pass.
 [[nodiscard]] std::string_view kernel_name(const ShardProblem& problem);
 [[nodiscard]] Phase phase_of(const ShardProblem& problem);
 

@@ -17,7 +17,7 @@ struct Job {
   const ModelFacts& facts;
   const Machine& machine;
   const Coefficients& coefficients;
-  const KernelPrices& kernels;
+  const KernelTimes& kernels;
   const Assumptions& assumptions;
   double samples_per_epoch = 0;  ///< D, samples of the data set
   Bytes sample_bytes{};          ///< bytes of a sample on disk
@@ -26,7 +26,7 @@ struct Job {
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts set by the functions below
 
   /// Whether times of unsplit layers are scaled to shards. Otherwise individual kernels are estimated.
-  [[nodiscard]] bool prices_whole_layers() const {
+  [[nodiscard]] bool times_whole_layers() const {
     return assumptions.linear_kernels || kernels.origin() == KernelBasis::given;
   }
   /// Returns the same job with one part replaced. Kernel times are unchanged.

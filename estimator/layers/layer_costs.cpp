@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -22,17 +22,17 @@ namespace {
 /// Calls `take` with every kernel of a shard. Split filters and channels have their measured behaviour if available, else
 /// their rooflines.
 template <class Take>
-void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
-  const KernelPrices& kernels = job.kernels;
-  if (job.prices_whole_layers()) {
+void each_timed_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
+  const KernelTimes& kernels = job.kernels;
+  if (job.times_whole_layers()) {
     const LayerTimes& whole = kernels.serial()[context.index()];
     const double samples = shard.samples * shard.share;
-    take(PricedKernel{to_string(Pass::forward), Phase::forward, std::nullopt, whole.forward * samples, kernels.source()});
-    take(PricedKernel{"backward", Phase::backward, std::nullopt, whole.backward * samples, kernels.source()});
+    take(TimedKernel{to_string(Pass::forward), Phase::forward, std::nullopt, whole.forward * samples, kernels.source()});
+    take(TimedKernel{"backward", Phase::backward, std::nullopt, whole.backward * samples, kernels.source()});
     return;
   }
-  if (const ShardPrices* measured = kernels.measured()) {
-    for (const PricedKernel& kernel : measured->kernels(context, shard)) take(kernel);
+  if (const ShardTimes* measured = kernels.measured()) {
+    for (const TimedKernel& kernel : measured->kernels(context, shard)) take(kernel);
     return;
   }
   const Layer& layer = context.at();
@@ -65,27 +65,27 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
-  const auto price = [&](Pass pass) {
+  const auto add_pass = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
       work.weight_items *= part;
-      take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
-                        split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
-                                       : kernels.source(work, pass, precision),
-                        precision});
+      take(TimedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
+                       split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
+                                      : kernels.source(work, pass, precision),
+                       precision});
     }
   };
-  price(Pass::forward);
-  if (!context.facts.frozen[context.index()]) price(Pass::backward_weight);
-  if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
+  add_pass(Pass::forward);
+  if (!context.facts.frozen[context.index()]) add_pass(Pass::backward_weight);
+  if (context.facts.needs_input_gradient[context.index()]) add_pass(Pass::backward_data);
   if (!casts(context.plan, context.assumptions)) return;
   for (const ShardProblem& each : shard_problems(context, shard)) {
     if (kernel_name(each) != cast_pass) continue;
     const Problem& cast = each.problem;
     const Work work = work_of(each, shard.samples);
     const Seconds time = kernels.kernel_time(work, Pass::forward, shard.samples, cast.precision);
-    take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(work, Pass::forward, cast.precision),
-                      cast.precision});
+    take(TimedKernel{cast_pass, phase_of(each), work, time, kernels.source(work, Pass::forward, cast.precision),
+                     cast.precision});
   }
 }
 
@@ -93,7 +93,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
 
 Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard) {
   Seconds sum{};
-  each_priced_kernel(job, context, shard, [&](const PricedKernel& kernel) { sum += kernel.time; });
+  each_timed_kernel(job, context, shard, [&](const TimedKernel& kernel) { sum += kernel.time; });
   return sum;
 }
 
@@ -123,7 +123,7 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
 
 /// The host's launch time for the parts of an expert product in forward: one product per expert, and below 16 bits also the
 /// conversion of its tokens. Zero if the host can run ahead of the device [formulas.md, "Waiting for the host"].
-Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const PricedKernel& kernel) {
+Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const TimedKernel& kernel) {
   const double share = job.coefficients.software.expert_starts.value_or(0);
   if (share <= 0 || kernel.phase != Phase::forward || !kernel.work ||
       kernel.work->kernel_kind() != KernelKind::matrix_product) {
@@ -134,12 +134,12 @@ Seconds expert_starts(const Job& job, const ShardContext& context, const LayerSh
   return launch_overhead(job) * (share * static_cast<double>(experts) * (is_narrow(precision_of(context)) ? 2 : 1));
 }
 
-/// The same kernels as each_priced_kernel, with fitted factors applied. Kernels for which the host cannot run ahead take at
+/// The same kernels as each_timed_kernel, with fitted factors applied. Kernels for which the host cannot run ahead take at
 /// least its launch time.
 template <class Take>
 void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
-  each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
+  each_timed_kernel(job, context, shard, [&](TimedKernel kernel) {
     kernel.time *= learned.factor;
     // A negative correction (the step is faster than the sum of its kernels) is not scaled.
     if (const Seconds starts = expert_starts(job, context, shard, kernel); starts > Seconds{}) {
@@ -149,10 +149,10 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
   });
 }
 
-void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
-                   LayerCosts& costs) {
+void time_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
+                  LayerCosts& costs) {
   const double backward_starts = job.coefficients.software.backward_starts.value_or(1);
-  each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
+  each_kernel(job, context, shard, learned, [&](const TimedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs[LayerTime::forward] : costs[LayerTime::backward]) += kernel.time;
     if (kernel.pass == to_string(Pass::backward_data)) costs[LayerTime::input_gradient] += kernel.time;
@@ -166,34 +166,34 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     // The launch overhead per kernel was fitted to steps in which casts and unfused operators were not counted, so it
     // includes theirs.
     const bool is_separate = kernel.work && kernel.work->is_separate;
-    if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
+    if (!kernel.is_overhead() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
       (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) += forward ? 1 : backward_starts;
   });
-  if (job.prices_whole_layers()) {
+  if (job.times_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
     costs[LayerTime::update] = job.kernels.serial()[context.index()].update / splits;
   } else {
-    costs[LayerTime::update] = job.kernels.update_price(shard.trained()).time;
+    costs[LayerTime::update] = job.kernels.update_cost(shard.trained()).time;
   }
   costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
 }
 
 /// The problems of a shard as lines, with the times of its kernels.
-void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
+void add_problems(const Job& job, const ShardContext& context, LayerDetail& detail) {
   // A layer may have several casts, whose times are in the order of their problems.
   std::unordered_map<std::string_view, int> seen;
-  for (const ShardProblem& each : shard_problems(context, prices.shard)) {
+  for (const ShardProblem& each : shard_problems(context, detail.shard)) {
     const std::string_view pass = kernel_name(each);
     int place = seen[pass]++;
-    const auto priced = std::find_if(prices.kernels.begin(), prices.kernels.end(),
-                                     [&](const PricedKernel& kernel) { return kernel.pass == pass && place-- == 0; });
-    const bool any = priced != prices.kernels.end();
-    prices.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? priced->time : Seconds{},
-                               any ? priced->source : job.kernels.source()});
+    const auto timed = std::find_if(detail.kernels.begin(), detail.kernels.end(),
+                                    [&](const TimedKernel& kernel) { return kernel.pass == pass && place-- == 0; });
+    const bool any = timed != detail.kernels.end();
+    detail.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? timed->time : Seconds{},
+                               any ? timed->source : job.kernels.source()});
   }
-  if (const auto update = shard_update(context, prices.shard)) {
-    const KernelPrice price = job.kernels.update_price(prices.shard.trained());
-    prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
+  if (const auto update = shard_update(context, detail.shard)) {
+    const KernelCost kernel_cost = job.kernels.update_cost(detail.shard.trained());
+    detail.problems.push_back({print_problem(*update), Phase::backward, true, kernel_cost.time, kernel_cost.source});
   }
 }
 
@@ -251,7 +251,7 @@ void LayerCosts::add(const LayerCosts& other, double repeats) {
 namespace {
 
 /// Runs of one class have layers of the same kinds, and the same number of items cross their beginnings.
-void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
+void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
   using Ends = std::pair<double, bool>;
@@ -263,12 +263,12 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
     const Ends ends{facts.live_items[static_cast<std::size_t>(first)], kinds.replicated.has_tiles_before(last)};
     std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
     own.push_back(block >= 0 ? 1 : 0);
-    kinds.stretch.push_back(first);
+    kinds.block_runs.push_back(first);
     if (block < 0) kinds.outside.push_back({first, last});
-    kinds.stretch_class.push_back(classes.try_emplace({std::move(own), ends}, classes.size()).first->second);
+    kinds.block_run_class.push_back(classes.try_emplace({std::move(own), ends}, classes.size()).first->second);
     first = last;
   }
-  kinds.stretch.push_back(count);
+  kinds.block_runs.push_back(count);
 }
 
 }  // namespace
@@ -343,7 +343,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     kinds.count.push_back(1);
   }
   kinds.runs = LayerRuns(kinds.kind);
-  find_stretches(facts, kinds);
+  find_block_runs(facts, kinds);
   return kinds;
 }
 
@@ -363,7 +363,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     context.layer = kinds.representative[kind];
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
-    price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
+    time_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
     if (is_selected(facts, job.assumptions, plan_, context.layer)) {
       costs[LayerTime::selected_forward] = costs[LayerTime::forward];
       costs[LayerCount::selected_kernels] = costs[LayerCount::forward_kernels];
@@ -433,7 +433,7 @@ Bytes LayerCostTable::sent(const PendingExchange& pending) const {
 Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
   const Exchange& exchange = pending.exchange;
   const Seconds time =
-      exchanges_.price(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
+      exchanges_.time(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
       (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
@@ -453,24 +453,24 @@ LayerShard LayerCostTable::shard(int layer) const {
   return shard;
 }
 
-LayerPrices LayerCostTable::prices(int layer, bool with_problems) const {
-  LayerPrices prices;
+LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
+  LayerDetail detail;
   const ShardContext context{job_.facts, plan_, job_.assumptions, layer, kinds_.replicated};
-  shard_layer(context, prices.shard);
-  const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
-  each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
-  prices.update_source =
-      job_.prices_whole_layers() ? job_.kernels.source() : job_.kernels.update_price(prices.shard.trained()).source;
-  if (with_problems && !job_.prices_whole_layers()) add_problems(job_, context, prices);
+  shard_layer(context, detail.shard);
+  const LearnedFactor learned = learned_factor(job_, context, detail.shard, learned_, false);
+  each_kernel(job_, context, detail.shard, learned, [&](const TimedKernel& kernel) { detail.kernels.push_back(kernel); });
+  detail.update_source =
+      job_.times_whole_layers() ? job_.kernels.source() : job_.kernels.update_cost(detail.shard.trained()).source;
+  if (with_problems && !job_.times_whole_layers()) add_problems(job_, context, detail);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const PendingExchange& pending : pending_) {
     if (pending.kind != own) continue;
     const Exchange& exchange = pending.exchange;
-    const auto way = exchanges_.cheapest(exchange.operation, sent(pending), exchange.axes, exchange.purpose);
-    prices.exchanges.push_back({exchange, sent(pending), exchanges_.group(exchange.axes).ranks,
+    const auto way = exchanges_.fastest(exchange.operation, sent(pending), exchange.axes, exchange.purpose);
+    detail.exchanges.push_back({exchange, sent(pending), exchanges_.group(exchange.axes).ranks,
                                 exchanges_.route(exchange.purpose), way.algorithm, time_of(pending), way.bottleneck});
   }
-  return prices;
+  return detail;
 }
 
 void LayerCostTable::place(const Placement& placement) {

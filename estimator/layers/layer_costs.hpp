@@ -16,8 +16,8 @@
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/inputs/machine.hpp"
 #include "estimator/kernels/kernel_time.hpp"
-#include "estimator/kernels/priced_kernel.hpp"
-#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_times.hpp"
+#include "estimator/kernels/timed_kernel.hpp"
 #include "estimator/layers/job.hpp"
 #include "estimator/layers/layer_memory.hpp"
 #include "estimator/layers/layer_runs.hpp"
@@ -111,7 +111,7 @@ struct LayerCosts {
 };
 
 /// An exchange of a layer for one micro-batch, with its predicted time.
-struct PricedExchange {
+struct TimedExchange {
   Exchange exchange;
   Bytes message{};  ///< bytes of the full vector, of one exchange
   double ranks = 1;
@@ -122,7 +122,7 @@ struct PricedExchange {
 };
 
 /// A problem in the form in which it is measured and looked up, with its predicted time.
-struct PricedProblem {
+struct TimedProblem {
   std::string line;
   Phase phase = Phase::forward;
   bool is_update = false;
@@ -131,12 +131,12 @@ struct PricedProblem {
 };
 
 /// The costs of one layer in detail: kernels and exchanges add up to its LayerCosts.
-struct LayerPrices {
+struct LayerDetail {
   LayerShard shard;
-  std::vector<PricedKernel> kernels;
-  std::vector<PricedExchange> exchanges;
+  std::vector<TimedKernel> kernels;
+  std::vector<TimedExchange> exchanges;
   Provenance update_source = Provenance::roofline;
-  std::vector<PricedProblem> problems;  ///< the same as problems, with the update; empty if unsplit layers are estimated
+  std::vector<TimedProblem> problems;  ///< the same as problems, with the update; empty if unsplit layers are estimated
 };
 
 /// Layers [first, last).
@@ -152,9 +152,9 @@ struct LayerKinds {
   std::vector<double> count;        ///< number of layers of each kind
   LayerRuns runs;                   ///< runs of the kinds of all layers
   /// Runs of consecutive layers of one block, or of none: the first layer of each run, and the layer count.
-  std::vector<int> stretch;
-  std::vector<std::size_t> stretch_class;  ///< runs of one class have the same memory requests
-  std::vector<LayerRange> outside;         ///< runs of layers outside of blocks
+  std::vector<int> block_runs;
+  std::vector<std::size_t> block_run_class;  ///< runs of one class have the same memory requests
+  std::vector<LayerRange> outside;           ///< runs of layers outside of blocks
 };
 
 [[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial,
@@ -183,7 +183,7 @@ class LayerCostTable {
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
   /// Returns the details of at(layer), which are computed on each call. Reports use them; a search does not.
   /// `with_problems`: also the problems.
-  [[nodiscard]] LayerPrices prices(int layer, bool with_problems = true) const;
+  [[nodiscard]] LayerDetail detail(int layer, bool with_problems = true) const;
   /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Returns the load of all layers before this one; only for a plan with a pipeline.
@@ -196,7 +196,7 @@ class LayerCostTable {
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
-  [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
+  [[nodiscard]] const ExchangeTimes& exchanges() const { return exchanges_; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
   [[nodiscard]] bool has_slopes() const { return with_slopes_; }
 
@@ -223,7 +223,7 @@ class LayerCostTable {
   Learned learned_;
   std::vector<PendingExchange> pending_;
   std::vector<Family> gradient_axes_;  ///< axes of each gradient group
-  ExchangePrices exchanges_;
+  ExchangeTimes exchanges_;
   std::vector<LayerCosts> costs_;    ///< by kind
   std::vector<LayerMemory> memory_;  ///< by kind
   LayerCosts total_;

@@ -8,10 +8,9 @@ namespace {
 
 /// The scratch memory of library kernels in addition to the temporaries that rules count. If both are known, the temporaries
 /// are part of the library's. Empty if no kernel of this device was measured.
-ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
-                                const ShardMemory& own) {
-  const ShardPrices* measured = job.kernels.measured();
-  if (measured == nullptr || job.prices_whole_layers()) return {};
+ShardWorkspace workspace_with(const Job& job, const ShardContext& context, const LayerShard& shard, const ShardMemory& own) {
+  const ShardTimes* measured = job.kernels.measured();
+  if (measured == nullptr || job.times_whole_layers()) return {};
   ShardWorkspace workspace = measured->workspace(context, shard);
   const auto beside = [](ShardWorkspace::Range& range, Bytes scratch) {
     range.expected -= min(range.expected, scratch);
@@ -40,7 +39,7 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
   memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};
   memory.scratch_forward = own.scratch_forward;
   memory.scratch_backward = own.scratch_backward;
-  memory.workspace = workspace_beside(job, context, shard, own);
+  memory.workspace = workspace_with(job, context, shard, own);
   memory.weights = shard.weights;
   memory.biases = shard.biases;
   memory.trained_share = shard.trained_share;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/job.hpp"
 #include "estimator/strategies/strategy.hpp"
 

@@ -39,7 +39,7 @@ bool is_in_pieces(const Job& job, const Exchange& exchange, const Group& group) 
 }  // namespace
 
 double exposed_share(const Job& job, const Exchange& exchange, const Group& group) {
-  if (exchange.beside_kernels) return 0;
+  if (exchange.next_to_kernels) return 0;
   return is_in_pieces(job, exchange, group) ? 1.0 / group.ranks : 1.0;
 }
 

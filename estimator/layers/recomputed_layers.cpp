@@ -12,10 +12,10 @@ namespace {
 /// The first `count` blocks of layers [first, last).
 std::vector<LayerRange> first_blocks(const Model& model, const LayerKinds& kinds, std::int64_t count, int first, int last) {
   std::vector<LayerRange> blocks;
-  const std::vector<int>& starts = kinds.stretch;
-  auto stretch = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
-  for (; count > 0 && starts[stretch] < last; ++stretch) {
-    const int begin = std::max(first, starts[stretch]), end = std::min(last, starts[stretch + 1]);
+  const std::vector<int>& starts = kinds.block_runs;
+  auto run = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+  for (; count > 0 && starts[run] < last; ++run) {
+    const int begin = std::max(first, starts[run]), end = std::min(last, starts[run + 1]);
     if (model.layers[static_cast<std::size_t>(begin)].block < 0) continue;
     if (!blocks.empty() && blocks.back().last == begin) {
       blocks.back().last = end;
@@ -32,16 +32,16 @@ std::vector<LayerRange> first_blocks(const Model& model, const LayerKinds& kinds
 std::int64_t most_recomputed_blocks(const Plan& plan) {
   if (plan.recompute_blocks == 0) return std::numeric_limits<std::int64_t>::max();
   const ScheduleOrder& order = order_of(plan.schedule);
-  const int stretches = plan.virtual_stages * (order.course == Course::there_and_back ? order.stretches : 1);
-  return std::int64_t{plan.recompute_blocks} * stretches;
+  const int chunks = plan.virtual_stages * (order.course == Course::there_and_back ? order.chunks : 1);
+  return std::int64_t{plan.recompute_blocks} * chunks;
 }
 
 std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last) {
   std::int64_t blocks = 0;
-  const std::vector<int>& starts = kinds.stretch;
-  auto stretch = std::upper_bound(starts.begin(), starts.end(), first) - 1;
-  for (; *stretch < last; ++stretch) {
-    if (model.layers[static_cast<std::size_t>(std::max(first, *stretch))].block >= 0) ++blocks;
+  const std::vector<int>& starts = kinds.block_runs;
+  auto run = std::upper_bound(starts.begin(), starts.end(), first) - 1;
+  for (; *run < last; ++run) {
+    if (model.layers[static_cast<std::size_t>(std::max(first, *run))].block >= 0) ++blocks;
   }
   return blocks;
 }

@@ -47,9 +47,9 @@ const SplitTables::SlopeTable& SplitTables::slope_table(const Plan& plan) const 
   if (slope_table.placement == plan.placement) return slope_table;
   slope_table.costs.place(plan.placement);
   slope_table.placement = plan.placement;
-  slope_table.prices.clear();
+  slope_table.details.clear();
   for (const int layer : slope_table.costs.kinds().representative)
-    slope_table.prices.push_back(slope_table.costs.prices(layer, false));
+    slope_table.details.push_back(slope_table.costs.detail(layer, false));
   return slope_table;
 }
 
@@ -57,7 +57,7 @@ LayerCostTable SplitTables::costs_with_slopes(const Plan& plan) const {
   return {job_, plan, kinds_of(replicated_layers_of(plan)), true};
 }
 
-const ExchangePrices& SplitTables::exchanges(const Plan& plan) const {
+const ExchangeTimes& SplitTables::exchanges(const Plan& plan) const {
   const Plan split = without_batch(split_of(plan));
   if (!placed_.empty() && placed_.front()->split != split) placed_.clear();
   for (const auto& known : placed_) {

@@ -51,14 +51,14 @@ class SplitTables {
     Plan split;
     std::optional<Placement> placement{};  ///< placement that the costs refer to
     LayerCostTable costs;
-    std::vector<LayerPrices> prices{};  ///< by kind
+    std::vector<LayerDetail> details{};  ///< by kind
   };
   [[nodiscard]] const SlopeTable& slope_table(const Plan& plan) const;
   /// Returns the costs of the layers of a plan with their slopes. They are not cached.
   [[nodiscard]] LayerCostTable costs_with_slopes(const Plan& plan) const;
 
   /// Returns the exchanges under the placement of a plan, for plans with its degrees.
-  [[nodiscard]] const ExchangePrices& exchanges(const Plan& plan) const;
+  [[nodiscard]] const ExchangeTimes& exchanges(const Plan& plan) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;
   [[nodiscard]] const StagePlaces& places(int stages, const ReplicatedLayers& replicated, double tiles) const;
@@ -80,7 +80,7 @@ class SplitTables {
         : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
     Plan split;  ///< without its batch
     Plan plan;
-    ExchangePrices exchanges;
+    ExchangeTimes exchanges;
   };
   mutable std::vector<std::unique_ptr<Placed>> placed_;
 };

@@ -237,28 +237,28 @@ class StageRequests {
     };
     if (recompute_ != Recompute::full) return add_kept(first_, last_);
     // Only blocks of the model are recomputed; layers outside of blocks are not.
-    const std::vector<int>& starts = kinds.stretch;
+    const std::vector<int>& starts = kinds.block_runs;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
     std::int64_t left = most_recomputed_blocks(plan_);
-    auto stretch = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
-    while (stretch + 1 < starts.size() && starts[stretch] < last_) {
-      const int begin = std::max(first_, starts[stretch]), end = std::min(last_, starts[stretch + 1]);
-      std::size_t next = stretch + 1;
+    auto run = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
+    while (run + 1 < starts.size() && starts[run] < last_) {
+      const int begin = std::max(first_, starts[run]), end = std::min(last_, starts[run + 1]);
+      std::size_t next = run + 1;
       if (block_of(begin) < 0) {
         add_kept(begin, end);
       } else if (left == 0) {
         return add_kept(begin, last_);
       } else {
-        const bool whole = begin == starts[stretch] && end == starts[stretch + 1];
+        const bool whole = begin == starts[run] && end == starts[run + 1];
         --left;
         while (whole && left > 0 && next + 1 < starts.size() && starts[next + 1] <= last_ &&
-               kinds.stretch_class[next] == kinds.stretch_class[stretch]) {
+               kinds.block_run_class[next] == kinds.block_run_class[run]) {
           ++next;
           --left;
         }
-        add_run(begin, end - begin, static_cast<int>(next - stretch), true);
+        add_run(begin, end - begin, static_cast<int>(next - run), true);
       }
-      stretch = next;
+      run = next;
     }
   }
 

@@ -38,7 +38,7 @@ double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
 /// after_copy, not_before).
 struct Label {
   /// bytes of its groups that are not on the device, for the group after the next and for the next
-  double gone = 0, gone_beside = 0;
+  double gone = 0, gone_next = 0;
   double forward = 0;          ///< end of its forward
   double left = never;         ///< end of its last copy to the host
   double left_before = never;  ///< the same, without its last group
@@ -49,7 +49,7 @@ struct Label {
   [[nodiscard]] double end() const { return std::max(forward + std::max({after_end, after_start, after_copy}), not_before); }
   /// Whether this label is at least as good as the other one for any continuation.
   [[nodiscard]] bool is_as_good_as(const Label& other) const {
-    return gone >= other.gone && gone_beside >= other.gone_beside && forward <= other.forward && left <= other.left &&
+    return gone >= other.gone && gone_next >= other.gone_next && forward <= other.forward && left <= other.left &&
            left_before <= other.left_before && after_end <= other.after_end && after_start <= other.after_start &&
            after_copy <= other.after_copy && not_before <= other.not_before;
   }
@@ -60,7 +60,7 @@ Label with(const Chain& chain, const Label& label, int place, const ChainGroup& 
   next.before = place;
   next.choice = choice;
   next.gone = label.gone + group.absent(choice, false).value();
-  next.gone_beside = label.gone + group.absent(choice, true).value();
+  next.gone_next = label.gone + group.absent(choice, true).value();
   next.forward = std::max(label.forward, label.left_before) + group.forward.value();
   next.left = next.left_before = label.left;
   const double backward = group.backward.value() + (computes_again(choice) ? group.forward.value() : 0.0);
@@ -153,17 +153,17 @@ Bytes ChainGroup::moved(GroupChoice choice) const {
   return choice == GroupChoice::both ? input + extra_input : Bytes{};
 }
 
-Bytes ChainGroup::absent(GroupChoice choice, bool beside_next) const {
+Bytes ChainGroup::absent(GroupChoice choice, bool next_runs) const {
   const Bytes dropped = kept - input - extra_input;
   switch (choice) {
     case GroupChoice::keep:
       return {};
     case GroupChoice::swap:
-      return beside_next ? Bytes{} : kept;
+      return next_runs ? Bytes{} : kept;
     case GroupChoice::recompute:
       return dropped;
     case GroupChoice::both:
-      return beside_next ? dropped : kept;
+      return next_runs ? dropped : kept;
   }
   return {};
 }
@@ -171,14 +171,14 @@ Bytes ChainGroup::absent(GroupChoice choice, bool beside_next) const {
 ChainCost cost_of(const Chain& chain, const std::vector<GroupChoice>& choices) {
   const std::size_t count = chain.groups.size();
   ChainCost cost;
-  double peak = chain.elsewhere.value(), gone = 0, gone_beside = 0;
+  double peak = chain.elsewhere.value(), gone = 0, gone_next = 0;
   double clock = 0, left = never, left_before = never, computing = 0;
   std::vector<double> left_at(count, never);
   for (std::size_t i = 0; i < count; ++i) {
     const ChainGroup& group = chain.groups[i];
     const GroupChoice choice = choices[i];
-    peak = std::max(peak, peak_of(group, choice, gone_beside));
-    gone_beside = gone + group.absent(choice, true).value();
+    peak = std::max(peak, peak_of(group, choice, gone_next));
+    gone_next = gone + group.absent(choice, true).value();
     gone += group.absent(choice, false).value();
     clock = std::max(clock, left_before) + group.forward.value();
     computing += group.forward.value();
@@ -218,7 +218,7 @@ std::vector<GroupChoice> shortest_choices(const Chain& chain, Bytes capacity) {
     for (std::size_t i = 0; i < labels.back().size(); ++i) {
       const Label& label = labels.back()[i];
       for (const GroupChoice choice : all_group_choices) {
-        if (!is_possible(chain, group, choice) || peak_of(group, choice, label.gone_beside) > capacity.value()) continue;
+        if (!is_possible(chain, group, choice) || peak_of(group, choice, label.gone_next) > capacity.value()) continue;
         next.push_back(with(chain, label, static_cast<int>(i), group, choice));
       }
     }

@@ -31,10 +31,10 @@ struct ChainGroup {
 
   /// Returns the bytes that a choice moves to the host and back.
   [[nodiscard]] Bytes moved(GroupChoice choice) const;
-  /// Returns the bytes that are not on the device: with `beside_next` from the next group's forward to its backward,
+  /// Returns the bytes that are not on the device: with `next_runs` from the next group's forward to its backward,
   /// otherwise from the forward of the group after that to its backward. Transfers overlap with the compute of the next
   /// group.
-  [[nodiscard]] Bytes absent(GroupChoice choice, bool beside_next) const;
+  [[nodiscard]] Bytes absent(GroupChoice choice, bool next_runs) const;
 };
 
 /// Groups in the order of forward, and the link to the host.

@@ -43,8 +43,8 @@ class BothWays {
     return counts[static_cast<std::size_t>(way)]++;
   }
   void add(int way, SlotPass pass, std::int64_t micro_batch, bool joined = false) {
-    const int stretch = mirrored_ ? 1 - way : way;
-    slots_.push_back({stage_, stretch, pass, micro_batch + (stretch == 1 ? half_ : 0), joined});
+    const int chunk = mirrored_ ? 1 - way : way;
+    slots_.push_back({stage_, chunk, pass, micro_batch + (chunk == 1 ? half_ : 0), joined});
   }
   struct Left {
     int way = 0;
@@ -59,7 +59,7 @@ class BothWays {
 };
 
 /// [DSV3, section 3.2.1, Figure 5]. The authors' code, deepseek-ai/DualPipe, has the same eight parts.
-std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
+std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
   const int half = stages / 2, outer = std::min(stage, stages - 1 - stage), inner = half - 1 - outer;
   BothWays slots(stage, stage >= half, micro_batches);
   for (int i = 0; i < 2 * inner; ++i) slots.forward(0);
@@ -104,13 +104,13 @@ std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batc
   return slots.take();
 }
 
-double both_ways_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretches*/) {
+double both_ways_in_flight(int /*stage*/, int stages, double micro_batches, int /*chunks*/) {
   return std::min(stages + 1.0, micro_batches);
 }
 
 /// (p/2−1)(F&B + B − 3W), where B computes both gradients, and F&B is an overlapped forward and backward [DSV3, Table 2].
 /// Without overlap, F&B is F + B.
-BubbleShares both_ways_bubble(int stages, int /*stretches*/) {
+BubbleShares both_ways_bubble(int stages, int /*chunks*/) {
   const double waits = stages > 1 ? (stages / 2.0 - 1) / (stages - 1.0) : 0;
   return {waits, 2 * waits, -waits};
 }
@@ -127,7 +127,7 @@ const ScheduleOrder dual_pipe_order{.schedule = Schedule::dual_pipe,
                                     .in_flight = both_ways_in_flight,
                                     .bubble = both_ways_bubble,
                                     .course = Course::both_ways,
-                                    .stretches = 2,
+                                    .chunks = 2,
                                     .fills_bubbles = true,
                                     .keeps_two_parts = true,
                                     .multiple = 2,

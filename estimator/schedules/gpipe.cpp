@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-std::vector<Slot> gpipe_slots(int stage, int /*stages*/, std::int64_t micro_batches, int /*stretches*/) {
+std::vector<Slot> gpipe_slots(int stage, int /*stages*/, std::int64_t micro_batches, int /*chunks*/) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<std::size_t>(micro_batches) * 3);
   for (std::int64_t i = 0; i < micro_batches; ++i) slots.push_back({stage, 0, SlotPass::forward, i});
@@ -14,9 +14,9 @@ std::vector<Slot> gpipe_slots(int stage, int /*stages*/, std::int64_t micro_batc
   return slots;
 }
 
-double gpipe_in_flight(int /*stage*/, int /*stages*/, double micro_batches, int /*stretches*/) { return micro_batches; }
+double gpipe_in_flight(int /*stage*/, int /*stages*/, double micro_batches, int /*chunks*/) { return micro_batches; }
 
-BubbleShares gpipe_bubble(int /*stages*/, int /*stretches*/) { return {}; }
+BubbleShares gpipe_bubble(int /*stages*/, int /*chunks*/) { return {}; }
 
 }  // namespace
 

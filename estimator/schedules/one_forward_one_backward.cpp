@@ -6,47 +6,45 @@ namespace ddl {
 namespace {
 
 /// Forwards, counted in each model chunk, that a stage runs before its first backward.
-std::int64_t warm_up_of(int stage, int stages, int stretches) {
+std::int64_t warm_up_of(int stage, int stages, int chunks) {
   const std::int64_t behind = stages - 1 - stage;
-  return stretches == 1 ? behind : 2 * behind + static_cast<std::int64_t>(stretches - 1) * stages;
+  return chunks == 1 ? behind : 2 * behind + static_cast<std::int64_t>(chunks - 1) * stages;
 }
 
-std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_batches, int stretches) {
+std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_batches, int chunks) {
   std::vector<Slot> slots;
-  const std::int64_t all = micro_batches * stretches;
+  const std::int64_t all = micro_batches * chunks;
   slots.reserve(static_cast<std::size_t>(all) * 3);
   // As many micro-batches as there are stages pass through one chunk after the other, followed by the next micro-batches.
-  const std::int64_t group = static_cast<std::int64_t>(stages) * stretches;
-  const auto stretch_of = [&](std::int64_t count) { return static_cast<int>(count % group / stages); };
+  const std::int64_t group = static_cast<std::int64_t>(stages) * chunks;
+  const auto chunk_of = [&](std::int64_t count) { return static_cast<int>(count % group / stages); };
   const auto micro_batch_of = [&](std::int64_t count) {
-    return stretches == 1 ? count : count / group * stages + count % stages;
+    return chunks == 1 ? count : count / group * stages + count % stages;
   };
   std::int64_t forward = 0;
   const auto do_forward = [&] {
-    slots.push_back({stage, stretches == 1 ? 0 : stretch_of(forward), SlotPass::forward, micro_batch_of(forward)});
+    slots.push_back({stage, chunks == 1 ? 0 : chunk_of(forward), SlotPass::forward, micro_batch_of(forward)});
     ++forward;
   };
-  const std::int64_t warm_up = std::min(warm_up_of(stage, stages, stretches), all);
+  const std::int64_t warm_up = std::min(warm_up_of(stage, stages, chunks), all);
   while (forward < warm_up) do_forward();
   for (std::int64_t backward = 0; backward < all; ++backward) {
     if (forward < all) do_forward();
-    const int stretch = stretches == 1 ? 0 : stretches - 1 - stretch_of(backward);
-    slots.push_back({stage, stretch, SlotPass::weight_gradient, micro_batch_of(backward)});
-    slots.push_back({stage, stretch, SlotPass::input_gradient, micro_batch_of(backward)});
+    const int chunk = chunks == 1 ? 0 : chunks - 1 - chunk_of(backward);
+    slots.push_back({stage, chunk, SlotPass::weight_gradient, micro_batch_of(backward)});
+    slots.push_back({stage, chunk, SlotPass::input_gradient, micro_batch_of(backward)});
   }
   return slots;
 }
 
 /// With v chunks a stage, the first stage holds p·(1 + (p−1)/(p·v)) micro-batches [Kort22, section 4.2.3].
-double alternating_in_flight(int stage, int stages, double micro_batches, int stretches) {
-  const auto held = static_cast<double>(warm_up_of(stage, stages, stretches) + 1);
-  return std::min(held, micro_batches * stretches) / stretches;
+double alternating_in_flight(int stage, int stages, double micro_batches, int chunks) {
+  const auto held = static_cast<double>(warm_up_of(stage, stages, chunks) + 1);
+  return std::min(held, micro_batches * chunks) / chunks;
 }
 
 /// The longest stage waits for one chunk of each of the others [Nar21, section 2.2.2].
-BubbleShares alternating_bubble(int /*stages*/, int stretches) {
-  return {1.0 / stretches, 1.0 / stretches, 1.0 / stretches};
-}
+BubbleShares alternating_bubble(int /*stages*/, int chunks) { return {1.0 / chunks, 1.0 / chunks, 1.0 / chunks}; }
 
 }  // namespace
 

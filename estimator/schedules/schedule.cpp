@@ -19,15 +19,15 @@ constexpr std::array<const ScheduleOrder*, 5> orders{&one_forward_one_backward_o
 /// Runs slots as soon as their inputs have arrived.
 class ScheduleRun {
  public:
-  ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int stretches)
+  ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int chunks)
       : course_(order.course),
         times_(times),
         count_(static_cast<int>(times.size())),
-        stretches_(stretches),
+        chunks_(chunks),
         micro_batches_(micro_batches) {
-    const auto parts = static_cast<std::size_t>(micro_batches * stretches);
+    const auto parts = static_cast<std::size_t>(micro_batches * chunks);
     for (int stage = 0; stage < count_; ++stage) {
-      pending_.push_back(order.slots(stage, count_, micro_batches, stretches));
+      pending_.push_back(order.slots(stage, count_, micro_batches, chunks));
       forward_.emplace_back(parts);
       gradient_.emplace_back(parts);
     }
@@ -58,7 +58,7 @@ class ScheduleRun {
 
   /// A model chunk of a stage.
   struct Place {
-    int stage = 0, stretch = 0;
+    int stage = 0, chunk = 0;
   };
 
   bool advance(int stage) {
@@ -91,30 +91,30 @@ class ScheduleRun {
     return behind ? arrival(gradient_, *behind, slot.micro_batch) : arrival(forward_, place(slot), slot.micro_batch);
   }
 
-  [[nodiscard]] static Place place(const Slot& slot) { return {slot.stage, slot.stretch}; }
+  [[nodiscard]] static Place place(const Slot& slot) { return {slot.stage, slot.chunk}; }
   /// The place of the layers before those of a slot; empty if these are the first ones.
   [[nodiscard]] std::optional<Place> before(const Slot& slot) const {
     const int last = count_ - 1;
-    const bool returns = course_ != Course::around && slot.stretch == 1;
-    if (returns ? slot.stage < last : slot.stage > 0) return Place{slot.stage + (returns ? 1 : -1), slot.stretch};
-    if (slot.stretch == 0 || course_ == Course::both_ways) return std::nullopt;
-    return course_ == Course::around ? Place{last, slot.stretch - 1} : Place{slot.stage, 0};
+    const bool returns = course_ != Course::around && slot.chunk == 1;
+    if (returns ? slot.stage < last : slot.stage > 0) return Place{slot.stage + (returns ? 1 : -1), slot.chunk};
+    if (slot.chunk == 0 || course_ == Course::both_ways) return std::nullopt;
+    return course_ == Course::around ? Place{last, slot.chunk - 1} : Place{slot.stage, 0};
   }
   /// The place of the layers after those of a slot.
   [[nodiscard]] std::optional<Place> behind(const Slot& slot) const {
     const int last = count_ - 1;
-    const bool returns = course_ != Course::around && slot.stretch == 1;
-    if (returns ? slot.stage > 0 : slot.stage < last) return Place{slot.stage + (returns ? -1 : 1), slot.stretch};
-    if (slot.stretch + 1 == stretches_ || course_ == Course::both_ways) return std::nullopt;
-    return course_ == Course::around ? Place{0, slot.stretch + 1} : Place{slot.stage, 1};
+    const bool returns = course_ != Course::around && slot.chunk == 1;
+    if (returns ? slot.stage > 0 : slot.stage < last) return Place{slot.stage + (returns ? -1 : 1), slot.chunk};
+    if (slot.chunk + 1 == chunks_ || course_ == Course::both_ways) return std::nullopt;
+    return course_ == Course::around ? Place{0, slot.chunk + 1} : Place{slot.stage, 1};
   }
 
-  [[nodiscard]] std::size_t part(int stretch, std::int64_t micro_batch) const {
-    return static_cast<std::size_t>(stretch * micro_batches_ + micro_batch);
+  [[nodiscard]] std::size_t part(int chunk, std::int64_t micro_batch) const {
+    return static_cast<std::size_t>(chunk * micro_batches_ + micro_batch);
   }
   [[nodiscard]] std::optional<Seconds> arrival(const std::vector<Arrivals>& of, const Place& at,
                                                std::int64_t micro_batch) const {
-    return of[static_cast<std::size_t>(at.stage)][part(at.stretch, micro_batch)];
+    return of[static_cast<std::size_t>(at.stage)][part(at.chunk, micro_batch)];
   }
 
   [[nodiscard]] Seconds work_of(const Slot& slot) const {
@@ -149,14 +149,14 @@ class ScheduleRun {
     }
     free_[at] = timeline_.stages[at].back().arrival = now + sending;
     for (const Slot& slot : together) {
-      if (slot.pass == SlotPass::forward) forward_[at][part(slot.stretch, slot.micro_batch)] = free_[at];
-      if (slot.pass == SlotPass::input_gradient) gradient_[at][part(slot.stretch, slot.micro_batch)] = free_[at];
+      if (slot.pass == SlotPass::forward) forward_[at][part(slot.chunk, slot.micro_batch)] = free_[at];
+      if (slot.pass == SlotPass::input_gradient) gradient_[at][part(slot.chunk, slot.micro_batch)] = free_[at];
     }
   }
 
   Course course_;
   std::span<const StageSlots> times_;
-  int count_, stretches_;
+  int count_, chunks_;
   std::int64_t micro_batches_;
   std::vector<std::vector<Slot>> pending_;
   std::vector<std::size_t> next_;
@@ -187,8 +187,8 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
   return found == orders.end() ? std::nullopt : std::optional((*found)->schedule);
 }
 
-double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int stretches) {
-  return stages == 1 ? 1.0 : order_of(schedule).in_flight(stage, stages, micro_batches, stretches);
+double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int chunks) {
+  return stages == 1 ? 1.0 : order_of(schedule).in_flight(stage, stages, micro_batches, chunks);
 }
 
 Seconds PipelineTimeline::length() const {
@@ -219,7 +219,7 @@ std::int64_t PipelineTimeline::most_in_flight(int stage) const {
   for (const TimedSlot& timed : stages[static_cast<std::size_t>(stage)]) {
     if (timed.slot.pass == SlotPass::forward) {
       most = std::max(most, ++now);
-    } else if (!half_done.emplace(timed.slot.stretch, timed.slot.micro_batch).second) {
+    } else if (!half_done.emplace(timed.slot.chunk, timed.slot.micro_batch).second) {
       --now;  // both gradients are done
     }
   }
@@ -227,8 +227,8 @@ std::int64_t PipelineTimeline::most_in_flight(int stage) const {
 }
 
 PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages, std::int64_t micro_batches,
-                              int stretches) {
-  return ScheduleRun(order, stages, micro_batches, stretches * order.stretches).run();
+                              int chunks) {
+  return ScheduleRun(order, stages, micro_batches, chunks * order.chunks).run();
 }
 
 std::vector<std::string> drawn(const PipelineTimeline& timeline) {
@@ -238,7 +238,7 @@ std::vector<std::string> drawn(const PipelineTimeline& timeline) {
     std::string& line = lines.emplace_back();
     for (const TimedSlot& timed : stage) {
       if (!line.empty()) line += ' ';
-      line += letters[timed.slot.stretch == 0 ? 0 : 1][static_cast<std::size_t>(timed.slot.pass)];
+      line += letters[timed.slot.chunk == 0 ? 0 : 1][static_cast<std::size_t>(timed.slot.pass)];
       line += std::to_string(timed.slot.micro_batch + 1);
     }
   }

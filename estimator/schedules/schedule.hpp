@@ -21,7 +21,7 @@ enum class SlotPass { forward, input_gradient, weight_gradient };
 /// others, only chunk 0.
 struct Slot {
   int stage = 0;
-  int stretch = 0;
+  int chunk = 0;
   SlotPass pass = SlotPass::forward;
   std::int64_t micro_batch = 0;
   /// It runs together with the next slot: the results of both are available when both have ended.
@@ -45,16 +45,16 @@ struct BubbleShares {
 struct ScheduleOrder {
   Schedule schedule;
   std::string_view name;  ///< as users write it: `1f1b`
-  /// All slots of one stage, in order. Each micro-batch has one slot of each pass in each of the `stretches` model chunks,
+  /// All slots of one stage, in order. Each micro-batch has one slot of each pass in each of the `chunks` model chunks,
   /// or in one of two chunks if micro-batches go both ways.
-  std::vector<Slot> (*slots)(int stage, int stages, std::int64_t micro_batches, int stretches);
+  std::vector<Slot> (*slots)(int stage, int stages, std::int64_t micro_batches, int chunks);
   /// The maximum number of micro-batches whose activations the stage holds: those whose forward is done and whose backward
   /// is not. With several chunks, each holds its part of a micro-batch.
-  double (*in_flight)(int stage, int stages, double micro_batches, int stretches);
+  double (*in_flight)(int stage, int stages, double micro_batches, int chunks);
   /// The bubble is this share of the passes of a stage, summed over all stages but one, and never below zero.
-  BubbleShares (*bubble)(int stages, int stretches);
+  BubbleShares (*bubble)(int stages, int chunks);
   Course course = Course::around;
-  int stretches = 1;             ///< number of model chunks on each stage that the schedule requires
+  int chunks = 1;                ///< number of model chunks on each stage that the schedule requires
   bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise be idle
   bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and of its mirror stage at the other end
   /// The numbers of micro-batches and of stages must be multiples of `multiple`. There must be at least `fewest`
@@ -78,8 +78,7 @@ extern const ScheduleOrder dual_pipe_order;
 
 /// Returns the number of micro-batches whose activations stage `stage` of `stages` holds at once. It is 1 without a
 /// pipeline, because each micro-batch is done before the next one begins.
-[[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches,
-                                             int stretches = 1);
+[[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int chunks = 1);
 
 /// The times of one model chunk of a stage for one micro-batch. A stage does nothing else while it sends.
 struct StageSlots {
@@ -113,10 +112,10 @@ struct PipelineTimeline {
 
 /// Runs the slots of all stages as early as their order and dependencies allow. A forward waits for the activations of the
 /// previous stage. Both gradients wait for the input gradient of the next stage, or in the last stage for its own forward.
-/// The course of the schedule defines the order of chunks. `stretches`: the number of model chunks of an interleaved
+/// The course of the schedule defines the order of chunks. `chunks`: the number of model chunks of an interleaved
 /// schedule. Throws Error if an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
-                                            std::int64_t micro_batches, int stretches = 1);
+                                            std::int64_t micro_batches, int chunks = 1);
 /// Returns the slots of each stage as a line for display. `F1` is the forward of the first micro-batch, `B1` the gradient of
 /// its input, and `W1` the gradient of its weights. Small letters denote the second model chunk.
 [[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);

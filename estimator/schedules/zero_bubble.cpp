@@ -7,7 +7,7 @@ namespace {
 
 /// Stage i delays the weight gradients by i micro-batches after the input gradients, so that all stages hold the same number
 /// of micro-batches [Qi24, section 2.2].
-std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
+std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<std::size_t>(micro_batches) * 3);
   std::int64_t forward = 0, weights = 0;
@@ -23,12 +23,12 @@ std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_ba
   return slots;
 }
 
-double zero_bubble_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretches*/) {
+double zero_bubble_in_flight(int /*stage*/, int stages, double micro_batches, int /*chunks*/) {
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
 /// (p−1)(F+B−W) [Qi24, Table 2].
-BubbleShares zero_bubble_shares(int /*stages*/, int /*stretches*/) { return {1, 1, -1}; }
+BubbleShares zero_bubble_shares(int /*stages*/, int /*chunks*/) { return {1, 1, -1}; }
 
 }  // namespace
 

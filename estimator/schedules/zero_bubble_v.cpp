@@ -7,26 +7,26 @@ namespace ddl {
 namespace {
 
 /// The slots of a stage with two model chunks, each of which processes micro-batches in order.
-class TwoStretches {
+class TwoChunks {
  public:
-  TwoStretches(int stage, std::int64_t micro_batches) : stage_(stage), micro_batches_(micro_batches) {}
-  void forward(int stretch) { add(stretch, SlotPass::forward); }
-  void inputs(int stretch) { add(stretch, SlotPass::input_gradient); }
-  void weights(int stretch) { add(stretch, SlotPass::weight_gradient); }
-  void backward(int stretch) {
-    inputs(stretch);
-    weights(stretch);
+  TwoChunks(int stage, std::int64_t micro_batches) : stage_(stage), micro_batches_(micro_batches) {}
+  void forward(int chunk) { add(chunk, SlotPass::forward); }
+  void inputs(int chunk) { add(chunk, SlotPass::input_gradient); }
+  void weights(int chunk) { add(chunk, SlotPass::weight_gradient); }
+  void backward(int chunk) {
+    inputs(chunk);
+    weights(chunk);
   }
-  [[nodiscard]] std::int64_t count(int stretch, SlotPass pass) const {
-    return counts_[static_cast<std::size_t>(stretch)][static_cast<std::size_t>(pass)];
+  [[nodiscard]] std::int64_t count(int chunk, SlotPass pass) const {
+    return counts_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(pass)];
   }
   [[nodiscard]] std::vector<Slot> take() { return std::move(slots_); }
 
  private:
-  void add(int stretch, SlotPass pass) {
-    const std::int64_t micro_batch = counts_[static_cast<std::size_t>(stretch)][static_cast<std::size_t>(pass)]++;
+  void add(int chunk, SlotPass pass) {
+    const std::int64_t micro_batch = counts_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(pass)]++;
     // If there are fewer micro-batches than the order is made for, its remaining slots are empty.
-    if (micro_batch < micro_batches_) slots_.push_back({stage_, stretch, pass, micro_batch});
+    if (micro_batch < micro_batches_) slots_.push_back({stage_, chunk, pass, micro_batch});
   }
   int stage_;
   std::int64_t micro_batches_;
@@ -36,8 +36,8 @@ class TwoStretches {
 
 /// The order for passes of equal length. Until the first backward, a stage runs as many forwards as fit. Then it runs the
 /// six passes of its two chunks in turn, and at the end the remaining weight gradients [Qi24, section 6].
-std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
-  TwoStretches slots(stage, micro_batches);
+std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
+  TwoChunks slots(stage, micro_batches);
   const int behind = stages - stage;
   const std::int64_t all = std::max<std::int64_t>(micro_batches, 2 * static_cast<std::int64_t>(stages) - 1);
   for (int i = 0; i < 2 * behind - 1; ++i) slots.forward(0);
@@ -60,19 +60,19 @@ std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int
     slots.inputs(1);
   }
   for (int i = 0; i < behind; ++i) slots.backward(0);
-  for (const int stretch : {1, 0}) {
-    while (slots.count(stretch, SlotPass::weight_gradient) < all) slots.weights(stretch);
+  for (const int chunk : {1, 0}) {
+    while (slots.count(chunk, SlotPass::weight_gradient) < all) slots.weights(chunk);
   }
   return slots.take();
 }
 
-double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretches*/) {
+double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*chunks*/) {
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
 /// Zero if all passes take equally long [Qi24, section 6]. If input gradients take longer than weight gradients, it is
 /// (p−1)(B−W): the first stage computes 2(p−1) input gradients between the last forward and the remaining weight gradients.
-BubbleShares v_shares(int /*stages*/, int /*stretches*/) { return {0, 1, -1}; }
+BubbleShares v_shares(int /*stages*/, int /*chunks*/) { return {0, 1, -1}; }
 
 }  // namespace
 
@@ -84,7 +84,7 @@ const ScheduleOrder zero_bubble_v_order{.schedule = Schedule::zero_bubble_v,
                                         .in_flight = v_in_flight,
                                         .bubble = v_shares,
                                         .course = Course::there_and_back,
-                                        .stretches = 2,
+                                        .chunks = 2,
                                         .fills_bubbles = true,
                                         .fewest = 2};
 

@@ -90,7 +90,7 @@ void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
 void FamilySearch::report(bool finished, SearchResult& result) const {
   result.considered += shapeless_ + counts_.considered;
   result.pruned += counts_.pruned;
-  result.priced += counts_.priced;
+  result.estimated += counts_.estimated;
   result.feasible += counts_.feasible;
   result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
   if (best_) {
@@ -180,7 +180,7 @@ void FamilySearch::note(const Estimate& estimate) {
 }
 
 void FamilySearch::note(const RankedPlan& feasible) {
-  if (!is_finite(feasible.iteration) || !is_finite(feasible.memory)) {
+  if (!is_finite(feasible.step_time) || !is_finite(feasible.memory)) {
     // Plans with NaN or infinite values cannot be ordered.
     Limits limits;
     limits.add({Limit::Kind::not_finite});
@@ -362,7 +362,7 @@ void FamilySearch::try_blocks(Plan plan) {
   const Bytes available = estimator_.job().machine.device.memory;
   const auto is_too_slow = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    return has_rivals() && beaten(estimator_.iteration(plan), plan);
+    return has_rivals() && beaten(estimator_.step_time(plan), plan);
   };
   const auto keeps_little = [&](int blocks) {
     plan.recompute_blocks = blocks;
@@ -423,8 +423,8 @@ void FamilySearch::note_blocks(const Plan& plan) {
   if (estimator_.host_limit(plan, breakdown)) return;
   const Verdict verdict = verdict_of(breakdown, estimator_.job().machine.device.memory);
   const Bytes memory = breakdown.total();
-  ++counts_.priced;
-  note(RankedPlan{plan, estimator_.iteration(plan), memory, options_.allow_risk ? Verdict::fits : verdict});
+  ++counts_.estimated;
+  note(RankedPlan{plan, estimator_.step_time(plan), memory, options_.allow_risk ? Verdict::fits : verdict});
 }
 
 bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
@@ -478,10 +478,10 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       continue;
     }
     set_choices(plan, values);
-    std::optional<Seconds> iteration;
+    std::optional<Seconds> step_time;
     const auto is_too_slow = [&] {
-      iteration = estimator_.iteration(plan);
-      if (!by_time || !beaten(*iteration, plan)) return false;
+      step_time = estimator_.step_time(plan);
+      if (!by_time || !beaten(*step_time, plan)) return false;
       ++counts_.pruned;
       settled.push_back(values);
       none_fits = false;
@@ -499,7 +499,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     }
     const MemoryBreakdown breakdown = estimator_.memory(plan);
     if (const auto limit = estimator_.host_limit(plan, breakdown)) {
-      ++counts_.priced;
+      ++counts_.estimated;
       none_fits = false;
       Limits limits;
       limits.add(*limit);
@@ -512,13 +512,13 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     memory_first_ = verdict > allowed_;
     if (verdict <= allowed_) {
       if (!time_first && is_too_slow()) continue;
-      ++counts_.priced;
+      ++counts_.estimated;
       none_fits = false;
       settled.push_back(values);
-      note(RankedPlan{plan, *iteration, memory, options_.allow_risk ? Verdict::fits : verdict});
+      note(RankedPlan{plan, *step_time, memory, options_.allow_risk ? Verdict::fits : verdict});
       continue;
     }
-    ++counts_.priced;
+    ++counts_.estimated;
     has_risk_ = has_risk_ || verdict == Verdict::at_risk;
     ++misfits_;
     too_large.push_back(values);

@@ -42,7 +42,7 @@ std::optional<MemoryCheck> check_if_feasible(const Estimator& estimator, const P
 }
 
 bool is_faster(const MemoryCheck& a, const MemoryCheck& b) {
-  return a.estimate.time.iteration() < b.estimate.time.iteration();
+  return a.estimate.time.step_time() < b.estimate.time.step_time();
 }
 
 /// The largest `k` up to `most` with `holds(k)`, which must hold up to some number and not above; 0 if there is none.
@@ -140,7 +140,7 @@ class Choices {
       });
     }
     std::stable_sort(estimates.begin(), estimates.end(),
-                     [](const Estimate& a, const Estimate& b) { return a.time.iteration() < b.time.iteration(); });
+                     [](const Estimate& a, const Estimate& b) { return a.time.step_time() < b.time.step_time(); });
     std::optional<MemoryCheck> risky;
     for (const Estimate& each : estimates) {
       MemoryCheck checked = check_of(estimator_, each);

@@ -34,7 +34,7 @@ double rounded(double value) {
 
 Rank rank_of(const RankedPlan& ranked, Objective objective) {
   // All plans of one search use the same devices, so the cheapest is the fastest.
-  const double time = rounded(ranked.iteration.value());
+  const double time = rounded(ranked.step_time.value());
   if (objective == Objective::memory)
     return {ranked.verdict, rounded(ranked.memory.value()), time, simplicity_of(ranked.plan)};
   return {ranked.verdict, time, 0.0, simplicity_of(ranked.plan)};
@@ -43,8 +43,8 @@ Rank rank_of(const RankedPlan& ranked, Objective objective) {
 bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective) {
   if (a.verdict != b.verdict) return a.verdict < b.verdict;
   const bool memory = objective == Objective::memory;
-  const double first_a = rounded((memory ? a.memory.value() : a.iteration.value()));
-  const double first_b = rounded((memory ? b.memory.value() : b.iteration.value()));
+  const double first_a = rounded((memory ? a.memory.value() : a.step_time.value()));
+  const double first_b = rounded((memory ? b.memory.value() : b.step_time.value()));
   if (first_a != first_b) return first_a < first_b;
   return rank_of(a, objective) < rank_of(b, objective);
 }
@@ -54,7 +54,7 @@ Verdict verdict_for(const Estimate& estimate, const SearchOptions& options) {
 }
 
 RankedPlan ranked(const Estimate& estimate, const SearchOptions& options) {
-  return {estimate.plan, estimate.time.iteration(), estimate.memory.total(), verdict_for(estimate, options)};
+  return {estimate.plan, estimate.time.step_time(), estimate.memory.total(), verdict_for(estimate, options)};
 }
 
 std::tuple<int, double> miss(const Limits& limits) {

@@ -58,7 +58,7 @@ struct SearchOptions {
 /// estimate.
 struct RankedPlan {
   Plan plan;
-  Seconds iteration{};
+  Seconds step_time{};
   Bytes memory{};
   Verdict verdict = Verdict::fits;
 };
@@ -67,7 +67,7 @@ struct RankedPlan {
 struct SearchCounts {
   std::int64_t considered = 0;  ///< plans with a known outcome: estimated, excluded by a limit, or pruned
   std::int64_t pruned = 0;      ///< skipped because a better plan is known, by a bound or by its time
-  std::int64_t priced = 0;      ///< fully estimated: time and memory
+  std::int64_t estimated = 0;   ///< fully estimated: time and memory
   std::int64_t feasible = 0;    ///< feasible among the estimated ones
 };
 

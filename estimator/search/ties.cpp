@@ -10,12 +10,12 @@
 namespace ddl {
 
 Estimate Ties::simplified(const Estimate& best) const {
-  const Seconds most = best.time.iteration() * (1 + options_.tie);
+  const Seconds most = best.time.step_time() * (1 + options_.tie);
   Estimate simple = best;
   const auto takes = [&](const Plan& plan) {
     if (!estimator_.limits(plan).empty()) return false;
     Estimate estimate = estimator_.estimate(plan);
-    if (!estimate.feasible() || estimate.time.iteration() > most ||
+    if (!estimate.feasible() || estimate.time.step_time() > most ||
         verdict_for(estimate, options_) > verdict_for(best, options_))
       return false;
     simple = std::move(estimate);
@@ -56,7 +56,7 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   };
   std::vector<Tied> all;
   for (std::size_t i = 0; i < best.size(); ++i)
-    all.push_back({i < places ? simplified(best[i]) : best[i], best[i].time.iteration()});
+    all.push_back({i < places ? simplified(best[i]) : best[i], best[i].time.step_time()});
   for (std::size_t place = 0; place < std::min(places, all.size()); ++place) {
     const Seconds most = all[place].fastest * (1 + options_.tie);
     std::size_t simplest = place;
@@ -64,7 +64,7 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
       const Estimate& other = all[i].simple;
       if (verdict_for(other, options_) != verdict_for(all[place].simple, options_) || all[i].fastest > most) break;
       const auto axes = [&](std::size_t at) { return std::popcount(all[at].simple.plan.mesh.family()); };
-      if (other.time.iteration() <= most && axes(i) < axes(simplest)) simplest = i;
+      if (other.time.step_time() <= most && axes(i) < axes(simplest)) simplest = i;
     }
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(place);
     const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
@@ -88,7 +88,7 @@ void Ties::prefer_known(std::vector<Estimate>& best) const {
 
 bool Ties::is_surer(const Estimate& slower, const Estimate& faster) const {
   const TimeErrors& errors = *options_.errors;
-  const Seconds slower_time = slower.time.iteration(), faster_time = faster.time.iteration();
+  const Seconds slower_time = slower.time.step_time(), faster_time = faster.time.step_time();
   const TimeSensitivity of_slower = sensitivity(estimator_, slower.plan), of_faster = sensitivity(estimator_, faster.plan);
   const bool may_be_faster = slower_time / faster_time * ratio_interval_of(errors, of_faster, of_slower).low <= 1;
   return may_be_faster &&

@@ -69,7 +69,7 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
 /// The time of a run for choices that this step does not have. They may make another stage the longest one, and all ranks
 /// wait for its work. The time that it waits for the others stays the same.
 Seconds least_run(const Step& step, const Timing<double>& timing) {
-  const Seconds time(timing.iteration());
+  const Seconds time(timing.step_time());
   if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
   const double disturbance = step.origin[Coefficient::straggler_factor] * std::log(step.slowest_of) + step.rank_waiting;
   std::vector<double> waiting;
@@ -81,7 +81,7 @@ Seconds least_run(const Step& step, const Timing<double>& timing) {
 }
 
 /// The time of one micro-batch between two stages, if this many items of a sample cross.
-Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges) {
+Seconds hop_time(const Plan& plan, double items, const ExchangeTimes& exchanges) {
   const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
   const Link link = exchanges.neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   return link.alpha + crossing * link.beta;
@@ -170,39 +170,39 @@ TimeBounds::SpatialTraffic TimeBounds::spatial_traffic(const Plan& plan) const {
   return spatial_.emplace(plan.mesh.tiles(), traffic).first->second;
 }
 
-double TimeBounds::exchange_starts(const Plan& plan) const {
+double TimeBounds::exchange_launches(const Plan& plan) const {
   Plan alone = without_batch(split_of(plan));
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);
   if (alone.mesh.devices() == 1 || job_.machine.levels.empty()) return 0;
   const auto known = exchange_starts_.find(alone);
   if (known != exchange_starts_.end()) return known->second;
-  double least_starts = std::numeric_limits<double>::infinity();
+  double least_launches = std::numeric_limits<double>::infinity();
   if (alone.context_exchange == ContextExchange::ring && may_exchange_heads(job_.facts, plan)) {
     // The bound holds for either exchange of contexts.
     Plan heads = plan;
     heads.context_exchange = ContextExchange::ulysses;
-    if (plan.mesh[Axis::context] > 1) least_starts = exchange_starts(heads);
+    if (plan.mesh[Axis::context] > 1) least_launches = exchange_launches(heads);
   }
   if (!alone.whole_experts && plan.mesh[Axis::tensor] > 1 && job_.facts.experts > 0) {
     Plan dealt = plan;
     dealt.whole_experts = dealt.sequence_parallel = true;
-    if (supports_etp1(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
+    if (supports_etp1(job_.facts, dealt)) least_launches = std::min(least_launches, exchange_launches(dealt));
   }
   const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(plan));
   ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
   LayerShard shard;
-  double starts = 0;
+  double launches = 0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
     context.layer = kinds.representative[kind];
     shard_layer(context, shard);
     for (const Exchange& exchange : shard.exchanges) {
       // Exchanges that are hidden behind kernels need no start-up.
-      if (exchange.phase == Phase::gradient || exchange.items <= 0 || exchange.beside_kernels) continue;
-      starts += static_cast<double>(exchange.messages) * kinds.count[kind];
+      if (exchange.phase == Phase::gradient || exchange.items <= 0 || exchange.next_to_kernels) continue;
+      launches += static_cast<double>(exchange.messages) * kinds.count[kind];
     }
   }
-  return exchange_starts_.emplace(alone, std::min(starts, least_starts)).first->second;
+  return exchange_starts_.emplace(alone, std::min(launches, least_launches)).first->second;
 }
 
 RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
@@ -265,11 +265,11 @@ std::vector<Schedule> TimeBounds::fillers_of(const Plan& plan) const {
 
 Seconds TimeBounds::shortest_of_all(RelaxedStep step, const Plan& plan) const {
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const int stretches : steps_.stretches_of(plan)) {
-    step.stretches = stretches;
+  for (const int chunks : steps_.virtual_stages_of(plan)) {
+    step.chunks = chunks;
     least = min(least, shortest_run(step));
   }
-  step.stretches = 1;
+  step.chunks = 1;
   step.fills_bubbles = true;
   return fillers_of(plan).empty() ? least : min(least, shortest_run(step));
 }
@@ -282,8 +282,8 @@ Seconds TimeBounds::of_layers(const Plan& plan) const {
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const int stretches : steps_.stretches_of(plan)) {
-    bare.virtual_stages = stretches;
+  for (const int chunks : steps_.virtual_stages_of(plan)) {
+    bare.virtual_stages = chunks;
     least = min(least, least_run(steps_.staged(bare).step, steps_.staged(bare).timing));
   }
   bare.virtual_stages = 1;
@@ -302,8 +302,8 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   Parts& parts = parts_.emplace(split);
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
-  parts.starts = least_starts(plan);
-  if (parts.starts > Seconds{}) parts.starts += launch_overhead(job_) * exchange_starts(plan);
+  parts.launches = least_launches(plan);
+  if (parts.launches > Seconds{}) parts.launches += launch_overhead(job_) * exchange_launches(plan);
   const auto& levels = job_.machine.levels;
   if (levels.empty()) return parts;
   parts.alpha = levels[0].latency;
@@ -331,7 +331,7 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   return parts;
 }
 
-RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds starts) const {
+RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds launches) const {
   const double parts = plan.mesh.product(weight_axes) * plan.mesh[Axis::spatial] * plan.mesh[Axis::context];
   const WholeTime whole =
       undivided_.least(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
@@ -340,18 +340,18 @@ RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds star
   step.micro_batches = static_cast<double>(plan.micro_batches);
   step.busy = whole.all * kernels / parts;
   step.longest = whole.longest * kernels / parts;
-  step.starts = starts;
+  step.launches = launches;
   return step;
 }
 
 Seconds TimeBounds::of_size(const Plan& plan) const {
-  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_starts(plan)), plan);
+  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_launches(plan)), plan);
 }
 
-Seconds TimeBounds::least_starts(const Plan& plan) const {
+Seconds TimeBounds::least_launches(const Plan& plan) const {
   const double batch = static_cast<double>(plan.global_batch);
   const Mesh mesh = kernel_axes_of(plan.mesh);
-  return min(undivided_.launch(batch, mesh).starts, undivided_.launch(batch, without_contexts(mesh)).starts);
+  return min(undivided_.launch(batch, mesh).launches, undivided_.launch(batch, without_contexts(mesh)).launches);
 }
 
 Seconds TimeBounds::split_kernels(const Plan& plan) const {
@@ -376,14 +376,14 @@ Seconds TimeBounds::split_kernels(const Plan& plan) const {
   return split_kernels_.emplace(key, sum).first->second;
 }
 
-Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const {
+Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, Seconds kernels) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
   const double positions = spatial * plan.mesh[Axis::context];  // number of parts of a sample
-  const bool given = job_.prices_whole_layers();
+  const bool given = job_.times_whole_layers();
   const Parts& parts = parts_of(plan);
-  RelaxedStep step = bare_step(plan, parts.kernels, parts.starts);
+  RelaxedStep step = bare_step(plan, parts.kernels, parts.launches);
   step.busy = max(step.busy, kernels * parts.kernels);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
@@ -452,7 +452,7 @@ Seconds TimeBounds::of_degrees(const Plan& plan) const {
 
 Seconds TimeBounds::of_split(const Plan& plan) const {
   // If times of unsplit layers are scaled to shards, the kernels of the shards give no bound.
-  const Seconds kernels = job_.prices_whole_layers() ? Seconds{} : split_kernels(plan);
+  const Seconds kernels = job_.times_whole_layers() ? Seconds{} : split_kernels(plan);
   // Exchanges have a common bound for all ways to divide layers.
   Plan usual = plan;
   for (const PlanChoiceRow& row : plan_choices()) {
@@ -463,7 +463,7 @@ Seconds TimeBounds::of_split(const Plan& plan) const {
 
 Seconds TimeBounds::of_placement(const Plan& plan, Seconds kernels) const {
   if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr, kernels);
-  const ExchangePrices& exchanges = tables_.exchanges(plan);
+  const ExchangeTimes& exchanges = tables_.exchanges(plan);
   const Seconds bound = layers_lower_bound(plan, &exchanges, kernels);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;

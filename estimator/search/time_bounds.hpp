@@ -53,16 +53,16 @@ class TimeBounds {
 
   /// Returns a lower bound of the time in which a rank's host launches the kernels of a micro-batch, for any degrees along
   /// axes other than those of `kernel_axes_of`, and any exchange of contexts.
-  [[nodiscard]] Seconds least_starts(const Plan& plan) const;
+  [[nodiscard]] Seconds least_launches(const Plan& plan) const;
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange. The exchanges are those of one
   /// placement, or a bound for all placements. `kernels`: as in of_placement.
-  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed, Seconds kernels) const;
+  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, Seconds kernels) const;
   /// The step of a pipeline before it is cut into stages.
   [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
   /// The kernels of one rank for a micro-batch, through all stages.
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// The step with only the kernels, which the host launches: the bound without exchanges.
-  [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
+  [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds launches) const;
   /// Lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are
@@ -78,12 +78,12 @@ class TimeBounds {
   /// Returns the shortest run for any number of virtual stages.
   [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
   /// Number of layer-wise exchanges and halos of one micro-batch that a rank's host launches.
-  [[nodiscard]] double exchange_starts(const Plan& plan) const;
+  [[nodiscard]] double exchange_launches(const Plan& plan) const;
   /// Values that the bounds of plans with the same degrees share.
   struct Parts {
     explicit Parts(const Plan& a_split) : split(a_split) {}
     Plan split;  ///< the split that they refer to, with one micro-batch
-    Seconds starts{}, alpha{};
+    Seconds launches{}, alpha{};
     SpatialTraffic traffic;
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
     std::array<SecondsPerByte, axis_count> layer{};

@@ -64,7 +64,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
   result.plan = plan;
   result.limits = limits(plan);
   if (result.limits.empty()) complete(result);
-  if (!is_finite(result.time.iteration()) || !is_finite(result.memory.total())) {
+  if (!is_finite(result.time.step_time()) || !is_finite(result.memory.total())) {
     // One of its figures is not a finite number.
     result.limits.add({Limit::Kind::not_finite});
     result.time = {};
@@ -78,7 +78,7 @@ Estimate Estimator::estimate_beyond_devices(const Plan& plan) const {
   const bool has_time = std::all_of(result.limits.begin(), result.limits.end(), [](const Limit& limit) {
     return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
   });
-  if (has_time && result.time.iteration().value() <= 0) complete(result);
+  if (has_time && result.time.step_time().value() <= 0) complete(result);
   return result;
 }
 
@@ -102,15 +102,15 @@ void Estimator::complete(Estimate& result) const {
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double batch = static_cast<double>(plan.global_batch);
   // A batch larger than the data set still counts as one epoch. The closed forms count fractions of a step.
-  const double iterations = job_.samples_per_epoch / batch;
-  result.epoch = time.iteration() * (job_.assumptions.linear_kernels ? iterations : std::max(1.0, iterations));
+  const double steps = job_.samples_per_epoch / batch;
+  result.epoch = time.step_time() * (job_.assumptions.linear_kernels ? steps : std::max(1.0, steps));
   // One device may process the batch in parts of the reference size, or of this plan's size, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
   // The same for all plans of one batch: a device is not faster with parts of any other size.
   const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + serial_update_;
-  result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
+  result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
   // Recomputed work is not redundant.
   const LayerCosts& total = costs.total();
   const std::vector<int>& firsts = this->stages(plan);
@@ -142,14 +142,14 @@ void Estimator::complete(Estimate& result) const {
 std::optional<MemoryTimeline> memory_timeline(const Estimator& estimator, const Plan& plan, const TimelineOptions& options) {
   if (estimator.job().assumptions.memory_reuse || plan.offload_activations) return std::nullopt;
   const Estimate estimate = estimator.estimate(plan);
-  if (estimate.time.iteration().value() <= 0) return std::nullopt;
+  if (estimate.time.step_time().value() <= 0) return std::nullopt;
   return memory_timeline(estimator.stage(plan, estimate.critical.memory), options);
 }
 
 void add_reserved(const Estimator& estimator, Estimate& estimate) {
   // The model of the allocator does not include host memory.
   const Job& job = estimator.job();
-  if (job.assumptions.memory_reuse || estimate.time.iteration().value() <= 0 || estimate.plan.offload_activations) return;
+  if (job.assumptions.memory_reuse || estimate.time.step_time().value() <= 0 || estimate.plan.offload_activations) return;
   StageMemories::Fullest& known = estimator.fullest(estimate.plan);
   if (!known.has_reserved) {
     TimelineOptions options;

@@ -62,7 +62,7 @@ class Estimator {
   /// Returns the limit of host memory that a plan with this memory violates; empty if it violates none.
   [[nodiscard]] std::optional<Limit> host_limit(const Plan& plan, const MemoryBreakdown& memory) const;
   /// Returns only the time of a step. The shape of the plan must be possible.
-  [[nodiscard]] Seconds iteration(const Plan& plan) const { return Seconds(steps_.timing(plan).iteration()); }
+  [[nodiscard]] Seconds step_time(const Plan& plan) const { return Seconds(steps_.timing(plan).step_time()); }
   /// Returns only the memory of the stage with most memory. The shape of the plan must be possible.
   [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const { return fullest(plan).memory; }
   [[nodiscard]] StageMemories::Fullest& fullest(const Plan& plan) const { return memories_.fullest(plan, stages(plan)); }

@@ -16,7 +16,7 @@ bool fits_host_memory(const Job& job) {
   return memory && job.dataset_bytes <= *memory * left_to_files;
 }
 
-Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes) {
+Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges, bool with_slopes) {
   const Storage& storage = job.machine.storage;
   const double samples = static_cast<double>(plan.global_batch);
   if (job.sample_bytes.value() <= 0) return {};
@@ -48,7 +48,7 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * samples / plan.mesh.product(batch_axes));
     const auto add = [&](Collective operation, Bytes message, Family axes) {
-      const Seconds time = exchanges.price(operation, message, axes, Purpose::halo);
+      const Seconds time = exchanges.time(operation, message, axes, Purpose::halo);
       if (!with_slopes) return reading.add(time);
       const Seconds startups = exchanges.startup(operation, message, axes, Purpose::halo);
       reading.add_exchange(path_coefficients(Purpose::halo), time, startups, exchanges.learned());

@@ -9,7 +9,7 @@ namespace ddl {
 
 /// Returns the time per step of reading samples into the devices, before overlap; zero if the datasheet of the machine does
 /// not describe the storage.
-[[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes = false);
+[[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges, bool with_slopes = false);
 /// Returns whether the disk of a node can hold the data set; true if the size of the disk is unknown.
 [[nodiscard]] bool fits_local_storage(const Job& job);
 /// Returns whether the data set stays in a node's memory after it was read.

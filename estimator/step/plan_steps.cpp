@@ -15,11 +15,11 @@
 
 namespace ddl {
 
-const std::vector<int>& PlanSteps::stretches_of(const Plan& plan) const {
+const std::vector<int>& PlanSteps::virtual_stages_of(const Plan& plan) const {
   static const std::vector<int> one{1};
   const int stages = plan.mesh[Axis::pipeline];
   if (stages == 1 || job_.assumptions.slot_pipeline) return one;
-  std::vector<int>& known = stretches_[{stages, plan.micro_batches % stages == 0}];
+  std::vector<int>& known = chunks_[{stages, plan.micro_batches % stages == 0}];
   if (known.empty()) {
     known = one;
     Plan alike = plan;
@@ -80,10 +80,10 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
     choice.firsts = layers_at(level, cuts);
     if (levels.size() > 1 && choice.fits) {
       const Staged own = work_out(bare, costs, choice.firsts);
-      if (best && best->fits && own.iteration().value() >= best->cost) continue;
+      if (best && best->fits && own.step_time().value() >= best->cost) continue;
       Timing<double> timing = own.timing;
       finish(own.step, updates_of(job_, bare, costs, choice.firsts), own.step.origin, timing);
-      choice.cost = timing.iteration();
+      choice.cost = timing.step_time();
     }
     if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
   }

@@ -34,12 +34,12 @@ class PlanSteps {
   /// there are more stages than places for them.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
   /// Returns the possible numbers of virtual stages of a plan, from 1 on.
-  [[nodiscard]] const std::vector<int>& stretches_of(const Plan& plan) const;
+  [[nodiscard]] const std::vector<int>& virtual_stages_of(const Plan& plan) const;
   /// A step and its timing before update and gradients. It does not depend on how parameters are sharded.
   struct Staged {
     Step step;
     Timing<double> timing;
-    [[nodiscard]] Seconds iteration() const { return Seconds(timing.iteration()); }
+    [[nodiscard]] Seconds step_time() const { return Seconds(timing.step_time()); }
   };
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
   [[nodiscard]] const Updates& updates(const Plan& plan) const;
@@ -67,7 +67,7 @@ class PlanSteps {
   const StageMemories& memories_;
   const Job& job_;
   mutable PerSplit<Known> known_;
-  mutable std::map<std::pair<int, bool>, std::vector<int>> stretches_;
+  mutable std::map<std::pair<int, bool>, std::vector<int>> chunks_;
 };
 
 }  // namespace ddl

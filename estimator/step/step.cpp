@@ -9,7 +9,7 @@ bool Step::depends_on(Coefficient coefficient) const {
   if (coefficient == Coefficient::per_iteration) return several_ranks;
   if (coefficient == Coefficient::straggler_factor) return several_ranks && slowest_of > 1;
   if (coefficient == Coefficient::launch_overhead)
-    return std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.starts > 0; });
+    return std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.launches > 0; });
   return std::any_of(tasks.begin(), tasks.end(), [&](const Task& task) { return depends(task.time); }) ||
          std::any_of(transfers.begin(), transfers.end(), depends) || depends(reading);
 }
@@ -39,28 +39,28 @@ RelaxedStep relaxed(const Step& step) {
   RelaxedStep result;
   result.stages = step.stages;
   result.micro_batches = step.micro_batches;
-  result.stretches = step.stretches;
+  result.chunks = step.chunks;
   result.fills_bubbles = step.fills_bubbles;
-  std::array<Seconds, 2> busy{}, starts{};  // forward and backward
+  std::array<Seconds, 2> busy{}, launches{};  // forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   for (const Task& task : step.tasks) {
     const std::size_t direction = task.backward ? 1 : 0;
     busy[direction] += task.exposed();
-    starts[direction] += start * task.starts;
+    launches[direction] += start * task.launches;
   }
-  result.busy = max(busy[0], starts[0]) + max(busy[1], starts[1]);
-  result.starts = starts[0] + starts[1];
+  result.busy = max(busy[0], launches[0]) + max(busy[1], launches[1]);
+  result.launches = launches[0] + launches[1];
   for (const Term& transfer : step.transfers) result.hop = max(result.hop, transfer.time());
   return result;
 }
 
 Seconds shortest_run(const RelaxedStep& step) {
   // The longest stage processes all micro-batches, and waits for one virtual stage of each other stage.
-  const double waits = step.fills_bubbles ? 0 : 1 / step.stretches, own = step.micro_batches - waits;
+  const double waits = step.fills_bubbles ? 0 : 1 / step.chunks, own = step.micro_batches - waits;
   const Seconds devices = step.busy * waits + max(step.longest, step.busy / step.stages) * own;
-  const Seconds hosts = step.starts * (waits + own / step.stages);
+  const Seconds hosts = step.launches * (waits + own / step.stages);
   const Seconds hops =
-      step.stages > 1 ? step.hop * (2.0 * (step.stages + step.stretches * step.micro_batches - 2.0)) : Seconds{};
+      step.stages > 1 ? step.hop * (2.0 * (step.stages + step.chunks * step.micro_batches - 2.0)) : Seconds{};
   return max(devices, hosts) + hops;
 }
 

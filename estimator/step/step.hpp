@@ -31,7 +31,7 @@ enum class Part {
 
 /// The time of one step by part. The parts add up to the step.
 struct Breakdown : EnumArray<Part, Seconds> {
-  [[nodiscard]] Seconds iteration() const {
+  [[nodiscard]] Seconds step_time() const {
     Seconds sum{};
     for (const Seconds part : *this) sum += part;
     return sum;
@@ -58,7 +58,7 @@ struct Task {
   int stage = 0;
   bool backward = false;
   Part part = Part::forward;  ///< the part of the step that exposed time of this task counts as
-  double starts = 0;          ///< kernels and exchanges that the host launches for it
+  double launches = 0;        ///< kernels and exchanges that the host launches for it
   Term time;                  ///< time of one micro-batch
   double bubble = 1;          ///< the share of it for which the longest stage waits, if it belongs to another stage
   /// The share of the time that is not overlapped with compute of another micro-batch. Stages that wait for the first
@@ -77,7 +77,7 @@ struct Step {
   Term reading;                 ///< reading of the whole batch
   int stages = 1;
   double micro_batches = 1;
-  double stretches = 1;        ///< number of virtual stages on each stage
+  double chunks = 1;           ///< number of virtual stages on each stage
   bool fills_bubbles = false;  ///< weight gradients are computed in bubbles
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
@@ -93,7 +93,7 @@ struct Step {
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]. With v virtual stages,
   /// each sends for every micro-batch, so v times as many.
-  [[nodiscard]] double hops() const { return 2.0 * (stages + stretches * micro_batches - 2.0); }
+  [[nodiscard]] double hops() const { return 2.0 * (stages + chunks * micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };
@@ -166,7 +166,7 @@ struct Timing {
 
   [[nodiscard]] T& operator[](Part part) { return parts[part]; }
   [[nodiscard]] const T& operator[](Part part) const { return parts[part]; }
-  [[nodiscard]] T iteration() const {
+  [[nodiscard]] T step_time() const {
     T sum(0);
     for (const T& part : parts) sum += part;
     return sum;
@@ -210,7 +210,7 @@ template <class T>
     const T& time = times.emplace_back(task.time.at(x, step.origin));
     const T exposed = time * task.exposed_share;
     (task.backward ? own.backward : own.forward) += exposed;
-    (task.backward ? own.backward_starts : own.forward_starts) += task.starts;
+    (task.backward ? own.backward_starts : own.forward_starts) += task.launches;
     if (task.part == Part::forward) own.forward_kernels += exposed;
     if (task.part == Part::backward) own.backward_kernels += exposed;
     if (is_disturbed(task.part)) own.disturbed += exposed;
@@ -257,7 +257,7 @@ template <class T>
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
     // If bubbles are filled, the longest stage waits for no other host.
-    const double others = step.fills_bubbles ? 0 : 1 / step.stretches;
+    const double others = step.fills_bubbles ? 0 : 1 / step.chunks;
     result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : others);
   }
   result[Part::waiting] += result.host_waiting;
@@ -307,12 +307,12 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       timing[Part::weight_update] = update;
       timing.critical.weight_update = static_cast<int>(i);
     }
-    ExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
-                              own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
+    GradientExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
+                                      own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
     const T copies = own.of_copies.at(x, step.origin);
     const T all = exchange.total() + copies;
     if (own.gather_window != Window::none && none < exchange.after_update) {
-      const ExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
+      const GradientExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
       const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step.micro_batches, 1);
       exchange.after_update = exposed(gather, meanwhile.kernels, meanwhile.idle, own.message, updates.slowdown);
     }
@@ -328,7 +328,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       timing.critical.gradient_exchange = static_cast<int>(i);
     }
   }
-  const T rest = timing.iteration();
+  const T rest = timing.step_time();
   timing[Part::input] = step.input_window == Window::step ? larger<T>(none, timing.reading - rest) : timing.reading;
   timing.hidden_input = timing.reading - timing[Part::input];
 }
@@ -337,11 +337,11 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 
 /// A step that is not cut into stages. Its run time is a lower bound for every step with the same tasks.
 struct RelaxedStep {
-  Seconds busy{};     ///< lower bound: all stages together for one micro-batch
-  Seconds longest{};  ///< lower bound: the longest stage for one micro-batch
-  Seconds starts{};   ///< launch overheads of all stages for one micro-batch
-  Seconds hop{};      ///< lower bound: one transfer across the slowest cut, one way
-  double stages = 1, micro_batches = 1, stretches = 1;
+  Seconds busy{};      ///< lower bound: all stages together for one micro-batch
+  Seconds longest{};   ///< lower bound: the longest stage for one micro-batch
+  Seconds launches{};  ///< launch overheads of all stages for one micro-batch
+  Seconds hop{};       ///< lower bound: one transfer across the slowest cut, one way
+  double stages = 1, micro_batches = 1, chunks = 1;
   bool fills_bubbles = false;  ///< the bubble may be filled completely
 };
 /// Drops the stages of a step: only the sums of its tasks remain.

@@ -97,7 +97,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   const ScheduleOrder& order = order_of(plan.schedule);
-  step.stretches = plan.virtual_stages * (order.course == Course::there_and_back ? order.stretches : 1);
+  step.chunks = plan.virtual_stages * (order.course == Course::there_and_back ? order.chunks : 1);
   step.fills_bubbles = order.fills_bubbles;
   step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
   const double ranks = static_cast<double>(plan.mesh.devices());

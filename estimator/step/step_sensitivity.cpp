@@ -14,7 +14,7 @@ namespace {
 /// The factor by which a source is varied: about the error of predicted times.
 constexpr double factor = 1.5;
 
-ErrorSource source_of(const PricedKernel& kernel, const Operation& operation) {
+ErrorSource source_of(const TimedKernel& kernel, const Operation& operation) {
   if (!kernel.work) {
     if (operation.is_attention()) return ErrorSource::attention;
     return operation.type() == "convolution" ? ErrorSource::convolutions : ErrorSource::matrix_products;
@@ -37,7 +37,7 @@ ErrorSource source_of(const PricedKernel& kernel, const Operation& operation) {
 /// A sum of seconds by source and basis.
 class Times {
  public:
-  void add(ErrorSource source, PriceBasis basis, double seconds) {
+  void add(ErrorSource source, TimeBasis basis, double seconds) {
     if (seconds > 0) seconds_[static_cast<std::size_t>(source)][static_cast<std::size_t>(basis)] += seconds;
   }
   [[nodiscard]] double of(ErrorSource source) const {
@@ -50,12 +50,12 @@ class Times {
     for (std::size_t i = 0; i < error_source_names.size(); ++i) sum += of(static_cast<ErrorSource>(i));
     return sum;
   }
-  [[nodiscard]] double of(ErrorSource source, PriceBasis basis) const {
+  [[nodiscard]] double of(ErrorSource source, TimeBasis basis) const {
     return seconds_[static_cast<std::size_t>(source)][static_cast<std::size_t>(basis)];
   }
 
  private:
-  std::array<std::array<double, price_basis_names.size()>, error_source_names.size()> seconds_{};
+  std::array<std::array<double, time_basis_names.size()>, error_source_names.size()> seconds_{};
 };
 
 /// A step that can be run with other times.
@@ -67,7 +67,7 @@ struct Varied {
   [[nodiscard]] double seconds() const {
     Timing<double> timing = run(step, x);
     finish(step, updates, x, timing);
-    return timing.iteration();
+    return timing.step_time();
   }
 };
 
@@ -109,18 +109,18 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   const auto basis_of = [&](Provenance source) {
     switch (source) {
       case Provenance::measured:
-        return PriceBasis::measured;
+        return TimeBasis::measured;
       case Provenance::interpolated:
-        return PriceBasis::interpolated;
+        return TimeBasis::interpolated;
       case Provenance::curve:
-        return PriceBasis::fitted;
+        return TimeBasis::fitted;
       case Provenance::roofline:
         break;
     }
-    return job.kernels.has_formulas() ? PriceBasis::transferred : PriceBasis::sheet;
+    return job.kernels.has_formulas() ? TimeBasis::transferred : TimeBasis::sheet;
   };
-  const PriceBasis of_links = job.coefficients.exchanges.empty() ? PriceBasis::sheet : PriceBasis::fitted;
-  const auto basis_of_exchange = [&](bool measured) { return measured ? PriceBasis::measured : of_links; };
+  const TimeBasis of_links = job.coefficients.exchanges.empty() ? TimeBasis::sheet : TimeBasis::fitted;
+  const auto basis_of_exchange = [&](bool measured) { return measured ? TimeBasis::measured : of_links; };
 
   // The mix of kernels and exchanges is assumed to be the same in all stages.
   Times kernels, exchanges;
@@ -131,25 +131,25 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
     const int layer = kinds.representative[kind];
-    const LayerPrices& prices = slope_table.prices[kind];
+    const LayerDetail& detail = slope_table.details[kind];
     const Operation& operation = *facts.model->layers[static_cast<std::size_t>(layer)].operation;
-    for (const PricedKernel& each : prices.kernels) {
+    for (const TimedKernel& each : detail.kernels) {
       const double count = each.phase == Phase::forward ? forwards[kind] : kinds.count[kind];
       kernels.add(source_of(each, operation), basis_of(each.source), each.time.value() * count);
     }
-    for (const PricedExchange& each : prices.exchanges) {
+    for (const TimedExchange& each : detail.exchanges) {
       const ErrorSource source = each.exchange.purpose == Purpose::halo ? ErrorSource::halo : ErrorSource::layer_exchange;
       exchanges.add(source, basis_of_exchange(each.algorithm == measured_exchange), each.time.value() * kinds.count[kind]);
     }
     if (costs.at(layer)[LayerTime::update] > Seconds{})
-      exchanges.add(ErrorSource::memory_kernels, basis_of(prices.update_source),
+      exchanges.add(ErrorSource::memory_kernels, basis_of(detail.update_source),
                     costs.at(layer)[LayerTime::update].value() * kinds.count[kind]);
   }
   bool measured_gradients = !usual.updates.stages.empty();
   for (const Updates::Stage& stage : usual.updates.stages)
     measured_gradients = measured_gradients && stage.exchange.measured;
 
-  const auto add = [&](ErrorSource source, PriceBasis basis, const Sensitivity& of, double share) {
+  const auto add = [&](ErrorSource source, TimeBasis basis, const Sensitivity& of, double share) {
     const double slower = of.slower * share, faster = of.faster * share;
     if (!(slower > 1e-6 || faster > 1e-6)) return;
     const auto known = std::find_if(result.sources.begin(), result.sources.end(),
@@ -164,8 +164,8 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   /// Divides the sensitivity to all of `of` among the bases.
   const auto add_by_basis = [&](ErrorSource source, const Times& times, double all, const Sensitivity& of) {
     if (all <= 0) return add(source, of_links, of, 1);
-    for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
-      const auto basis = static_cast<PriceBasis>(i);
+    for (std::size_t i = 0; i < time_basis_names.size(); ++i) {
+      const auto basis = static_cast<TimeBasis>(i);
       add(source, basis, of, times.of(source, basis) / all);
     }
   };
@@ -189,9 +189,9 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   add_by_basis(ErrorSource::halo, exchanges, exchanges.of(ErrorSource::halo),
                sensitivity_to(usual, seconds,
                               [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::halo), by); }));
-  add(ErrorSource::launches, PriceBasis::fitted,
+  add(ErrorSource::launches, TimeBasis::fitted,
       sensitivity_to(usual, seconds, [](Varied& other, double by) { other.x[Coefficient::launch_overhead] *= by; }), 1);
-  add(ErrorSource::waiting, PriceBasis::fitted,
+  add(ErrorSource::waiting, TimeBasis::fitted,
       sensitivity_to(usual, seconds,
                      [](Varied& other, double by) {
                        for (const Coefficient each : {Coefficient::straggler_factor, Coefficient::per_iteration,
@@ -201,13 +201,13 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
                        other.step.rank_waiting *= by;
                      }),
       1);
-  add(ErrorSource::input, PriceBasis::sheet,
+  add(ErrorSource::input, TimeBasis::sheet,
       sensitivity_to(usual, seconds,
                      [](Varied& other, double by) { other.step.reading = Term(other.step.reading.time() * by); }),
       1);
   const Mesh& mesh = plan.mesh;
   if (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1 || mesh[Axis::spatial] > 1)
-    add(ErrorSource::rare_splits, PriceBasis::sheet, {{}, {}, 1, 1}, 1);
+    add(ErrorSource::rare_splits, TimeBasis::sheet, {{}, {}, 1, 1}, 1);
   std::stable_sort(result.sources.begin(), result.sources.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.source != b.source ? a.source < b.source : a.basis < b.basis;
   });
@@ -220,7 +220,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
 }
 
 void add_intervals(const Estimator& estimator, Estimate& estimate, const TimeErrors& errors) {
-  if (estimate.time.iteration() <= Seconds{}) return;
+  if (estimate.time.step_time() <= Seconds{}) return;
   const TimeSensitivity own = sensitivity(estimator, estimate.plan);
   estimate.interval = interval_of(errors, own);
   estimate.sensitivity = std::make_shared<const TimeSensitivity>(own);

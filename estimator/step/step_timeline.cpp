@@ -46,7 +46,7 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
   const bool splits = shares.weight_gradient != shares.input_gradient;
   std::vector<StagePasses> stages(static_cast<std::size_t>(step.stages));
   for (const Task& task : step.tasks) {
-    const bool is_of_weights = splits && task.backward && task.starts == 0 && task.bubble == shares.weight_gradient;
+    const bool is_of_weights = splits && task.backward && task.launches == 0 && task.bubble == shares.weight_gradient;
     add_task(stages[static_cast<std::size_t>(task.stage)], task, task.exposed(), is_of_weights);
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -84,15 +84,15 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   StepTimeline timeline;
   timeline.stages = step.stages;
   timeline.micro_batches = plan.micro_batches;
-  timeline.stretches = step.stages == 1 ? 1 : plan.virtual_stages * order.stretches;
-  timeline.iteration = Seconds(timing.iteration());
-  const double slots = 3.0 * step.stages * timeline.stretches * static_cast<double>(plan.micro_batches);
+  timeline.chunks = step.stages == 1 ? 1 : plan.virtual_stages * order.chunks;
+  timeline.step_time = Seconds(timing.step_time());
+  const double slots = 3.0 * step.stages * timeline.chunks * static_cast<double>(plan.micro_batches);
   if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
 
   const std::vector<StagePasses> stages = passes_of(step, timing, plan);
   // The share of a stage's time that one of its virtual stages takes. If there are two directions, each micro-batch goes one
   // way.
-  const double part = 1 / (step.stages == 1 ? 1 : step.stretches);
+  const double part = 1 / (step.stages == 1 ? 1 : step.chunks);
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;
   for (StagePasses stage : stages) {
@@ -104,12 +104,12 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
 
   const Seconds input(timing[Part::input]), gradients(timing[Part::gradient_exchange]), update(timing[Part::weight_update]),
       ranks(timing.rank_waiting);
-  const Seconds micro_batches = max(Seconds{}, timeline.iteration - input - gradients - update - ranks);
+  const Seconds micro_batches = max(Seconds{}, timeline.step_time - input - gradients - update - ranks);
   const Seconds length = schedule.length();
   if (length > Seconds{}) timeline.pace = micro_batches / length;
 
   const auto add = [&](int stage, StepWork work, const Slot& slot, Seconds begin, Seconds end) {
-    if (end > begin) timeline.slices.push_back({stage, work, slot.micro_batch, slot.stretch, begin, end});
+    if (end > begin) timeline.slices.push_back({stage, work, slot.micro_batch, slot.chunk, begin, end});
   };
   for (const std::vector<TimedSlot>& stage : schedule.stages) {
     for (const TimedSlot& timed : stage) {
@@ -145,7 +145,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
 }
 
 std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan) {
-  if (estimator.estimate(plan).time.iteration().value() <= 0) return std::nullopt;
+  if (estimator.estimate(plan).time.step_time().value() <= 0) return std::nullopt;
   const PlanSteps& steps = estimator.steps();
   return step_timeline(steps.staged(plan).step, steps.timing(plan), plan);
 }

@@ -36,7 +36,7 @@ struct StepSlice {
   int stage = 0;
   StepWork work = StepWork::forward;
   std::int64_t micro_batch = 0;
-  int stretch = 0;  ///< the same as in Slot
+  int chunk = 0;  ///< the same as in Slot
   Seconds begin{}, end{};
 };
 
@@ -46,8 +46,8 @@ struct StepTimeline {
   std::vector<StepSlice> slices;  ///< sorted by their begin, then by stage
   int stages = 1;
   std::int64_t micro_batches = 1;
-  int stretches = 1;  ///< number of virtual stages on each stage
-  Seconds iteration{};
+  int chunks = 1;  ///< number of virtual stages on each stage
+  Seconds step_time{};
   /// The estimated time of all micro-batches, divided by the time of the schedule run slot by slot. The closed form of the
   /// estimate treats unequal stages, and transfers, differently. Times of slices are multiplied by it, so that they end at
   /// the estimated time.

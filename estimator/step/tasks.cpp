@@ -20,15 +20,16 @@ LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::
 void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
   const LayerCosts& costs = work.costs;
   const BubbleShares shares = bubble_shares(plan);
-  const auto add = [&](bool backward, Part part, double starts, const Term& time) {
-    if (time.time() != Seconds{} || starts > 0)
-      tasks.push_back({stage, backward, part, starts, time, backward ? shares.input_gradient : shares.forward});
+  const auto add = [&](bool backward, Part part, double launches, const Term& time) {
+    if (time.time() != Seconds{} || launches > 0)
+      tasks.push_back({stage, backward, part, launches, time, backward ? shares.input_gradient : shares.forward});
   };
-  const auto add_kernels = [&](bool backward, double starts, Seconds time, Seconds repeated) {
-    add(backward, backward ? Part::backward : Part::forward, starts, origin != nullptr ? Term(time, repeated) : Term(time));
+  const auto add_kernels = [&](bool backward, double launches, Seconds time, Seconds repeated) {
+    add(backward, backward ? Part::backward : Part::forward, launches,
+        origin != nullptr ? Term(time, repeated) : Term(time));
   };
-  const auto kernels = [&](bool backward, double starts, const LayerCosts& of, LayerTime row) {
-    add_kernels(backward, starts, of.times[row], of.slopes[row]);
+  const auto kernels = [&](bool backward, double launches, const LayerCosts& of, LayerTime row) {
+    add_kernels(backward, launches, of.times[row], of.slopes[row]);
   };
   const auto add_exchange = [&](bool backward, Part part, Seconds time, Seconds startups) {
     Term term;

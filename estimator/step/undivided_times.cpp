@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/strategies/strategy.hpp"
 
@@ -84,8 +84,8 @@ WholeTime UndividedTimes::whole(double samples, int stage_count, const Mesh& mes
 }
 
 WholeTime UndividedTimes::least(double samples, int stage_count, const Mesh& mesh) const {
-  const ShardPrices* measured = job_.kernels.measured();
-  if (job_.prices_whole_layers() || job_.assumptions.linear_kernels ||
+  const ShardTimes* measured = job_.kernels.measured();
+  if (job_.times_whole_layers() || job_.assumptions.linear_kernels ||
       (measured == nullptr && !job_.kernels.has_formulas())) {
     return whole(samples, stage_count, mesh);
   }

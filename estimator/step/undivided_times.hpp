@@ -39,7 +39,7 @@ class UndividedTimes {
   /// The host's time to launch all kernels of a rank that computes a batch at once, and the time that the device waits for
   /// it.
   struct Launch {
-    Seconds starts{}, idle{};
+    Seconds launches{}, idle{};
   };
   [[nodiscard]] const Launch& launch(double batch, const Mesh& mesh = {}) const;
 

@@ -57,13 +57,13 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     }
     const GradientExchange& exchange = result.exchange;
     const auto term = [&](Seconds time, Seconds startups) {
-      Term priced;
+      Term term;
       if (!with_slopes) {
-        priced.add(time);
+        term.add(time);
       } else {
-        priced.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
+        term.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
       }
-      return priced;
+      return term;
     };
     result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = term(exchange.of_weights, exchange.weight_startups);

@@ -61,7 +61,7 @@ void context_shard(const ShardContext& context, LayerShard& shard) {
   if (items <= 0) return;
   const auto pass_on = [&](Phase phase, double sent) {
     Exchange exchange{Collective::point_to_point, sent, family_bit(Axis::context), phase, Purpose::layer, parts - 1};
-    exchange.beside_kernels = true;
+    exchange.next_to_kernels = true;
     shard.exchanges.push_back(exchange);
   };
   pass_on(Phase::forward, items);

@@ -9,15 +9,15 @@ namespace {
 /// a block each, as with Megatron-LM's `--account-for-embedding-in-pipeline-split` and
 /// `--account-for-loss-in-pipeline-split`. If a few blocks differ from the others, like the dense ones of DeepSeek-V3, a
 /// list distributes them (`--pipeline-model-parallel-layout`), so their number need not be divisible.
-bool deals_blocks(const ModelFacts& facts, int stretches) {
-  if (facts.like_blocks == 0) return facts.similar_blocks >= stretches;
-  return facts.like_blocks >= stretches && (facts.like_blocks % stretches == 0 || (facts.like_blocks + 2) % stretches == 0);
+bool deals_blocks(const ModelFacts& facts, int chunks) {
+  if (facts.like_blocks == 0) return facts.similar_blocks >= chunks;
+  return facts.like_blocks >= chunks && (facts.like_blocks % chunks == 0 || (facts.like_blocks + 2) % chunks == 0);
 }
 
 /// The number of equal parts of the model's blocks required by a schedule in which micro-batches pass a rank twice, or from
 /// both ends.
 int equal_parts(const ScheduleOrder& order, int stages) {
-  return order.course == Course::there_and_back ? stages * order.stretches : stages;
+  return order.course == Course::there_and_back ? stages * order.chunks : stages;
 }
 
 void layer_limits(const LimitContext& context, Limits& limits) {
@@ -37,11 +37,11 @@ void layer_limits(const LimitContext& context, Limits& limits) {
                 static_cast<double>(context.facts.like_blocks), -1});
   }
   if (plan.virtual_stages == 1) return;
-  const double stretches = static_cast<double>(stages) * plan.virtual_stages;
+  const double chunks = static_cast<double>(stages) * plan.virtual_stages;
   if (plan.schedule != Schedule::one_forward_one_backward) {
     limits.add({Limit::Kind::not_interleaved, static_cast<double>(plan.virtual_stages), 1, -1});
   } else if (!deals_blocks(context.facts, stages * plan.virtual_stages)) {
-    limits.add({Limit::Kind::virtual_stages, stretches, static_cast<double>(context.facts.like_blocks), -1});
+    limits.add({Limit::Kind::virtual_stages, chunks, static_cast<double>(context.facts.like_blocks), -1});
   } else if (plan.micro_batches % stages != 0) {
     limits.add({Limit::Kind::interleaving, static_cast<double>(stages), static_cast<double>(plan.micro_batches), -1});
   }

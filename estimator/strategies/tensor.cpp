@@ -116,7 +116,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     if (gathers_input) {
       add_exchange(shard, Spread::positions, Spread::whole, input, family_bit(Axis::tensor), Phase::backward, Purpose::layer,
                    Subject::input);
-      shard.exchanges.back().beside_kernels = true;
+      shard.exchanges.back().next_to_kernels = true;
     }
     slice_tokens(shard.kept_input, parts);
   };

@@ -53,7 +53,7 @@ Environment process_environment() {
 namespace {
 
 /// The missing one of a launcher's two variables; empty if both are set, or if neither is.
-std::string missing_beside(const Launcher& launcher, const Environment& environment) {
+std::string missing_for(const Launcher& launcher, const Environment& environment) {
   const bool has_rank = environment(launcher.rank) != nullptr, has_ranks = environment(launcher.ranks) != nullptr;
   // Shells within an allocation have a rank, but are not a step.
   if (has_rank == has_ranks || (has_rank && launcher.name == "Slurm")) return {};
@@ -89,7 +89,7 @@ LaunchedRank this_rank(const Environment& environment) {
   std::string half;
   for (const Launcher& launcher : launchers) {
     if (launched(launcher)) return rank_by(launcher, environment);
-    std::string missing = missing_beside(launcher, environment);
+    std::string missing = missing_for(launcher, environment);
     if (missing.empty()) continue;
     if (launcher.name != launchers[torchrun].name) fail(missing);
     // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun. This program is one of them.

@@ -36,7 +36,7 @@ Job roomy_job(const Study& study) {
 }
 
 benchmark::Counter count(std::int64_t number) { return benchmark::Counter(static_cast<double>(number)); }
-/// Per second, for a number that is the same in every iteration.
+/// Per second, for a number that is the same in every step_time.
 benchmark::Counter rate(std::int64_t number) {
   return {static_cast<double>(number), benchmark::Counter::kIsIterationInvariantRate};
 }
@@ -55,13 +55,13 @@ void search_best(benchmark::State& state, const char* machine) {
   state.counters["pruned"] = count(result.pruned);
   state.counters["considered/s"] = rate(result.considered);
   state.counters["pruned/s"] = rate(result.pruned);
-  state.counters["priced"] = count(result.priced);
-  state.counters["priced/s"] = rate(result.priced);
+  state.counters["priced"] = count(result.estimated);
+  state.counters["priced/s"] = rate(result.estimated);
   state.SetComplexityN(result.considered);
 }
 
 /// What `recommend --all` does: every possible plan is estimated, none is pruned.
-void price_all(benchmark::State& state, const char* machine) {
+void estimate_all(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
   const Job roomy = roomy_job(study);
   SearchOptions options = options_for(study, state.range(0));
@@ -85,15 +85,15 @@ void all_sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int devices : {64, 256, 720, 1024, 4096}) benchmark->Arg(devices);
   benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
 }
-void priced_sizes(benchmark::internal::Benchmark* benchmark) {
+void timed_sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int devices : {64, 256, 1024, 4096}) benchmark->Arg(devices);
   benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
 }
 
 BENCHMARK_CAPTURE(search_best, abci, "abci")->Apply(all_sizes);
 BENCHMARK_CAPTURE(search_best, dgx_a100, "dgx-a100")->Apply(all_sizes);
-BENCHMARK_CAPTURE(price_all, abci, "abci")->Apply(priced_sizes);
-BENCHMARK_CAPTURE(price_all, dgx_a100, "dgx-a100")->Apply(priced_sizes);
+BENCHMARK_CAPTURE(estimate_all, abci, "abci")->Apply(timed_sizes);
+BENCHMARK_CAPTURE(estimate_all, dgx_a100, "dgx-a100")->Apply(timed_sizes);
 
 }  // namespace
 }  // namespace ddl

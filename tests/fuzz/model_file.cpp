@@ -65,7 +65,7 @@ void price(Model model) {
   const Estimator estimator(owned.job);
   for (const Plan& plan : plans()) {
     const Estimate estimate = estimator.estimate(plan);
-    const double time = estimate.time.iteration().value();
+    const double time = estimate.time.step_time().value();
     const double memory = estimate.memory.total().value();
     require(std::isfinite(time) && time >= 0, "the time of an iteration is not a time");
     require(std::isfinite(memory) && memory >= 0, "the memory of a device is not an amount");

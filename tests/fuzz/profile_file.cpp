@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "calibration/inputs/profile_prices.hpp"
-#include "estimator/kernels/measured_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
+#include "estimator/kernels/problem_times.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "profiler/profiles/profiling.hpp"
@@ -33,12 +33,12 @@ void check_prices(const Profile& profile) {
   for (const StepOverhead& overhead : {kernels.forward, kernels.backward, kernels.update}) {
     require(std::isfinite(overhead.factor) && std::isfinite(overhead.per_kernel.value()), "an overhead is not a number");
   }
-  const MeasuredPrices prices(kernels, {device, Precision::fp32}, Precision::fp32);
-  if (prices.empty()) return;
-  for (const KernelPrice& price : {prices.price(convolution), prices.price(relu), prices.price(update)}) {
+  const ProblemTimes times(kernels, {device, Precision::fp32}, Precision::fp32);
+  if (times.empty()) return;
+  for (const KernelCost& price : {times.cost(convolution), times.cost(relu), times.cost(update)}) {
     require(std::isfinite(price.time.value()) && price.time.value() >= 0, "a price is not a time");
   }
-  require(std::isfinite(prices.least_ratio(convolution)), "a least ratio is not a number");
+  require(std::isfinite(times.least_ratio(convolution)), "a least ratio is not a number");
   for (const SumCheck& sum_check : sum_checks(profile, model))
     require(std::isfinite(sum_check.error()), "a sum_check is not a number");
   require(std::isfinite(steadiness_of(profile).slowest), "a speed is not a number");

@@ -211,7 +211,7 @@ int check_plans(Random& random, const std::string& model, int tries) {
     if (!estimator.limits(plan).empty() || estimator.stages(plan).empty()) continue;
     ++possible;
     INFO(described(*study, plan));
-    const double time = estimator.iteration(plan).value();
+    const double time = estimator.step_time(plan).value();
     check_times(estimator, plan, time);
     check_mesh_bounds(estimator, plan, time);
     check_memory(estimator, plan);

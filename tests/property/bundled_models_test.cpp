@@ -70,7 +70,7 @@ TEST_CASE("every bundled model can be split in two along each of its axes, with 
         INFO(describe(limit, study.model()));
         CHECK(limit.kind == Limit::Kind::memory);
       }
-      const double seconds = estimate.time.iteration().value();
+      const double seconds = estimate.time.step_time().value();
       CHECK(std::isfinite(seconds));
       CHECK(seconds > 0);
       CHECK(estimate.efficiency > 0);

@@ -105,8 +105,8 @@ void check(const Case& each) {
   const TimeBounds bounds(estimator);
   const SearchResult all = search(estimator, options);
   for (const RankedPlan& ranked : all.ranked) {
-    INFO(choices_text(ranked.plan) << " in " << ranked.iteration.value() << " s");
-    const Seconds time = ranked.iteration * (1 + 1e-9);
+    INFO(choices_text(ranked.plan) << " in " << ranked.step_time.value() << " s");
+    const Seconds time = ranked.step_time * (1 + 1e-9);
     REQUIRE(bounds.least(Closeness::degrees, ranked.plan) <= time);
     REQUIRE(bounds.least(Closeness::placement, ranked.plan) <= time);
     REQUIRE(bounds.least(Closeness::split, ranked.plan) <= time);
@@ -116,12 +116,12 @@ void check(const Case& each) {
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
     REQUIRE(found.best.size() > i);
-    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.iteration().value()
-                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.iteration().value()
+    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
+                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
                   << " s");
     CHECK(found.best[i].plan == all.best[i].plan);
   }
-  CHECK(found.priced < all.priced);
+  CHECK(found.estimated < all.estimated);
 }
 
 SearchOptions options_of(const Case& each) {
@@ -165,8 +165,8 @@ bool finds_all(const Case& each) {
   const auto [found, all] = answers_to(each, small_cluster(each.memory));
   REQUIRE(found.best.size() == all.best.size());
   for (std::size_t i = 0; i < all.best.size(); ++i) {
-    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.iteration().value()
-                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.iteration().value()
+    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
+                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
                   << " s");
     REQUIRE(found.best[i].plan == all.best[i].plan);
   }
@@ -279,8 +279,8 @@ TEST_CASE("a search finds the best number of recomputed blocks") {
         REQUIRE(found.best.size() == best.size());
         for (const Estimate& each : found.best) {
           const RankedPlan& wanted = best.at(each.plan.mesh.family());
-          INFO("found " << choices_text(each.plan) << " in " << each.time.iteration().value() << " s, best "
-                        << choices_text(wanted.plan) << " in " << wanted.iteration.value() << " s");
+          INFO("found " << choices_text(each.plan) << " in " << each.time.step_time().value() << " s, best "
+                        << choices_text(wanted.plan) << " in " << wanted.step_time.value() << " s");
           CHECK(each.plan == wanted.plan);
           in_some += each.plan.recompute_blocks > 0 ? 1 : 0;
         }
@@ -310,7 +310,7 @@ TEST_CASE("more recomputed blocks never need more memory, and never take less ti
       plan.recompute_blocks = blocks;
       const Estimate more = estimator.estimate(plan);
       INFO(choices_text(plan));
-      REQUIRE(more.time.iteration() * (1 + 1e-12) >= before.time.iteration());
+      REQUIRE(more.time.step_time() * (1 + 1e-12) >= before.time.step_time());
       REQUIRE(more.memory.total() <= before.memory.total() * (1 + 1e-12));
       REQUIRE(more.memory.upper_bound() <= before.memory.upper_bound() * (1 + 1e-12));
       before = more;
@@ -343,7 +343,7 @@ TEST_CASE("a search uses secondary shards in a node if that is fastest, and find
   const SearchResult without = search(Estimator(owned.job), options);
   REQUIRE(!without.best.empty());
   CHECK(without.best.front().plan.secondary_shards == 0);
-  CHECK(without.best.front().time.iteration() > with.best.front().time.iteration());
+  CHECK(without.best.front().time.step_time() > with.best.front().time.step_time());
 }
 
 TEST_CASE("a search of partly frozen models finds the best of all plans") {
@@ -393,8 +393,8 @@ TEST_CASE("measured times are those of a rank's experts, whatever was estimated 
     const OwnedJob owned(model, machine, {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam, {}, &measured);
     REQUIRE(owned.kernels.origin() == KernelBasis::profile);
     const Estimator estimator(owned.job);
-    for (const int each : before) static_cast<void>(estimator.iteration(plan_of(each)));
-    return estimator.iteration(plan_of(ranks));
+    for (const int each : before) static_cast<void>(estimator.step_time(plan_of(each)));
+    return estimator.step_time(plan_of(ranks));
   };
   CHECK(time_after({2}, 4) == time_after({}, 4));
   CHECK(time_after({8, 4}, 2) == time_after({}, 2));

@@ -32,7 +32,7 @@ TEST_CASE("the parts of every breakdown are no less than zero and add up to the 
       sum += part.value();
     }
     REQUIRE(sum > 0);
-    REQUIRE(estimate.time.iteration().value() == Approx(sum).epsilon(1e-12));
+    REQUIRE(estimate.time.step_time().value() == Approx(sum).epsilon(1e-12));
     REQUIRE(estimate.epoch.value() == Approx(sum * 54321.0 / static_cast<double>(plan.global_batch)).epsilon(1e-12));
     for (const Bytes part :
          {estimate.memory.weights, estimate.memory.gradients, estimate.memory.optimizer, estimate.memory.activations}) {
@@ -69,7 +69,7 @@ TEST_CASE("hardware computes what the model needs, and more only if a plan recom
     REQUIRE(*throughput->hardware_share >= *throughput->model_share);
     // All devices together compute a step's FLOPs in its time.
     const double all = throughput->model.value() * static_cast<double>(plan.mesh.devices());
-    REQUIRE(all * estimate.time.iteration().value() ==
+    REQUIRE(all * estimate.time.step_time().value() ==
             Approx(flops.model() * static_cast<double>(plan.global_batch)).epsilon(1e-9));
   });
   REQUIRE(again > 20);
@@ -84,7 +84,7 @@ TEST_CASE("on one device every strategy, placement, schedule and ZeRO stage is s
     serial.global_batch = 12;
     const Estimate expected = estimator.estimate(serial);
     // Serial consists of all kernels at the batch of 12 and the update.
-    REQUIRE(expected.time.iteration() == expected.time.compute());
+    REQUIRE(expected.time.step_time() == expected.time.compute());
     for (int i = 0; i < 50; ++i) {
       Plan plan = serial;
       plan.zero_stage = random.whole(0, 3);
@@ -94,31 +94,31 @@ TEST_CASE("on one device every strategy, placement, schedule and ZeRO stage is s
       const Estimate estimate = estimator.estimate(plan);
       REQUIRE(plan.mesh.family() == 0);
       REQUIRE(estimate.feasible());
-      REQUIRE(estimate.time.iteration() == expected.time.iteration());
+      REQUIRE(estimate.time.step_time() == expected.time.step_time());
       REQUIRE(estimate.memory.total() == expected.memory.total());
     }
   }
 }
 
-Seconds iteration_of(const OwnedJob& owned, const Plan& plan, const Machine& machine) {
+Seconds step_time_of(const OwnedJob& owned, const Plan& plan, const Machine& machine) {
   const OwnedJob other(owned.model, machine, owned.assumptions, owned.job.samples_per_epoch);
   const Estimate estimate = Estimator(other.job).estimate(plan);
-  return estimate.time.iteration();
+  return estimate.time.step_time();
 }
 
 TEST_CASE("no plan takes longer for a faster link or a shorter start-up") {
   for_random_plans(3, 60, [&](const OwnedJob& owned, const Plan& plan) {
-    const Seconds before = iteration_of(owned, plan, owned.machine);
+    const Seconds before = step_time_of(owned, plan, owned.machine);
     for (std::size_t level = 0; level < owned.machine.levels.size(); ++level) {
       Machine faster = owned.machine;
       faster.levels[level].bandwidth *= 1.7;
-      REQUIRE(iteration_of(owned, plan, faster) <= before * rounding);
+      REQUIRE(step_time_of(owned, plan, faster) <= before * rounding);
       Machine prompter = owned.machine;
       prompter.levels[level].latency *= 0.3;
-      REQUIRE(iteration_of(owned, plan, prompter) <= before * rounding);
+      REQUIRE(step_time_of(owned, plan, prompter) <= before * rounding);
       Machine wider = owned.machine;
       wider.levels[level].rails *= 2;
-      REQUIRE(iteration_of(owned, plan, wider) <= before * rounding);
+      REQUIRE(step_time_of(owned, plan, wider) <= before * rounding);
     }
   });
 }
@@ -137,25 +137,25 @@ TEST_CASE("slowdown by overlap lengthens plans, but not beyond running one after
                            Precision::fp32, Optimizer::momentum, coefficients);
       return Estimator(other.job).estimate(plan);
     };
-    const Seconds plain = Estimator(owned.job).estimate(plan).time.iteration();
-    const Seconds after = estimate(1, 1, std::nullopt, false).time.iteration();
-    REQUIRE(estimate(1, 1, std::nullopt).time.iteration() == plain);
-    REQUIRE(estimate(1, 1, true).time.iteration() == plain);
+    const Seconds plain = Estimator(owned.job).estimate(plan).time.step_time();
+    const Seconds after = estimate(1, 1, std::nullopt, false).time.step_time();
+    REQUIRE(estimate(1, 1, std::nullopt).time.step_time() == plain);
+    REQUIRE(estimate(1, 1, true).time.step_time() == plain);
     for (std::size_t i = 0; i < factors.size(); ++i) {
       for (std::size_t j = 0; j < factors.size(); ++j) {
         INFO("kernels " << factors[i] << ", exchange " << factors[j]);
         const Estimate best = estimate(factors[i], factors[j], std::nullopt);
         const Estimate always = estimate(factors[i], factors[j], true);
-        REQUIRE(best.time.iteration() >= plain / rounding);
-        REQUIRE(best.time.iteration() <= after * rounding);
-        REQUIRE(best.time.iteration() <= always.time.iteration() * rounding);
+        REQUIRE(best.time.step_time() >= plain / rounding);
+        REQUIRE(best.time.step_time() <= after * rounding);
+        REQUIRE(best.time.step_time() <= always.time.step_time() * rounding);
         REQUIRE(best.hidden_exchange.value() >= 0);
-        if (best.time.iteration() > plain * rounding) ++lengthened;
+        if (best.time.step_time() > plain * rounding) ++lengthened;
         for (const auto& [less_of_kernels, less_of_exchange] :
              {std::pair(i > 0 ? i - 1 : 0, j), std::pair(i, j > 0 ? j - 1 : 0)}) {
           for (const std::optional<bool> overlaps : {std::optional<bool>(), std::optional(true)}) {
-            const Seconds less = estimate(factors[less_of_kernels], factors[less_of_exchange], overlaps).time.iteration();
-            REQUIRE(less <= (overlaps ? always : best).time.iteration() * rounding);
+            const Seconds less = estimate(factors[less_of_kernels], factors[less_of_exchange], overlaps).time.step_time();
+            REQUIRE(less <= (overlaps ? always : best).time.step_time() * rounding);
           }
         }
       }
@@ -168,15 +168,15 @@ TEST_CASE("slowdown by overlap lengthens plans, but not beyond running one after
 TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or memory bandwidth") {
   for_random_plans(4, 100, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh[Axis::pipeline] > 1) return;
-    const Seconds before = iteration_of(owned, plan, owned.machine);
+    const Seconds before = step_time_of(owned, plan, owned.machine);
     Machine stronger = owned.machine;
     for (std::optional<FlopRate>& peak : stronger.device.peak) {
       if (peak) *peak *= 1.9;
     }
-    REQUIRE(iteration_of(owned, plan, stronger) <= before * rounding);
+    REQUIRE(step_time_of(owned, plan, stronger) <= before * rounding);
     Machine faster = owned.machine;
     faster.device.memory_bandwidth *= 1.9;
-    REQUIRE(iteration_of(owned, plan, faster) <= before * rounding);
+    REQUIRE(step_time_of(owned, plan, faster) <= before * rounding);
   });
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("earlier estimates do not change a plan's estimate") {
       const Estimator asked_once(owned.job);
       Estimate alone = asked_once.estimate(known.plan);
       add_intervals(asked_once, alone, bundled_time_errors());
-      REQUIRE(known.time.iteration() == alone.time.iteration());
+      REQUIRE(known.time.step_time() == alone.time.step_time());
       for (const MemoryItem item : all_memory_items)
         REQUIRE(known.memory.of(item).value() == Approx(alone.memory.of(item).value()).epsilon(1e-12).margin(1e-3));
       REQUIRE(known.memory.upper_bound().value() == Approx(alone.memory.upper_bound().value()).epsilon(1e-12));
@@ -267,7 +267,7 @@ TEST_CASE("a second copy of weights takes their memory over its ranks, and the t
     const Estimate none = estimator.estimate(plan);
     plan.secondary_shards = data;
     const Estimate all = estimator.estimate(plan);
-    REQUIRE(all.time.iteration() == none.time.iteration());
+    REQUIRE(all.time.step_time() == none.time.step_time());
     const double shard = (all.memory.weights - none.memory.weights).value();
     // With a pipeline another stage may have the most memory.
     const bool is_one_stage = plan.mesh[Axis::pipeline] == 1;
@@ -282,8 +282,8 @@ TEST_CASE("a second copy of weights takes their memory over its ranks, and the t
       const double copy = (some.memory.weights - none.memory.weights).value();
       if (is_one_stage) REQUIRE(copy == Approx(shard * data / ranks).epsilon(1e-6));
       REQUIRE(some.memory.total() > none.memory.total());
-      if (are_neighbours && node % ranks == 0) REQUIRE(some.time.iteration() <= none.time.iteration() * rounding);
-      REQUIRE(bounds.least(Closeness::placement, plan) <= some.time.iteration() * rounding);
+      if (are_neighbours && node % ranks == 0) REQUIRE(some.time.step_time() <= none.time.step_time() * rounding);
+      REQUIRE(bounds.least(Closeness::placement, plan) <= some.time.step_time() * rounding);
       REQUIRE(memory_lower_bound(estimator.job(), plan) <= some.memory.total() * rounding);
     }
   });
@@ -310,7 +310,7 @@ parameters: {layers: 2, hidden: 256, heads: 8, feed_forward: 512, vocabulary: 10
     if (!Estimator(whole.job).limits(plan).empty()) continue;
     INFO(text_of(plan));
     const Estimate unpacked = Estimator(whole.job).estimate(plan);
-    Seconds before = unpacked.time.iteration();
+    Seconds before = unpacked.time.step_time();
     double flops_before = sample_flops(whole.facts).model();
     for (std::int64_t tokens = 2048; tokens >= 64; tokens /= 2) {
       const OwnedJob owned(packed(tokens), three_levels(), Assumptions{}, 54321.0, std::nullopt, Precision::bf16,
@@ -318,17 +318,17 @@ parameters: {layers: 2, hidden: 256, heads: 8, feed_forward: 512, vocabulary: 10
       const Estimate estimate = Estimator(owned.job).estimate(plan);
       const double flops = sample_flops(owned.facts).model();
       if (tokens == 2048) {
-        REQUIRE(estimate.time.iteration() == before);
+        REQUIRE(estimate.time.step_time() == before);
         REQUIRE(flops == flops_before);
       }
-      REQUIRE(estimate.time.iteration() <= before * rounding);
+      REQUIRE(estimate.time.step_time() <= before * rounding);
       REQUIRE((tokens == 2048 || flops < flops_before));
       REQUIRE(estimate.memory.total() == unpacked.memory.total());
-      before = estimate.time.iteration();
+      before = estimate.time.step_time();
       flops_before = flops;
       ++priced;
     }
-    REQUIRE(before < unpacked.time.iteration());
+    REQUIRE(before < unpacked.time.step_time());
   }
   REQUIRE(priced > 60);
 }
@@ -340,7 +340,7 @@ TEST_CASE("the more blocks are recomputed, the more time and the less memory, up
     plan.recompute = Recompute::none;
     plan.recompute_blocks = 0;
     const Estimate none = estimator.estimate(plan);
-    if (none.time.iteration().value() <= 0) return;
+    if (none.time.step_time().value() <= 0) return;
     plan.recompute = Recompute::full;
     const Estimate all = estimator.estimate(plan);
     const SampleFlops flops = sample_flops(owned.facts);
@@ -353,7 +353,7 @@ TEST_CASE("the more blocks are recomputed, the more time and the less memory, up
     for (int blocks = 1; blocks <= owned.model.blocks + 1; ++blocks) {
       plan.recompute_blocks = blocks;
       const Estimate some = estimator.estimate(plan);
-      REQUIRE(some.time.iteration() * rounding >= before.time.iteration());
+      REQUIRE(some.time.step_time() * rounding >= before.time.step_time());
       REQUIRE(some.memory.total() <= before.memory.total() * rounding + gradient);
       const double own = flops.hardware(plan, some.recomputed_share);
       REQUIRE(own * rounding >= flops_before);
@@ -361,7 +361,7 @@ TEST_CASE("the more blocks are recomputed, the more time and the less memory, up
       before = some;
     }
     // Their number, and one more, both mean all of them.
-    REQUIRE(before.time.iteration().value() == Approx(all.time.iteration().value()).epsilon(1e-9));
+    REQUIRE(before.time.step_time().value() == Approx(all.time.step_time().value()).epsilon(1e-9));
     REQUIRE(before.memory.total() == all.memory.total());
     REQUIRE(flops_before == Approx(flops.hardware(plan)));
   });
@@ -376,8 +376,8 @@ TEST_CASE("recomputation adds forward of blocks, and no plan gets faster") {
     const Breakdown once = estimator.estimate(plan).time;
     plan.recompute = Recompute::full;
     const Breakdown twice = estimator.estimate(plan).time;
-    REQUIRE(twice.iteration() * rounding >= once.iteration());
-    if (plan.mesh[Axis::pipeline] > 1 || once.iteration().value() <= 0) return;
+    REQUIRE(twice.step_time() * rounding >= once.step_time());
+    if (plan.mesh[Axis::pipeline] > 1 || once.step_time().value() <= 0) return;
     double again = 0;
     for (const LayerExplanation& layer : explain(estimator, plan).layers) {
       const bool in_block = owned.model.layers[static_cast<std::size_t>(layer.layer)].block >= 0;

@@ -93,9 +93,9 @@ class Plans {
     if (has_groups && chance()) plan.shard_group = 2;
     plan.schedule = static_cast<Schedule>(pick({0, 1, 2, 3, 4}));
     if (!may_schedule(facts, plan, plan.schedule)) plan.schedule = Schedule::one_forward_one_backward;
-    const int stretches = pick({1, 2, 3});
+    const int chunks = pick({1, 2, 3});
     const bool interleaves = !study.assumptions().slot_pipeline && plan.mesh[Axis::pipeline] > 1;
-    if (interleaves && may_interleave(facts, plan, stretches)) plan.virtual_stages = stretches;
+    if (interleaves && may_interleave(facts, plan, chunks)) plan.virtual_stages = chunks;
     plan.precision = study.precision();
     plan.optimizer = study.optimizer();
     std::shuffle(plan.placement.begin(), plan.placement.end(), engine_);
@@ -166,9 +166,9 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
   const Explanation explanation = explain(estimator, plan);
   const Estimate& estimate = explanation.estimate;
   const Estimate direct = estimator.estimate(plan);
-  const Seconds whole = direct.time.iteration();
-  REQUIRE(explanation.priced());
-  REQUIRE(estimate.time.iteration() == whole);
+  const Seconds whole = direct.time.step_time();
+  REQUIRE(explanation.has_time());
+  REQUIRE(estimate.time.step_time() == whole);
   REQUIRE(estimate.memory.total() == direct.memory.total());
   REQUIRE(explanation.layers.size() == estimator.job().facts.model->layers.size());
   REQUIRE(explanation.phases.size() == time_parts.size());
@@ -230,9 +230,9 @@ TEST_CASE("the problems and exchanges of a layer add up to its costs, and like l
     for (const LayerExplanation& layer : explanation.layers) {
       INFO(layer.layer);
       LayerCosts sum;
-      for (const PricedKernel& kernel : layer.prices.kernels)
+      for (const TimedKernel& kernel : layer.detail.kernels)
         (kernel.phase == Phase::forward ? sum[LayerTime::forward] : sum[LayerTime::backward]) += kernel.time;
-      for (const PricedExchange& one : layer.prices.exchanges) {
+      for (const TimedExchange& one : layer.detail.exchanges) {
         const bool halo = one.exchange.purpose == Purpose::halo;
         if (one.exchange.phase == Phase::forward) {
           (halo ? sum[LayerTime::halo_forward] : sum[LayerTime::exchange_forward]) += one.time;
@@ -251,7 +251,7 @@ TEST_CASE("the problems and exchanges of a layer add up to its costs, and like l
                                                     [&](const LayerExplanation& each) { return each.kind == layer.kind; });
       REQUIRE(first.costs[LayerTime::forward] == layer.costs[LayerTime::forward]);
       REQUIRE(first.costs[LayerTime::backward] == layer.costs[LayerTime::backward]);
-      REQUIRE(first.prices.kernels.size() == layer.prices.kernels.size());
+      REQUIRE(first.detail.kernels.size() == layer.detail.kernels.size());
     }
   });
 }
@@ -268,7 +268,7 @@ TEST_CASE("provenances follow from the measurements of the model and the machine
     Provenance farthest = Provenance::measured;
     const Explanation explanation = explain(Estimator(study.job()), plan);
     for (const LayerExplanation& layer : explanation.layers) {
-      for (const PricedKernel& kernel : layer.prices.kernels) farthest = least_certain(farthest, kernel.source);
+      for (const TimedKernel& kernel : layer.detail.kernels) farthest = least_certain(farthest, kernel.source);
     }
     return farthest;
   };
@@ -287,7 +287,7 @@ TEST_CASE("an impossible plan has limits and no layers; one of too many devices 
   plan.mesh.set(Axis::filter, 128);  // conv1 has 64
   plan.global_batch = 128;
   Explanation explanation = explain(estimator, plan);
-  CHECK_FALSE(explanation.priced());
+  CHECK_FALSE(explanation.has_time());
   CHECK(explanation.layers.empty());
   REQUIRE(explanation.estimate.limits.size() == 1);
   CHECK(explanation.estimate.limits.begin()->kind == Limit::Kind::filters);
@@ -296,7 +296,7 @@ TEST_CASE("an impossible plan has limits and no layers; one of too many devices 
   plan.mesh.set(Axis::data, 8192);  // abci has 4,352 devices
   plan.global_batch = 8192;
   explanation = explain(estimator, plan);
-  CHECK(explanation.priced());
+  CHECK(explanation.has_time());
   CHECK_FALSE(explanation.estimate.feasible());
   CHECK(explanation.estimate.memory.total().value() > 0);
 
@@ -304,7 +304,7 @@ TEST_CASE("an impossible plan has limits and no layers; one of too many devices 
   plan.mesh.set(Axis::data, 2);
   plan.global_batch = 4096;
   explanation = explain(estimator, plan);
-  CHECK(explanation.priced());
+  CHECK(explanation.has_time());
   REQUIRE(explanation.estimate.limits.size() == 1);
   CHECK(explanation.estimate.limits.begin()->kind == Limit::Kind::memory);
 }

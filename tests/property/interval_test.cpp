@@ -15,7 +15,7 @@ TEST_CASE("the interval of any plan contains its prediction, and its sensitiviti
   for_random_plans(401, 300, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator estimator(owned.job);
     Estimate estimate = estimator.estimate(plan);
-    if (estimate.time.iteration().value() <= 0) return;
+    if (estimate.time.step_time().value() <= 0) return;
     INFO(owned.model.name << ": " << text_of(plan));
     add_intervals(estimator, estimate, bundled_time_errors());
     REQUIRE(estimate.interval.has_value());

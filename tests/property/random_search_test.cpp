@@ -75,7 +75,7 @@ void for_random_cases(std::uint64_t count, const Check& check) {
 }
 
 std::vector<double> ranks_of(const RankedPlan& plan, Objective objective) {
-  const double time = plan.iteration.value(), memory = plan.memory.value();
+  const double time = plan.step_time.value(), memory = plan.memory.value();
   return objective == Objective::memory ? std::vector{memory, time} : std::vector{time};
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("on random machines the search gives the same answer as estimating eve
     INFO("found " << text_of(best.plan) << ", first of all " << text_of(first.plan));
     const std::vector<double> wanted = ranks_of(first, options.objective);
     const std::vector<double> got =
-        ranks_of({best.plan, best.time.iteration(), best.memory.total(), best.verdict}, options.objective);
+        ranks_of({best.plan, best.time.step_time(), best.memory.total(), best.verdict}, options.objective);
     for (std::size_t i = 0; i < wanted.size(); ++i) REQUIRE(got[i] == Approx(wanted[i]).epsilon(1e-9));
     REQUIRE(best.plan == first.plan);
   });
@@ -138,17 +138,17 @@ TEST_CASE("on random machines the parts of plans add up, and faster links and la
       REQUIRE(part.value() >= 0);
       sum += part.value();
     }
-    REQUIRE(estimate.time.iteration().value() == Approx(sum).epsilon(1e-12));
+    REQUIRE(estimate.time.step_time().value() == Approx(sum).epsilon(1e-12));
     REQUIRE(std::isfinite(estimate.memory.total().value()));
     for (std::size_t level = 0; level < machine.levels.size(); ++level) {
       Machine faster = machine;
       faster.levels[level].bandwidth *= 1.9;
-      REQUIRE(price(faster, plan).time.iteration() <= estimate.time.iteration() * rounding);
+      REQUIRE(price(faster, plan).time.step_time() <= estimate.time.step_time() * rounding);
     }
     Machine roomier = machine;
     roomier.device.memory *= 2.0;
     const Estimate in_more = price(roomier, plan);
-    REQUIRE(in_more.time.iteration() == estimate.time.iteration());
+    REQUIRE(in_more.time.step_time() == estimate.time.step_time());
     REQUIRE(in_more.memory.total() == estimate.memory.total());
     REQUIRE(static_cast<int>(in_more.verdict) <= static_cast<int>(estimate.verdict));
     if (plan.mesh[Axis::pipeline] == 1) {
@@ -156,16 +156,16 @@ TEST_CASE("on random machines the parts of plans add up, and faster links and la
       for (std::optional<FlopRate>& peak : stronger.device.peak) {
         if (peak) *peak *= 1.9;
       }
-      REQUIRE(price(stronger, plan).time.iteration() <= estimate.time.iteration() * rounding);
+      REQUIRE(price(stronger, plan).time.step_time() <= estimate.time.step_time() * rounding);
     }
     // The position of axes with one rank does not matter.
     Plan moved = plan;
     std::stable_partition(moved.placement.begin(), moved.placement.end(), [&](Axis axis) { return plan.mesh[axis] > 1; });
-    REQUIRE(price(machine, moved).time.iteration() == estimate.time.iteration());
+    REQUIRE(price(machine, moved).time.step_time() == estimate.time.step_time());
     Plan serial;
     serial.global_batch = plan.global_batch;
     const Estimate alone = price(machine, serial);
-    REQUIRE(alone.time.iteration() == alone.time.compute());
+    REQUIRE(alone.time.step_time() == alone.time.compute());
   });
 }
 

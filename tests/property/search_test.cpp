@@ -122,7 +122,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
     REQUIRE(found.count(family) == 1);
     const Estimate& own = found.at(family);
     INFO("found " << text_of(own.plan));
-    REQUIRE(own.time.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-12));
+    REQUIRE(own.time.step_time().value() == Approx(best.time.step_time().value()).epsilon(1e-12));
     REQUIRE(own.memory.total().value() == Approx(best.memory.total().value()).epsilon(1e-12));
     REQUIRE(own.plan == best.plan);
   }
@@ -134,8 +134,8 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
     INFO("of all plans first: " << text_of(exhaustive.ranked.front().plan));
     REQUIRE(pruned.best.front().plan == exhaustive.ranked.front().plan);
   }
-  REQUIRE(pruned.priced + pruned.pruned <= pruned.considered);
-  REQUIRE(pruned.feasible <= pruned.priced);
+  REQUIRE(pruned.estimated + pruned.pruned <= pruned.considered);
+  REQUIRE(pruned.feasible <= pruned.estimated);
 
   // A simpler plan may replace one that is hardly faster.
   options.tie = usual_tie;
@@ -147,7 +147,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
     INFO("with ties first: " << text_of(simple.plan));
     REQUIRE(simple.feasible());
     REQUIRE((options.allow_risk || simple.verdict == best.verdict));
-    REQUIRE(simple.time.iteration() <= best.time.iteration() * (1 + usual_tie));
+    REQUIRE(simple.time.step_time() <= best.time.step_time() * (1 + usual_tie));
     REQUIRE(std::popcount(simple.plan.mesh.family()) <= std::popcount(best.plan.mesh.family()));
   }
   options.tie = 0;
@@ -232,7 +232,7 @@ TEST_CASE("a plan of a family with measured runs ranks before a faster one with 
     if (other == ranked.end() || other->verdict != ranked.front().verdict) continue;
     with_runs_of(family(*other));
     CHECK(family(first_of(unsure).front()) == family(*other));
-    const bool is_slower = other->time.iteration() > ranked.front().time.iteration();
+    const bool is_slower = other->time.step_time() > ranked.front().time.step_time();
     if (is_slower) {
       CHECK(family(first_of(sure).front()) == family(ranked.front()));
       // Runs that say nothing of how far the family's plans are off leave it as unsure as the others.
@@ -261,8 +261,8 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
     FAIL(text_of(plan) << ": bounds fall where exchanges are added");
   for (const auto& [name, closeness] : all) {
     const Seconds bound = bounds.least(closeness, plan);
-    if (bound > ranked.iteration * rounding) {
-      FAIL(fmt::format("{}: {} s, but bound {} {} s", text_of(plan), ranked.iteration.value(), name, bound.value()));
+    if (bound > ranked.step_time * rounding) {
+      FAIL(fmt::format("{}: {} s, but bound {} {} s", text_of(plan), ranked.step_time.value(), name, bound.value()));
     }
   }
 }
@@ -478,7 +478,7 @@ TEST_CASE(
         for (const TimePart& part : time_parts) layers[part.part] += layer.time[part.part];
       }
       INFO(text_of(best.plan));
-      REQUIRE(layers.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-9));
+      REQUIRE(layers.step_time().value() == Approx(best.time.step_time().value()).epsilon(1e-9));
     }
     check_same_best(owned, options_of(setting, Objective::time), exhaustive);
   }
@@ -533,13 +533,13 @@ TEST_CASE("one device, and the closed forms, ignore factors fitted to runs") {
                           coefficients);
     Plan plan;
     plan.global_batch = 8;
-    CHECK(Estimator(plain.job).estimate(plan).time.iteration() == Estimator(taught.job).estimate(plan).time.iteration());
+    CHECK(Estimator(plain.job).estimate(plan).time.step_time() == Estimator(taught.job).estimate(plan).time.step_time());
     const OwnedJob ideal(model, three_levels(), ideal_assumptions(), 1e4);
     const OwnedJob ideal_taught(model, three_levels(), ideal_assumptions(), 1e4, std::nullopt, Precision::fp32,
                                 Optimizer::momentum, coefficients);
     plan.mesh.set(Axis::data, 4);
-    CHECK(Estimator(ideal.job).estimate(plan).time.iteration() ==
-          Estimator(ideal_taught.job).estimate(plan).time.iteration());
+    CHECK(Estimator(ideal.job).estimate(plan).time.step_time() ==
+          Estimator(ideal_taught.job).estimate(plan).time.step_time());
   }
 }
 

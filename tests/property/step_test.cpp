@@ -49,7 +49,7 @@ template <class T>
 T predicted(const StepTemplate& step_template, const CoefficientValues<T>& x) {
   Timing<T> timing = run(step_template.step, x);
   finish(step_template.step, step_template.updates, x, timing);
-  return timing.iteration();
+  return timing.step_time();
 }
 
 }  // namespace
@@ -68,9 +68,9 @@ TEST_CASE("for any coefficients, a step gives the time of a plan predicted with 
     if (estimator.stages(plan).empty() || estimator.stages(plan) != otherwise.stages(plan)) return;
     const StepTemplate step_template = estimator.steps().step_template(plan);
     INFO(owned.model.name << ": " << text_of(plan));
-    REQUIRE(predicted(step_template, step_template.step.origin) == Approx(estimator.iteration(plan).value()).epsilon(1e-12));
+    REQUIRE(predicted(step_template, step_template.step.origin) == Approx(estimator.step_time(plan).value()).epsilon(1e-12));
     after[Coefficient::launch_overhead] = later.value();
-    REQUIRE(predicted(step_template, after) == Approx(otherwise.iteration(plan).value()).epsilon(1e-9));
+    REQUIRE(predicted(step_template, after) == Approx(otherwise.step_time(plan).value()).epsilon(1e-9));
     ++compared;
   });
   REQUIRE(compared > 100);
@@ -85,14 +85,14 @@ TEST_CASE("no assignment of tasks to stages takes less than the step without sta
     step.origin[Coefficient::launch_overhead] = random.chance() ? 0.0 : 0.5;
     for (int i = random.whole(1, 30); i > 0; --i) {
       const bool backward = random.chance();
-      const double starts = random.whole(0, 3);
-      step.tasks.push_back({random.whole(0, step.stages - 1), backward, backward ? Part::backward : Part::forward, starts,
+      const double launches = random.whole(0, 3);
+      step.tasks.push_back({random.whole(0, step.stages - 1), backward, backward ? Part::backward : Part::forward, launches,
                             Term(Seconds(random.whole(0, 100) / 10.0))});
     }
     step.transfers.resize(static_cast<std::size_t>(step.stages));
     for (std::size_t stage = 1; stage < step.transfers.size(); ++stage)
       step.transfers[stage] = Term(Seconds(random.whole(0, 10) / 10.0));
-    const double taken = run(step, step.origin).iteration();
+    const double taken = run(step, step.origin).step_time();
     CHECK(shortest_run(relaxed(step)).value() <= taken * (1 + 1e-12));
     if (step.stages == 1) CHECK(shortest_run(relaxed(step)).value() == Approx(taken));
   }
@@ -161,16 +161,16 @@ TEST_CASE("the layers of an explanation add up to the parts if stages do not wai
     if (plan.mesh.family() == 0) return;
     const Job job = with_given_algorithms(owned.job, plan, some_coefficients(random, 1), Seconds(20e-6));
     const Explanation explanation = explain(Estimator(job), plan);
-    if (!explanation.priced()) return;
+    if (!explanation.has_time()) return;
     Breakdown sum;
     for (const LayerExplanation& layer : explanation.layers) {
       for (const TimePart& each : time_parts) sum[each.part] += layer.time[each.part];
     }
     for (const TimePart& each : time_parts) {
       INFO(owned.model.name << ": " << text_of(plan) << ", " << each.name);
-      const double iteration = explanation.estimate.time.iteration().value();
+      const double step_time = explanation.estimate.time.step_time().value();
       REQUIRE((sum[each.part]).value() ==
-              Approx((explanation.estimate.time[each.part]).value()).epsilon(1e-9).margin(1e-9 * iteration));
+              Approx((explanation.estimate.time[each.part]).value()).epsilon(1e-9).margin(1e-9 * step_time));
     }
   });
 }

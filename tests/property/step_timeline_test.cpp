@@ -52,10 +52,10 @@ TEST_CASE("slices of a stage do not overlap, and end with the iteration") {
     const Estimate estimate = estimator.estimate(plan);
     const auto timeline = step_timeline(estimator, plan);
     INFO(owned.model.name << ": " << text_of(plan));
-    REQUIRE(timeline.has_value() == (estimate.time.iteration().value() > 0));
+    REQUIRE(timeline.has_value() == (estimate.time.step_time().value() > 0));
     if (!timeline) return;
-    const double iteration = estimate.time.iteration().value(), margin = 1e-9 * iteration;
-    REQUIRE(timeline->iteration.value() == Approx(iteration).epsilon(1e-12));
+    const double step_time = estimate.time.step_time().value(), margin = 1e-9 * step_time;
+    REQUIRE(timeline->step_time.value() == Approx(step_time).epsilon(1e-12));
     std::map<int, double> free;  // by stage
     double last = 0, before = 0, once = 0;
     std::map<StepWork, double> sums;
@@ -74,7 +74,7 @@ TEST_CASE("slices of a stage do not overlap, and end with the iteration") {
       sums[slice.work] += (slice.end - slice.begin).value();
       works.insert(slice.work);
     }
-    REQUIRE(last == Approx(iteration).epsilon(1e-9));
+    REQUIRE(last == Approx(step_time).epsilon(1e-9));
     REQUIRE(sums[StepWork::gradient_exchange] ==
             Approx(estimate.time[Part::gradient_exchange].value()).epsilon(1e-9).margin(margin));
     REQUIRE(sums[StepWork::weight_update] ==
@@ -111,7 +111,7 @@ TEST_CASE("each stage has each pass of each micro-batch once") {
     std::map<std::pair<int, StepWork>, std::int64_t> counts;
     for (const StepSlice& slice : timeline->slices) ++counts[{slice.stage, slice.work}];
     const bool both_ways = plan.schedule == Schedule::dual_pipe;
-    const std::int64_t all = plan.micro_batches * (both_ways ? 1 : timeline->stretches);
+    const std::int64_t all = plan.micro_batches * (both_ways ? 1 : timeline->chunks);
     for (int stage = 0; stage < timeline->stages; ++stage) {
       // A stage that only reads the batch may have no gradient of its input.
       for (const StepWork work : {StepWork::forward, StepWork::backward, StepWork::weight_gradient}) {

@@ -123,12 +123,12 @@ void compare(int hosts, int leaf, int groups, const std::string& sizes) {
   const Coefficients nothing;
   Assumptions assumptions;
   assumptions.allreduce = AllreduceAlgorithm::ring;
-  const ExchangePrices prices(plan, machine, nothing, assumptions);
+  const ExchangeTimes times(plan, machine, nothing, assumptions);
   const std::vector<Simulated> simulated = simulate(hosts, leaf, groups, sizes);
   REQUIRE(simulated.size() == static_cast<std::size_t>(std::count(sizes.begin(), sizes.end(), ' ')) + 1);
   for (const Simulated& one : simulated) {
     REQUIRE(one.ranks == plan.mesh[Axis::data]);
-    const ExchangePrices::Choice choice = prices.allreduce(Bytes(one.bytes), family_bit(Axis::data), Purpose::gradient);
+    const ExchangeTimes::Choice choice = times.allreduce(Bytes(one.bytes), family_bit(Axis::data), Purpose::gradient);
     const double predicted = choice.time.value();
     const double error = predicted / one.seconds - 1;
     fmt::print("| {} | {} | {} x {} | {:.0f} KiB | {} | {:.2f} | {:.3f} | {:.3f} | {:+.1f} % |\n", hosts, leaf, groups,

@@ -40,7 +40,7 @@ std::optional<double> miss_of_links(const Machine& machine, const MeasuredExchan
       continue;
     const LoneExchange alone(machine, none, curve.ranks, curve.nodes);
     for (const MeasuredCurve::Point& point : curve.points) {
-      misses.push_back(std::abs(std::log(alone.price(curve.operation, point.message).time / point.time)));
+      misses.push_back(std::abs(std::log(alone.predict(curve.operation, point.message).time / point.time)));
     }
   }
   if (misses.empty()) return std::nullopt;
@@ -116,22 +116,22 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     throw Error(fmt::format("{} has no network between nodes", machine_.name), "use ranks of one node");
   }
   const LoneExchange alone(machine_, coefficients_, ranks, nodes);
-  const ExchangePrices::Priced priced = alone.price(operation, message);
+  const ExchangeTimes::Predicted exchange = alone.predict(operation, message);
   PredictedExchange predicted{.operation = operation,
                               .ranks = ranks,
                               .nodes = nodes,
                               .message = message,
-                              .time = priced.time,
-                              .bus_bandwidth = message * bus_factor(operation, ranks) / priced.time,
-                              .algorithm = std::string(priced.algorithm)};
+                              .time = exchange.time,
+                              .bus_bandwidth = message * bus_factor(operation, ranks) / exchange.time,
+                              .algorithm = std::string(exchange.algorithm)};
   const bool inside = nodes == 1;
-  if (const auto prediction = priced.algorithm == measured_exchange
+  if (const auto prediction = exchange.algorithm == measured_exchange
                                   ? coefficients_.exchanges.predict(operation, message, ranks, nodes)
                                   : std::nullopt) {
     const std::string ran = prediction->beyond_counts ? "" : algorithm_of(*prediction, message);
     if (!ran.empty()) predicted.algorithm = ran;
     predicted.low = prediction->low;
-    predicted.high = prediction->high * std::max(1.0, priced.time / prediction->time);
+    predicted.high = prediction->high * std::max(1.0, exchange.time / prediction->time);
     const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
     predicted.basis = prediction->beyond_counts || prediction->beyond_sizes ? ExchangeBasis::extrapolated
                       : same                                                ? ExchangeBasis::measured

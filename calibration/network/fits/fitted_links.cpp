@@ -61,10 +61,10 @@ FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine
   const LinkLevel& sheet = machine.levels[level];
   const Coefficients none;
   LoneExchange alone(machine, none, curve.ranks, curve.nodes);
-  const auto price = [&](Seconds startup, Bandwidth rail, Bytes message) {
+  const auto time_with = [&](Seconds startup, Bandwidth rail, Bytes message) {
     alone.machine().levels[level].latency = startup;
     alone.machine().levels[level].bandwidth = rail;
-    return alone.price(curve.operation, message).time;
+    return alone.predict(curve.operation, message).time;
   };
   FittedLink link;
   link.rails = alone.machine().levels[level].rails;
@@ -76,21 +76,22 @@ FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine
   for (int round = 0; round < rounds; ++round) {
     if (last.message >= least_of_bandwidth) {
       const double per_byte = where(last.time.value(), 1 / fastest.value(), 1e6 / fastest.value(), [&](double beta) {
-        return price(Seconds(alpha), Bandwidth(1 / beta), last.message).value();
+        return time_with(Seconds(alpha), Bandwidth(1 / beta), last.message).value();
       });
       bandwidth = 1 / per_byte;
       link.bandwidth = bandwidth;
     }
     if (first.message < least_of_bandwidth) {
       constexpr double shortest = 1e-9, longest = 1;
-      alpha = where(first.time.value(), shortest, longest,
-                    [&](double startup) { return price(Seconds(startup), Bandwidth(bandwidth), first.message).value(); });
+      alpha = where(first.time.value(), shortest, longest, [&](double startup) {
+        return time_with(Seconds(startup), Bandwidth(bandwidth), first.message).value();
+      });
       link.alpha = alpha;
     }
   }
   if (link.bandwidth) {
     constexpr double tolerance = 1.02;
-    link.capped = price(Seconds(alpha), fastest, last.message) > last.time * tolerance;
+    link.capped = time_with(Seconds(alpha), fastest, last.message) > last.time * tolerance;
   }
   return link;
 }

@@ -12,8 +12,8 @@ namespace ddl {
 
 std::optional<OverlapSlowdown> measured_overlap(const Overlap& overlap, const std::string& source) {
   if (overlap.ranks < 2 || !(overlap.kernel_alone > Seconds(0) && overlap.exchange_alone > Seconds(0))) return std::nullopt;
-  return OverlapSlowdown{.kernels = std::max(1.0, overlap.kernel_beside / overlap.kernel_alone),
-                         .exchange = std::max(1.0, overlap.exchange_beside / overlap.exchange_alone),
+  return OverlapSlowdown{.kernels = std::max(1.0, overlap.kernel_overlapped / overlap.kernel_alone),
+                         .exchange = std::max(1.0, overlap.exchange_overlapped / overlap.exchange_alone),
                          .source = source};
 }
 

@@ -40,8 +40,8 @@ Overlap sweep_overlap(Transport& transport, std::int64_t bytes, const TimingRule
   const ExchangeStep step{.operation = SweepOperation::allreduce, .bytes = bytes, .groups = {all.ranks}};
   overlap.exchange_alone = time_step(transport, step, rule).time();
   loaded.load->start();
-  overlap.exchange_beside = time_step(transport, step, rule).time();
-  overlap.kernel_beside = time_of_kernels(transport, *loaded.load);
+  overlap.exchange_overlapped = time_step(transport, step, rule).time();
+  overlap.kernel_overlapped = time_of_kernels(transport, *loaded.load);
   return overlap;
 }
 

@@ -15,8 +15,8 @@ struct Overlap {
   std::string kernel{};
   std::int64_t bytes = 0;  ///< bytes of the Allreduce
   int ranks = 1;
-  Seconds kernel_alone{}, kernel_beside{};
-  Seconds exchange_alone{}, exchange_beside{};
+  Seconds kernel_alone{}, kernel_overlapped{};
+  Seconds exchange_alone{}, exchange_overlapped{};
 };
 
 /// The load of this process's device, with its name.

@@ -38,8 +38,8 @@ class JoinedBy final : public Transport {
 };
 
 template <class By>
-std::unique_ptr<Transport> open_beside(std::unique_ptr<By> by, Processes& processes, const TransportModule& nccl,
-                                       const TransportOptions& options) {
+std::unique_ptr<Transport> open_with(std::unique_ptr<By> by, Processes& processes, const TransportModule& nccl,
+                                     const TransportOptions& options) {
   std::unique_ptr<Transport> opened;
   do_or_agree(processes, [&] { opened = nccl.open(&processes, options); });
   return std::make_unique<JoinedBy<By>>(std::move(by), std::move(opened));
@@ -113,7 +113,7 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
   if (by_mpi) {
     std::unique_ptr<Transport> mpi = open_mpi();
     Processes& processes = mpi->processes();
-    return open_beside(std::move(mpi), processes, nccl, options);
+    return open_with(std::move(mpi), processes, nccl, options);
   }
   const std::optional<MeetingPlace> place = meeting_place(rank, joining.rendezvous);
   if (!place) {
@@ -122,7 +122,7 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
   }
   auto processes = std::make_unique<TcpProcesses>(rank, *place, options.patience);
   Processes& joined = *processes;
-  return open_beside(std::move(processes), joined, nccl, options);
+  return open_with(std::move(processes), joined, nccl, options);
 }
 
 std::string warning_of_being_alone(const Environment& environment) {

@@ -69,7 +69,7 @@ class TraceWriter {
     std::string args;
     if (!once) {
       args = fmt::format(R"("stage":{},"micro_batch":{})", slice.stage + 1, slice.micro_batch + 1);
-      if (timeline.stretches > 1) args += fmt::format(R"(,"chunk":{})", slice.stretch + 1);
+      if (timeline.chunks > 1) args += fmt::format(R"(,"chunk":{})", slice.chunk + 1);
     }
     event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":"{}","args":{{{}}}}})", process_,
                       row(slice.stage, is_exchange(slice.work)), microseconds(begin), microseconds(end - begin), work,
@@ -95,7 +95,7 @@ std::string trace_format(const Report& report, const Style& /*style*/) {
   for (const NamedStep& step : steps) {
     writer.add(step);
     about += fmt::format(R"({}{{"name":{},"iteration_us":{},"pace":{}}})", about.empty() ? "" : ",", json_text(step.name),
-                         microseconds(nanoseconds(step.timeline.iteration)), nlohmann::json(step.timeline.pace).dump());
+                         microseconds(nanoseconds(step.timeline.step_time)), nlohmann::json(step.timeline.pace).dump());
   }
   return fmt::format(
       "{{\"displayTimeUnit\":\"ms\",\n\"otherData\":{{\"program\":\"ddl-oracle {}\",\"commit\":\"{}\",\"command\":{},"

@@ -51,8 +51,8 @@ def write_row(path, row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=50, help="timed iterations (%(default)s)")
-    parser.add_argument("--warmup", type=int, default=10, help="iterations before them (%(default)s)")
+    parser.add_argument("--steps", type=int, default=50, help="timed steps (%(default)s)")
+    parser.add_argument("--warmup", type=int, default=10, help="steps before them (%(default)s)")
     parser.add_argument("--output", default="runs.csv", help="table that the row is added to (%(default)s)")
     options = parser.parse_args()
     training = Training()

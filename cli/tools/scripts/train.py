@@ -27,9 +27,9 @@ def batches(sizes, device):
     REAL DATA: yield lists of micro-batches of these sizes from a data loader here. Each rank of data parallelism has its own
     samples (parallel.data_rank of plan.DATA), ranks of tensor parallelism have the same.
     """
-    iteration = [synthetic_batch(size, device) for size in sizes if size > 0]
+    batch = [synthetic_batch(size, device) for size in sizes if size > 0]
     while True:
-        yield iteration
+        yield batch
 
 
 def build_optimizer(parameters, learning_rate, device):
@@ -115,10 +115,10 @@ class Training:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=100, help="iterations (%(default)s)")
+    parser.add_argument("--steps", type=int, default=100, help="steps (%(default)s)")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and samples (%(default)s)")
-    parser.add_argument("--log-every", type=int, default=10, help="iterations between two lines (%(default)s)")
+    parser.add_argument("--log-every", type=int, default=10, help="steps between two lines (%(default)s)")
     options = parser.parse_args()
     training = Training(options.lr, options.seed)
     began = time.perf_counter()

@@ -21,7 +21,7 @@ MeasuredCurve measured_on(const Machine& machine, Collective operation, int rank
   MeasuredCurve curve{.operation = operation, .ranks = ranks, .nodes = nodes, .source = "formulas"};
   for (int power = 3; power <= 30; ++power) {
     const Bytes bytes(std::exp2(power));
-    curve.points.push_back({bytes, alone.price(operation, bytes).time});
+    curve.points.push_back({bytes, alone.predict(operation, bytes).time});
   }
   return curve;
 }

@@ -70,7 +70,7 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
       }
       if (const auto update = shard_update(context, layers.shard())) {
         problems.emplace_back(*update);
-        times.push_back(study.kernels().update_price(double(update->parameters)).time);
+        times.push_back(study.kernels().update_cost(double(update->parameters)).time);
       }
     }
     const PredictedKernels predicted = predict_kernels(problems, study.machine(), study.coefficients(), {});

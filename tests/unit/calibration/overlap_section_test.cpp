@@ -20,14 +20,14 @@ congestion:
   - {level: fabric, median: 1.1, spread: 1.3, source: log}
 )";
 
-Overlap overlap_of(double kernel_beside, double exchange_beside) {
+Overlap overlap_of(double kernel_overlapped, double exchange_overlapped) {
   return {.kernel = "a kernel",
           .bytes = 4,
           .ranks = 4,
           .kernel_alone = Seconds(2),
-          .kernel_beside = Seconds(kernel_beside),
+          .kernel_overlapped = Seconds(kernel_overlapped),
           .exchange_alone = Seconds(4),
-          .exchange_beside = Seconds(exchange_beside)};
+          .exchange_overlapped = Seconds(exchange_overlapped)};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_CASE("the time of a plan does not depend on the plans predicted before") {
   };
   const std::vector<int> stages{0, 1, 2, 3};
   std::vector<double> alone;
-  for (const int stage : stages) alone.push_back(Estimator(study.job()).estimate(sharded(stage)).time.iteration().value());
+  for (const int stage : stages) alone.push_back(Estimator(study.job()).estimate(sharded(stage)).time.step_time().value());
   CHECK(alone[3] > alone[0]);
   const std::vector<std::vector<int>> orders{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 3, 0, 1}};
   for (const std::vector<int>& order : orders) {
@@ -35,7 +35,7 @@ TEST_CASE("the time of a plan does not depend on the plans predicted before") {
     const TimeBounds bounds(estimator);
     for (const int stage : order) {
       INFO("ZeRO-" << stage);
-      CHECK(estimator.estimate(sharded(stage)).time.iteration().value() == alone[static_cast<std::size_t>(stage)]);
+      CHECK(estimator.estimate(sharded(stage)).time.step_time().value() == alone[static_cast<std::size_t>(stage)]);
       CHECK(bounds.least(Closeness::layers, sharded(stage)).value() <= alone[static_cast<std::size_t>(stage)] * (1 + 1e-12));
     }
   }

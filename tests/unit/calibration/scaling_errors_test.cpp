@@ -42,18 +42,18 @@ TEST_CASE("several runs on the fewest devices are averaged") {
 
 TEST_CASE("runs that differ in more than their devices have no scaling efficiency") {
   const ValidationCase base = one(1, 32, 0.1, 0.1);
-  const auto runs_beside = [&](const ValidationCase& other) {
+  const auto runs_compared_with = [&](const ValidationCase& other) {
     return scaling_errors(std::vector<ValidationCase>{base, other}, "set").overall.runs;
   };
-  CHECK(runs_beside(one(8, 256, 0.1, 0.1)) == 1);
-  CHECK(runs_beside(one(8, 128, 0.1, 0.1)) == 0);
+  CHECK(runs_compared_with(one(8, 256, 0.1, 0.1)) == 1);
+  CHECK(runs_compared_with(one(8, 128, 0.1, 0.1)) == 0);
   ValidationCase other = one(8, 256, 0.1, 0.1);
   other.run.precision = Precision::fp16;
-  CHECK(runs_beside(other) == 0);
+  CHECK(runs_compared_with(other) == 0);
   other = one(8, 256, 0.1, 0.1);
   other.run.strategy = "pipeline";
-  CHECK(runs_beside(other) == 0);
+  CHECK(runs_compared_with(other) == 0);
   other = one(8, 256, 0.1, 0.1);
   other.predicted.reset();
-  CHECK(runs_beside(other) == 0);
+  CHECK(runs_compared_with(other) == 0);
 }

@@ -229,8 +229,8 @@ TEST_CASE("Kernels overlapped with a collective slow it down, and are slowed dow
   plan.overlap = true;
   const SweepResult result = run("ranks=4 nodes=2 noise=0 exchange_slowdown=1.5 kernel_slowdown=1.2", plan);
   REQUIRE(result.overlap);
-  CHECK(result.overlap->exchange_beside / result.overlap->exchange_alone == Approx(1.5));
-  CHECK(result.overlap->kernel_beside / result.overlap->kernel_alone == Approx(1.2));
+  CHECK(result.overlap->exchange_overlapped / result.overlap->exchange_alone == Approx(1.5));
+  CHECK(result.overlap->kernel_overlapped / result.overlap->kernel_alone == Approx(1.2));
   CHECK(result.overlap->ranks == 4);
 }
 

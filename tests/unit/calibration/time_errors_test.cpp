@@ -29,7 +29,7 @@ std::vector<ErrorRow> synthetic_rows(double width) {
       row.question = row.set;
       row.plan = std::to_string(run);
       row.time.model_class = ModelClass::transformer;
-      row.time.sources.push_back({ErrorSource::matrix_products, PriceBasis::fitted, 0.9, 0.9});
+      row.time.sources.push_back({ErrorSource::matrix_products, TimeBasis::fitted, 0.9, 0.9});
       row.log_ratio = width / 1.645 * normal(engine);
       rows.push_back(std::move(row));
     }
@@ -50,7 +50,7 @@ TEST_CASE("a file of widths reads back as it was written") {
 TEST_CASE("the bundled widths are smaller for times nearer to a measurement") {
   const TimeErrors& errors = bundled_time_errors();
   for (double ErrorWidth::*side : {&ErrorWidth::faster, &ErrorWidth::slower}) {
-    for (std::size_t i = 1; i < price_basis_names.size(); ++i) {
+    for (std::size_t i = 1; i < time_basis_names.size(); ++i) {
       CHECK(errors.kernel_bases[i].*side >= errors.kernel_bases[i - 1].*side);
       CHECK(errors.exchange_bases[i].*side >= errors.exchange_bases[i - 1].*side);
     }

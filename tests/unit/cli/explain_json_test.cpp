@@ -34,7 +34,7 @@ std::string text_of(const Arguments& arguments) {
 }
 
 /// Plans with a predicted time: models of every kind, every strategy, and the options that change the prediction.
-std::vector<Arguments> priced_plans() {
+std::vector<Arguments> estimated_plans() {
   return {
       {"--strategy", "serial", "--gpus", "1"},
       {"--strategy", "data", "--degrees", "data=64"},
@@ -56,7 +56,7 @@ std::vector<Arguments> priced_plans() {
 
 void check_sums(const Json& report) {
   const Json& time = report.at("plan").at("time");
-  const double iteration = time.at("iteration_s").get<double>();
+  const double step_time = time.at("iteration_s").get<double>();
   double phases = 0;
   for (const Json& phase : report.at("phases")) {
     const std::string key = phase.at("phase").get<std::string>() + "_s";
@@ -65,18 +65,18 @@ void check_sums(const Json& report) {
     phases += phase.at("time_s").get<double>();
     double layers = 0;
     for (const Json& layer : report.at("layers")) layers += layer.at("time").at(key).get<double>();
-    CHECK(layers == Approx(phase.at("time_s").get<double>()).epsilon(1e-9).margin(1e-9 * iteration));
+    CHECK(layers == Approx(phase.at("time_s").get<double>()).epsilon(1e-9).margin(1e-9 * step_time));
   }
-  CHECK(phases == iteration);
+  CHECK(phases == step_time);
   double layers = 0;
   for (const Json& layer : report.at("layers")) layers += layer.at("time").at("iteration_s").get<double>();
-  CHECK(layers == Approx(iteration).epsilon(1e-9));
+  CHECK(layers == Approx(step_time).epsilon(1e-9));
 }
 
 }  // namespace
 
 TEST_CASE("an explanation has the plan's object that recommend has, and what it adds sums to that") {
-  for (const Arguments& arguments : priced_plans()) {
+  for (const Arguments& arguments : estimated_plans()) {
     INFO(text_of(arguments));
     const Json explained = written(run_command(with("explain", arguments)));
     const Json recommended = written(run_command(with("recommend", arguments)));
@@ -208,10 +208,10 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
                                             "--machine", one.at("machine").get<std::string>()}));
     CHECK(one.at("best").dump() == alone.at("best").dump());
     CHECK(one.at("problem").is_null());
-    const double iteration = one.at("best").at("time").at("iteration_s").get<double>();
+    const double step_time = one.at("best").at("time").at("iteration_s").get<double>();
     // cosmoflow-128's file has the usual number.
     const int each = one.at("model") == "resnet50" ? 32 : 1;
-    CHECK(one.at("samples_per_s").get<double>() == Approx(16 * each / iteration));
+    CHECK(one.at("samples_per_s").get<double>() == Approx(16 * each / step_time));
     CHECK(one.at("epochs_per_day").get<double>() == Approx(86400 / one.at("best").at("time").at("epoch_s").get<double>()));
   }
   CHECK(ranked == 4);

@@ -25,7 +25,7 @@ Estimate estimate_of(double compute, double gradients, double activations_gib) {
   estimate.time[Part::forward] = Seconds(compute / 2);
   estimate.time[Part::backward] = Seconds(compute / 2);
   estimate.time[Part::gradient_exchange] = Seconds(gradients);
-  estimate.epoch = estimate.time.iteration() * 100.0;
+  estimate.epoch = estimate.time.step_time() * 100.0;
   estimate.memory.weights = 1_GiB;
   estimate.memory.activations = Bytes(activations_gib * 0x1p30);
   if (estimate.memory.total() > 16_GiB)
@@ -128,21 +128,21 @@ TEST_CASE("for two plans that fit, the sentence names the deciding term, with it
   const Estimate fast = estimate_of(1.0, 0.2, 4);
   const Estimate slow = estimate_of(1.1, 0.9, 3);
   CHECK(compared(fast, slow) ==
-        "that takes 800 ms (67 %) longer than this, 2.00 s against 1.20 s per iteration: gradient communication decides, "
+        "that takes 800 ms (67 %) longer than this, 2.00 s against 1.20 s per step: gradient communication decides, "
         "900 ms against 200 ms");
   CHECK(compared(slow, fast) ==
-        "that is faster: it takes 800 ms (40 %) less than this, 1.20 s against 2.00 s per iteration: gradient communication "
+        "that is faster: it takes 800 ms (40 %) less than this, 1.20 s against 2.00 s per step: gradient communication "
         "decides, 200 ms against 900 ms");
   CHECK(compared(fast, fast, "this") == "this is the explained plan");
 }
 
 TEST_CASE("for plans within half a percent, the sentence compares their memory") {
   CHECK(compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6)) ==
-        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB more memory");
+        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per step, with 2.00 GiB more memory");
   CHECK(compared(estimate_of(1.0, 0.2, 6), estimate_of(1.001, 0.2, 4)) ==
-        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB less memory");
+        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per step, with 2.00 GiB less memory");
   CHECK(compared(estimate_of(1, 0, 4), estimate_of(1, 0, 4)) ==
-        "that takes as long as this within 0.5 %, 1.00 s against 1.00 s per iteration, with as much memory");
+        "that takes as long as this within 0.5 %, 1.00 s against 1.00 s per step, with as much memory");
 }
 
 TEST_CASE("for a plan that does not fit, the sentence gives the excess, and the deciding item of memory") {
@@ -152,7 +152,7 @@ TEST_CASE("for a plan that does not fit, the sentence gives the excess, and the 
         "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 GiB too much; activations decide, 23.0 "
         "GiB against 4.00 GiB of this");
   CHECK(compared(large, small) ==
-        "that fits, with 1.20 s per iteration, but this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
+        "that fits, with 1.20 s per step, but this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
         "GiB too much; activations decide, 23.0 GiB against 4.00 GiB of that");
   CHECK(compared(large, estimate_of(1, 1, 31)) ==
         "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
@@ -171,7 +171,7 @@ TEST_CASE("for an impossible plan, the sentence gives the reason") {
 TEST_CASE("for plans with different batches, the sentence compares epochs") {
   Estimate large = estimate_of(1.0, 0.8, 4);
   large.plan.global_batch = 128;
-  large.epoch = large.time.iteration() * 50.0;
+  large.epoch = large.time.step_time() * 50.0;
   CHECK(compared(estimate_of(1.0, 0.2, 4), large) ==
         "that is faster: it takes 30.0 s (25 %) less than this, 1 min 30 s against 2 min 00 s per epoch: forward and "
         "backward compute decides, 50.0 s against 1 min 40 s");

@@ -14,7 +14,7 @@ Estimate estimate_of(double compute, double gradients, double activations_gib) {
   estimate.time[Part::forward] = Seconds(compute / 2);
   estimate.time[Part::backward] = Seconds(compute / 2);
   estimate.time[Part::gradient_exchange] = Seconds(gradients);
-  estimate.epoch = estimate.time.iteration() * 100.0;
+  estimate.epoch = estimate.time.step_time() * 100.0;
   estimate.memory.weights = 1_GiB;
   estimate.memory.activations = Bytes(activations_gib * 0x1p30);
   if (estimate.memory.total() > 16_GiB)
@@ -108,7 +108,7 @@ TEST_CASE("plans with different batches are compared by their epochs") {
   const Estimate small = estimate_of(1.0, 0.2, 4);
   Estimate large = estimate_of(1.0, 0.8, 4);
   large.plan.global_batch = 128;
-  large.epoch = large.time.iteration() * 50.0;
+  large.epoch = large.time.step_time() * 50.0;
   const Comparison comparison = compared(small, large);
   CHECK(comparison.basis == "epoch");
   // 100 of 1.0 + 0.2 against 50 of 1.0 + 0.8.

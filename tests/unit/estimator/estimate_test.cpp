@@ -60,35 +60,35 @@ TEST_CASE("an iteration takes at least the time that the host needs to launch it
   plan.mesh.set(Axis::data, 4);
   const Breakdown without = estimate(0, plan);
   CHECK(without[Part::waiting] == Seconds{});
-  CHECK(estimate(1e-9, plan).iteration() == without.iteration());
+  CHECK(estimate(1e-9, plan).step_time() == without.step_time());
   // The device then waits for everything except its kernels and exchanges: a step takes a whole number of launches and what
   // comes after backward.
   const Breakdown slow = estimate(1.0, plan), slower = estimate(2.0, plan);
-  const double starts = (slower.iteration() - slow.iteration()).value();
-  CHECK(starts == Approx(std::round(starts)).epsilon(1e-9));
-  CHECK(starts > static_cast<double>(load_model("alexnet").layers.size()));
-  CHECK(slow.iteration().value() ==
-        Approx(starts + without.iteration().value() -
+  const double launches = (slower.step_time() - slow.step_time()).value();
+  CHECK(launches == Approx(std::round(launches)).epsilon(1e-9));
+  CHECK(launches > static_cast<double>(load_model("alexnet").layers.size()));
+  CHECK(slow.step_time().value() ==
+        Approx(launches + without.step_time().value() -
                (without[Part::forward] + without[Part::backward] + without[Part::layer_collectives]).value()));
   // Repeated launches count again: forward in backward, each micro-batch, each stage's first.
   Plan parts = plan;
   parts.micro_batches = 4;
-  CHECK((estimate(2.0, parts).iteration() - estimate(1.0, parts).iteration()).value() == Approx(4 * starts));
+  CHECK((estimate(2.0, parts).step_time() - estimate(1.0, parts).step_time()).value() == Approx(4 * launches));
   Plan again = plan;
   again.recompute = Recompute::full;
-  const double more = (estimate(2.0, again).iteration() - estimate(1.0, again).iteration()).value();
-  CHECK(more > 1.2 * starts);
-  CHECK(more < 2 * starts);
+  const double more = (estimate(2.0, again).step_time() - estimate(1.0, again).step_time()).value();
+  CHECK(more > 1.2 * launches);
+  CHECK(more < 2 * launches);
   // A filter split launches as many kernels for less work each, and exchanges: 8 layers gather their outputs, and all but
   // the first sum the gradients of their inputs.
   Plan split = plan_of(64);
   split.mesh.set(Axis::filter, 4);
-  CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * (starts + 8 + 7)));
+  CHECK((estimate(2e9, split).step_time() - estimate(1e9, split).step_time()).value() == Approx(1e9 * (launches + 8 + 7)));
 }
 
 TEST_CASE("one process launches forward of its devices one after the other, and backward with a thread each") {
   // Launches take so long that nothing else of a pass counts: s of them in forward and b in backward of one device.
-  const auto iteration = [](bool one_process, int devices, Pass pass) {
+  const auto step_time = [](bool one_process, int devices, Pass pass) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
     if (one_process) coefficients.software.one_process = true;
@@ -97,22 +97,22 @@ TEST_CASE("one process launches forward of its devices one after the other, and 
                        Optimizer::momentum, coefficients);
     Plan plan = plan_of(64);
     plan.mesh.set(Axis::data, devices);
-    return Estimator(job.job).estimate(plan).time.iteration().value();
+    return Estimator(job.job).estimate(plan).time.step_time().value();
   };
-  const double all = iteration(false, 4, Pass::forward);
-  const double forward = iteration(true, 2, Pass::forward) - all;
+  const double all = step_time(false, 4, Pass::forward);
+  const double forward = step_time(true, 2, Pass::forward) - all;
   CHECK(forward > 0.2 * all);
   CHECK(forward < 0.5 * all);
-  CHECK(iteration(true, 4, Pass::forward) - all == Approx(3 * forward));
-  const double backward = (iteration(true, 2, Pass::backward_data) - iteration(true, 2, Pass::forward)) / 0.8;
+  CHECK(step_time(true, 4, Pass::forward) - all == Approx(3 * forward));
+  const double backward = (step_time(true, 2, Pass::backward_data) - step_time(true, 2, Pass::forward)) / 0.8;
   CHECK(forward + backward == Approx(all));
-  CHECK(iteration(true, 4, Pass::backward_data) - iteration(true, 4, Pass::forward) == Approx(0.8 * backward));
-  CHECK(iteration(true, 1, Pass::backward_data) == Approx(iteration(false, 1, Pass::forward)));
+  CHECK(step_time(true, 4, Pass::backward_data) - step_time(true, 4, Pass::forward) == Approx(0.8 * backward));
+  CHECK(step_time(true, 1, Pass::backward_data) == Approx(step_time(false, 1, Pass::forward)));
 }
 
 TEST_CASE("launches of backward take a share of those of forward, and one process serializes a share of them") {
   // Launches take so long that nothing else counts.
-  const auto iteration = [](double backward_starts, double serial_forward, int devices) {
+  const auto step_time = [](double backward_starts, double serial_forward, int devices) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
     coefficients.software.one_process = true;
@@ -122,16 +122,16 @@ TEST_CASE("launches of backward take a share of those of forward, and one proces
                        Optimizer::momentum, coefficients);
     Plan plan = plan_of(64);
     plan.mesh.set(Axis::data, devices);
-    return Estimator(job.job).estimate(plan).time.iteration().value();
+    return Estimator(job.job).estimate(plan).time.step_time().value();
   };
   // Without backward, everything is forward: F(1 + g(p - 1)) on p devices. Half of backward's launches are half of its
   // contribution.
-  const double forward = iteration(0, 1, 1), all = iteration(1, 1, 1);
+  const double forward = step_time(0, 1, 1), all = step_time(1, 1, 1);
   CHECK(all > forward);
-  CHECK(iteration(0.5, 1, 1) - forward == Approx((all - forward) / 2));
-  CHECK(iteration(0, 1, 4) == Approx(4 * forward));
-  CHECK(iteration(0, 0.8, 4) == Approx(3.4 * forward));
-  CHECK(iteration(0, 0, 4) == Approx(forward));
+  CHECK(step_time(0.5, 1, 1) - forward == Approx((all - forward) / 2));
+  CHECK(step_time(0, 1, 4) == Approx(4 * forward));
+  CHECK(step_time(0, 0.8, 4) == Approx(3.4 * forward));
+  CHECK(step_time(0, 0, 4) == Approx(forward));
 }
 
 TEST_CASE("managed memory is paged through the host link if a rank needs more than its device has") {
@@ -193,7 +193,7 @@ TEST_CASE("a single device at the measured batch takes the measured time") {
     const OwnedJob measured(load_model("alexnet"), nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp32,
                             Optimizer::momentum, coefficients);
     const Estimate estimate = Estimator(measured.job).estimate(plan_of(128));
-    CHECK(estimate.time.iteration().value() == Approx(128 * 1e-3));
+    CHECK(estimate.time.step_time().value() == Approx(128 * 1e-3));
     CHECK(estimate.efficiency == Approx(1.0));
   }
 }
@@ -204,7 +204,7 @@ TEST_CASE("efficiency is the time that one device needs over that of all devices
   plan.mesh.set(Axis::data, 4);
   const Estimate estimate = Estimator(matrix.job).estimate(plan);
   // One device needs 32 · 3 + 12 s. Four replicas take 8 · 3 + 12 s, and 6 · (1 + 80 · 0.001) = 6.48 s for their gradients.
-  CHECK(estimate.time.iteration().value() == Approx(36 + 6.48));
+  CHECK(estimate.time.step_time().value() == Approx(36 + 6.48));
   CHECK(estimate.efficiency == Approx(108 / (4 * 42.48)));
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("an epoch is as many iterations as the samples fill") {
   const Matrix matrix(Assumptions{});
   // 1000 samples in batches of 32: 31.25 steps of 32 · 3 + 12 s.
   const Estimate estimate = Estimator(matrix.job).estimate(plan_of(32));
-  CHECK(estimate.time.iteration().value() == Approx(108.0));
+  CHECK(estimate.time.step_time().value() == Approx(108.0));
   CHECK(estimate.epoch.value() == Approx(31.25 * 108));
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("the parts of a serial iteration are its passes and its update") {
   CHECK(time[Part::forward].value() == Approx(32.0));
   CHECK(time[Part::backward].value() == Approx(64.0));
   CHECK(time[Part::weight_update].value() == Approx(12.0));
-  CHECK(time.iteration() == time.compute());
+  CHECK(time.step_time() == time.compute());
 }
 
 TEST_CASE("recomputation adds forward of blocks to backward") {
@@ -299,7 +299,7 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
   plan.micro_batches = 1;
   // A group of all is ZeRO-3.
   const Estimate all = estimate(0), group_of_all = estimate(4);
-  CHECK(group_of_all.time.iteration() == all.time.iteration());
+  CHECK(group_of_all.time.step_time() == all.time.step_time());
   CHECK(group_of_all.memory.total() == all.memory.total());
   // Groups of one rank have the same exchanges and memory as ranks without ZeRO.
   const Estimate alone = estimate(1);
@@ -393,10 +393,10 @@ TEST_CASE("a straggler adds the delay of its kernels if other ranks wait for it"
     CHECK(uneven[Part::forward] == even[Part::forward]);
     CHECK((uneven[Part::waiting] - even[Part::waiting]).value() ==
           Approx(0.25 * (even[Part::forward] + even[Part::backward]).value()));
-    CHECK((uneven.iteration() - even.iteration()).value() == Approx((uneven[Part::waiting] - even[Part::waiting]).value()));
+    CHECK((uneven.step_time() - even.step_time()).value() == Approx((uneven[Part::waiting] - even[Part::waiting]).value()));
   }
   // One device waits for no other, and is not slower than itself.
-  CHECK(priced(1.25, 1, 1).iteration() == priced(1, 1, 1).iteration());
+  CHECK(priced(1.25, 1, 1).step_time() == priced(1, 1, 1).step_time());
 }
 
 TEST_CASE("a rank whose experts are popular slows the experts and their All-to-alls, and nothing else") {
@@ -426,7 +426,7 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
   CHECK(after[Part::forward] > before[Part::forward]);
   CHECK(after[Part::gradient_exchange] == before[Part::gradient_exchange]);
   // A rank that has all experts has all tokens.
-  CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
+  CHECK(explained(1.5, 1).estimate.time.step_time() == explained(1, 1).estimate.time.step_time());
 }
 
 TEST_CASE("forward products of experts take at least the launches for each expert of a rank") {
@@ -667,7 +667,7 @@ TEST_CASE("a plan whose time is not a number is rejected, and has no figures") {
   const Estimate estimate = Estimator(job.job).estimate(plan);
   REQUIRE_FALSE(estimate.feasible());
   CHECK(estimate.limits.begin()->kind == Limit::Kind::not_finite);
-  CHECK(estimate.time.iteration() == Seconds{});
+  CHECK(estimate.time.step_time() == Seconds{});
   CHECK(estimate.memory.total() == Bytes{});
 }
 

@@ -32,15 +32,15 @@ struct Setting {
   Coefficients coefficients{};
   Assumptions assumptions{};
 
-  [[nodiscard]] ExchangePrices prices() const { return {plan, machine, coefficients, assumptions}; }
-  [[nodiscard]] double price(Collective operation, double bytes, Family axes, Purpose purpose) const {
-    return prices().price(operation, Bytes(bytes), axes, purpose).value();
+  [[nodiscard]] ExchangeTimes times() const { return {plan, machine, coefficients, assumptions}; }
+  [[nodiscard]] double time(Collective operation, double bytes, Family axes, Purpose purpose) const {
+    return times().time(operation, Bytes(bytes), axes, purpose).value();
   }
   /// Gradients by one fixed algorithm.
   [[nodiscard]] double allreduce(AllreduceAlgorithm algorithm, double bytes) const {
     Setting fixed = *this;
     fixed.assumptions.allreduce = algorithm;
-    return fixed.price(Collective::allreduce, bytes, data, Purpose::gradient);
+    return fixed.time(Collective::allreduce, bytes, data, Purpose::gradient);
   }
 };
 
@@ -92,7 +92,7 @@ TEST_CASE("groups that share a node's rails have φ = flows / rails") {
 TEST_CASE("the placement determines which ranks are neighbours, and which groups share rails") {
   Setting setting = with_plan(8, 4);
   // Parts inside a node: 3 · (1 + 200 · 0.001)
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   const auto place_of = [&](Axis axis) {
     return std::find(setting.plan.placement.begin(), setting.plan.placement.end(), axis);
   };
@@ -100,49 +100,49 @@ TEST_CASE("the placement determines which ranks are neighbours, and which groups
   // Now replicas are neighbours: one ring fills two nodes, alone on both rails: φ = 1/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
   // The parts are eight ranks apart, in four nodes: four rings with one member per node, φ = 4/2.
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
 }
 
 TEST_CASE("Allgather and Reduce-Scatter across nodes are hierarchical if that is faster than one ring") {
   Setting setting = with_plan(8);
   // Inside 3 · (1 + 200 · 0.001) = 3.6; a node's four slices of 200 B share its rails, φ = 4/2: 1 · (2 + 100 · 0.02) = 4.
   // One ring would take 7 · (2 + 100 · 0.005) = 17.5.
-  CHECK(setting.price(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
-  CHECK(setting.price(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6));
+  CHECK(setting.time(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
+  CHECK(setting.time(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6));
   // Adding 1 ms/B: 3 slices of 200 B inside, one of 100 B between.
   setting.assumptions.add = SecondsPerByte(0.001);
-  CHECK(setting.price(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
-  CHECK(setting.price(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
+  CHECK(setting.time(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
+  CHECK(setting.time(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
   // Software that uses rings, and the ideal projection, go round once.
   setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
-  CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
+  CHECK(setting.time(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
   setting.coefficients.software.layer_algorithm.reset();
   setting.assumptions.ring_only = true;
-  CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
+  CHECK(setting.time(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
 }
 
 TEST_CASE("broadcast and reduce are trees, all-to-all is pairwise") {
   // 2 rounds of (1 + 0.8)
-  CHECK(with_plan(4).price(Collective::broadcast, 800, data, Purpose::layer) == Approx(3.6));
-  CHECK(with_plan(4).price(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
+  CHECK(with_plan(4).time(Collective::broadcast, 800, data, Purpose::layer) == Approx(3.6));
+  CHECK(with_plan(4).time(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
   // 3 · (1 + 200 · 0.001)
-  CHECK(with_plan(4).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
+  CHECK(with_plan(4).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
   // All four ranks of a node send to those of the other at once, φ = 4/2: 7 · 2 + 4 · 100 · 0.02
-  CHECK(with_plan(8).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(22.0));
+  CHECK(with_plan(8).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(22.0));
 }
 
 TEST_CASE("a message to a neighbour has one rail, which it shares with its node's other messages") {
   Setting setting;
   setting.plan.mesh.set(Axis::pipeline, 4);
-  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
+  CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
   // Across nodes a single message is not striped: 10 ms/B, although a second rail is idle.
   setting.plan.mesh.set(Axis::pipeline, 8);
-  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
+  CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
   // Four concurrent pipelines put four messages on two rails.
   setting.plan.mesh.set(Axis::filter, 4);
-  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.02));
+  CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.02));
   setting.assumptions.contention = false;
-  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
+  CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
 }
 
 TEST_CASE("exchanges go through the host if the software has no direct route") {
@@ -152,8 +152,8 @@ TEST_CASE("exchanges go through the host if the software has no direct route") {
   setting.coefficients.software.halo_route = Route::host;
   // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). Halo transfers have none: down and up the same PCIe
   // link, which two devices share, 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   // The gradients' route is another.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
   setting.coefficients.software.gradient_route = Route::host;
@@ -167,11 +167,11 @@ TEST_CASE("exchanges go through the host if the software has no direct route") {
 TEST_CASE("the route through the host is only used if the machine has one and the assumptions allow it") {
   Setting setting = with_plan(1, 4);
   setting.coefficients.software.halo_route = Route::host;
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
   setting.machine.host = slow_host();
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   setting.assumptions.host_staging = false;
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
+  CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
 }
 
 TEST_CASE("gradients do not take longer inside a node than across two") {
@@ -194,15 +194,15 @@ TEST_CASE("a halo through the host includes the host's latency") {
   Setting setting;
   setting.plan.mesh.set_tiles({4, 1, 1});
   setting.machine.host = slow_host();
-  CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(1 + 100 * 0.001));
+  CHECK(setting.time(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(1 + 100 * 0.001));
   setting.coefficients.software.halo_route = Route::host;
-  CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(30 + 100 * 0.08));
+  CHECK(setting.time(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(30 + 100 * 0.08));
 }
 
 TEST_CASE("the fastest allowed algorithm is used") {
   const auto chosen = [](int ranks, double bytes) {
     const Setting setting = with_plan(ranks);
-    return setting.prices().allreduce(Bytes(bytes), data, Purpose::gradient);
+    return setting.times().allreduce(Bytes(bytes), data, Purpose::gradient);
   };
   // Four ranks and 8 B: butterfly 2 · (1 + 0.008) = 2.016; Rabenseifner 4 · 1 + 2 · 0.008 · 3/4 = 4.012.
   CHECK(chosen(4, 8).algorithm == AllreduceAlgorithm::butterfly);
@@ -219,7 +219,7 @@ TEST_CASE("the fastest allowed algorithm is used") {
   // Three ranks: ring 4 · (1 + m/3), Rabenseifner 4 · 1 + 4/3 · m; the ring is chosen if equal.
   CHECK(chosen(3, 3e6).algorithm == AllreduceAlgorithm::ring);
   const Setting setting = with_plan(8);
-  CHECK(setting.price(Collective::allreduce, 800, data, Purpose::gradient) == Approx(15.2));
+  CHECK(setting.time(Collective::allreduce, 800, data, Purpose::gradient) == Approx(15.2));
 }
 
 TEST_CASE("each algorithm takes the time of its formula on the links that it uses") {
@@ -276,7 +276,7 @@ TEST_CASE("a requested algorithm is used for gradients, and overrides the softwa
   setting.assumptions.allreduce = AllreduceAlgorithm::linear;
   setting.coefficients.software.gradient_algorithm = AllreduceAlgorithm::tree;
   setting.coefficients.software.hybrid_gradient_algorithm = AllreduceAlgorithm::butterfly;
-  const auto chosen = [&](Purpose purpose) { return setting.prices().allreduce(Bytes(800), data, purpose).algorithm; };
+  const auto chosen = [&](Purpose purpose) { return setting.times().allreduce(Bytes(800), data, purpose).algorithm; };
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::linear);
   // Layer-wise Allreduces keep the fastest. One rank per node: butterfly 3 · (2 + 16) = 54, ring 14 · (2 + 2) = 56,
   // Rabenseifner 6 · 2 + 2 · 16 · 7/8 = 40.
@@ -302,17 +302,17 @@ TEST_CASE("a group of one exchanges nothing") {
     for (const Purpose purpose : all_purposes) {
       for (const Collective operation : all_collectives) {
         INFO(to_string(operation) << ", axes " << axes);
-        CHECK(setting.price(operation, 800, axes, purpose) == 0);
+        CHECK(setting.time(operation, 800, axes, purpose) == 0);
       }
     }
-    CHECK(setting.prices().least_time(Bytes(800), axes).value() == 0);
+    CHECK(setting.times().least_time(Bytes(800), axes).value() == 0);
   }
   for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {
     INFO(to_string(algorithm));
     CHECK(setting.allreduce(algorithm, 800) == 0);
   }
   // The parts do exchange something.
-  for (const Collective operation : all_collectives) CHECK(setting.price(operation, 800, filter, Purpose::layer) > 0);
+  for (const Collective operation : all_collectives) CHECK(setting.time(operation, 800, filter, Purpose::layer) > 0);
 }
 
 class Random {
@@ -374,19 +374,19 @@ TEST_CASE("no layer-wise collective is shorter than the least time, and no Allre
   int met = 0;
   for (int i = 0; i < 20000; ++i) {
     const Setting setting = random_setting(random);
-    const ExchangePrices prices = setting.prices();
+    const ExchangeTimes times = setting.times();
     const Bytes message(random.step() * 100);
     for (const Family axes : {data, filter, spatial, family_bit(Axis::tensor), data | spatial}) {
-      const double least = prices.least_time(message, axes).value();
+      const double least = times.least_time(message, axes).value();
       const double margin = 1 - 1e-12;
       above_zero += least > 0 ? 1 : 0;
       for (const Collective operation : {Collective::allgather, Collective::reduce_scatter, Collective::broadcast}) {
         INFO(to_string(operation));
-        const double time = prices.price(operation, message, axes, Purpose::layer).value();
+        const double time = times.time(operation, message, axes, Purpose::layer).value();
         REQUIRE(time >= least * margin);
         met += time < least * 1.1 && least > 0 ? 1 : 0;
       }
-      REQUIRE(prices.price(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least * margin);
+      REQUIRE(times.time(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least * margin);
     }
   }
   // A bound of zero would be useless.
@@ -412,9 +412,9 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
         setting.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
         for (const Collective operation : all_collectives) {
           const Bytes message(random.step() * 100);
-          const double startup = setting.prices().startup(operation, message, axes, purpose).value();
-          const double price = setting.prices().price(operation, message, axes, purpose).value();
-          const double more = slower.prices().price(operation, message, axes, purpose).value();
+          const double startup = setting.times().startup(operation, message, axes, purpose).value();
+          const double price = setting.times().time(operation, message, axes, purpose).value();
+          const double more = slower.times().time(operation, message, axes, purpose).value();
           INFO(to_string(operation) << " by " << to_string(*setting.assumptions.allreduce));
           CHECK(startup <= price * (1 + 1e-12));
           if (setting.plan.mesh.family() != 0) CHECK(more - price == Approx(2 * startup).epsilon(1e-9).margin(1e-9 * price));
@@ -429,15 +429,15 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
 TEST_CASE("a reference to a group stays valid while other groups are requested") {
   Setting setting = with_plan(4, 4);
   setting.plan.mesh.set_tiles({2, 1, 1});
-  const ExchangePrices prices = setting.prices();
-  const Group& first = prices.group(data);
+  const ExchangeTimes times = setting.times();
+  const Group& first = times.group(data);
   const double ranks = first.ranks;
   for (Family axes = 0; axes < (1U << axis_count); ++axes) {
     for (const Purpose purpose : all_purposes) {
-      static_cast<void>(prices.price(Collective::allreduce, Bytes(1000), axes, purpose));
+      static_cast<void>(times.time(Collective::allreduce, Bytes(1000), axes, purpose));
     }
   }
-  CHECK(&first == &prices.group(data));
+  CHECK(&first == &times.group(data));
   CHECK(first.ranks == ranks);
 }
 
@@ -449,7 +449,7 @@ TEST_CASE("the Allreduce chosen is not longer than any other that may be chosen"
     setting.coefficients.software.hybrid_gradient_algorithm.reset();
     setting.assumptions.ring_only = false;
     const double bytes = random.step() * 100;
-    const double chosen = setting.price(Collective::allreduce, bytes, data, Purpose::gradient);
+    const double chosen = setting.time(Collective::allreduce, bytes, data, Purpose::gradient);
     for (const AllreduceAlgorithm algorithm :
          {AllreduceAlgorithm::ring, AllreduceAlgorithm::tree, AllreduceAlgorithm::butterfly,
           AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::hierarchical}) {

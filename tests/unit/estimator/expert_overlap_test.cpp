@@ -66,7 +66,7 @@ TEST_CASE("long computing hides the All-to-alls of all micro-batches but one") {
 }
 
 TEST_CASE("a single micro-batch hides no All-to-all") {
-  CHECK(Mixture(1).time().iteration() == Mixture(1).time_without().iteration());
+  CHECK(Mixture(1).time().step_time() == Mixture(1).time_without().step_time());
 }
 
 TEST_CASE("All-to-alls are hidden at most behind the available computation") {
@@ -94,21 +94,21 @@ TEST_CASE("more micro-batches hide more, and faster links leave less") {
     CHECK(hidden > before);
     before = hidden;
   }
-  Seconds longer = Mixture(4).time_without().iteration() * 1e6;
+  Seconds longer = Mixture(4).time_without().step_time() * 1e6;
   for (const double bandwidth : {1e5, 1e6, 1e8, 1e10, 1e12}) {
     Mixture mixture(4);
     mixture.bandwidth = bandwidth;
-    const Seconds iteration = mixture.time().iteration();
-    CHECK(iteration < longer);
-    CHECK(iteration < mixture.time_without().iteration());
-    longer = iteration;
+    const Seconds step_time = mixture.time().step_time();
+    CHECK(step_time < longer);
+    CHECK(step_time < mixture.time_without().step_time());
+    longer = step_time;
   }
 }
 
 TEST_CASE("a pipeline hides All-to-alls if its stages are interleaved, between its first backward and its last forward") {
   Mixture piped(8);
   piped.plan.mesh.set(Axis::pipeline, 2);
-  CHECK(piped.time().iteration() == piped.time_without().iteration());
+  CHECK(piped.time().step_time() == piped.time_without().step_time());
   piped.plan.virtual_stages = 2;
   // Before its first backward, the first stage runs five forwards of a model chunk, the last one three: of sixteen.
   const int longest = piped.explanation().estimate.critical.time;
@@ -121,15 +121,15 @@ TEST_CASE("GPipe, full recomputation and a study without overlap hide no All-to-
   Mixture gpipe(8);
   gpipe.plan.mesh.set(Axis::pipeline, 2);
   gpipe.plan.schedule = Schedule::gpipe;
-  CHECK(gpipe.time().iteration() == gpipe.time_without().iteration());
+  CHECK(gpipe.time().step_time() == gpipe.time_without().step_time());
   Mixture again(8);
   again.plan.recompute = Recompute::full;
-  CHECK(again.time().iteration() == again.time_without().iteration());
+  CHECK(again.time().step_time() == again.time_without().step_time());
   again.plan.recompute = Recompute::selective;
-  CHECK(again.time().iteration() < again.time_without().iteration());
+  CHECK(again.time().step_time() < again.time_without().step_time());
   Mixture alone(8);
   alone.assumptions.overlap = false;
-  CHECK(alone.time().iteration() == alone.time_without().iteration());
+  CHECK(alone.time().step_time() == alone.time_without().step_time());
 }
 
 TEST_CASE("an explanation gives the hidden time, and its layers add up") {

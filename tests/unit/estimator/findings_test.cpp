@@ -75,7 +75,7 @@ void check_bound_by(const Convolutions& job, Kind bound) {
   CHECK(findings.front().bounds);
   for (const TimeKind& about : time_kinds()) {
     INFO(to_string(about.kind));
-    const double share = about.part(estimate.time) / estimate.time.iteration();
+    const double share = about.part(estimate.time) / estimate.time.step_time();
     const Finding* found = find(findings, about.kind);
     CHECK((found != nullptr) == (share >= 0.05));
     if (found == nullptr) continue;

@@ -203,7 +203,7 @@ TEST_CASE("ranks wait for each other, the longer the more there are, unless meas
 namespace {
 
 /// Items that a layer's kernels move in a pass, for one sample.
-double moved(const KernelPrices& prices, const Model& model, std::size_t layer, Pass pass) {
+double moved(const KernelTimes& prices, const Model& model, std::size_t layer, Pass pass) {
   const Layer& at = model.layers[layer];
   double items = 0;
   for (const Work& work : prices.works(layer, *at.operation, pass, at.input_shapes, at.output_shape))
@@ -233,10 +233,10 @@ TEST_CASE("a compiler saves the traffic between elementwise kernels") {
   Assumptions fusing;
   fusing.fusing = Fusing::half;
   const auto prices_of = [&](Precision precision, const Assumptions& assumptions) {
-    return KernelPrices(facts, device, {}, precision, Optimizer::momentum, std::nullopt, nullptr, assumptions);
+    return KernelTimes(facts, device, {}, precision, Optimizer::momentum, std::nullopt, nullptr, assumptions);
   };
-  const KernelPrices plain = prices_of(Precision::fp16, {}), fused = prices_of(Precision::fp16, fusing),
-                     single = prices_of(Precision::fp32, fusing);
+  const KernelTimes plain = prices_of(Precision::fp16, {}), fused = prices_of(Precision::fp16, fusing),
+                    single = prices_of(Precision::fp32, fusing);
   int activations = 0, additions = 0;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const Layer& layer = model.layers[i];
@@ -272,11 +272,11 @@ TEST_CASE("without fusion, a formula of several operators has a kernel for each"
     Assumptions assumptions;
     assumptions.composites = composites;
     assumptions.fusing = fusing;
-    return KernelPrices(facts, device, {}, Precision::fp32, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    return KernelTimes(facts, device, {}, Precision::fp32, Optimizer::adam, std::nullopt, nullptr, assumptions);
   };
-  const KernelPrices fused = prices_of(CompositeKernels::fused, Fusing::none),
-                     apart = prices_of(CompositeKernels::operators, Fusing::none),
-                     compiled = prices_of(CompositeKernels::operators, Fusing::all);
+  const KernelTimes fused = prices_of(CompositeKernels::fused, Fusing::none),
+                    apart = prices_of(CompositeKernels::operators, Fusing::none),
+                    compiled = prices_of(CompositeKernels::operators, Fusing::all);
   const auto more = [&](std::size_t layer, Pass pass) {
     return moved(apart, model, layer, pass) - moved(fused, model, layer, pass);
   };
@@ -309,12 +309,12 @@ TEST_CASE("attention with sinks writes its scores if no fused kernel supports si
   const Device device = load_machine("dgx-h100").device;
   Assumptions written;
   written.sinks = CompositeKernels::operators;
-  const KernelPrices fused(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, {}),
+  const KernelTimes fused(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, {}),
       apart(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, written);
   int seen = 0;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const Layer& layer = model.layers[i];
-    const auto kernels = [&](const KernelPrices& prices) {
+    const auto kernels = [&](const KernelTimes& prices) {
       return prices.works(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape).size();
     };
     // QKᵀ, softmax and AV.
@@ -335,7 +335,7 @@ TEST_CASE("only the biases of the experts' last layer are weighted by operators"
     const ModelFacts facts = facts_of(model);
     Assumptions operators;
     operators.expert_biases = biases;
-    const KernelPrices fused(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, {}),
+    const KernelTimes fused(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, {}),
         apart(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, operators);
     std::optional<Items> last;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -425,7 +425,7 @@ TEST_CASE("if only residuals are fused, dropout is fused with the next addition 
   const auto items = [&](Fusing fusing, std::string_view type, Pass pass) {
     Assumptions assumptions;
     assumptions.fusing = fusing;
-    const KernelPrices prices(facts, device, {}, Precision::fp16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    const KernelTimes prices(facts, device, {}, Precision::fp16, Optimizer::adam, std::nullopt, nullptr, assumptions);
     double sum = 0;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& at = model.layers[i];
@@ -452,8 +452,8 @@ TEST_CASE("passes in addition to the update move bytes per parameter, only in mi
   const auto update = [&](Precision precision, double beside) {
     Assumptions assumptions;
     assumptions.beside_update = beside;
-    const KernelPrices prices(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, assumptions);
-    return prices.update_price(1e9).time.value();
+    const KernelTimes prices(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    return prices.update_cost(1e9).time.value();
   };
   // Adam reads and writes 28 bytes a parameter in mixed precision (update_bytes_per_parameter).
   CHECK(update(Precision::fp16, 28) == Approx(2 * update(Precision::fp16, 0)).epsilon(1e-3));
@@ -480,7 +480,7 @@ layers:
     assumptions.convolution_biases = convolutions;
     assumptions.linear_biases = linear;
     assumptions.fusing = fusing;
-    const KernelPrices prices(facts, device, {}, Precision::fp16, Optimizer::sgd, std::nullopt, nullptr, assumptions);
+    const KernelTimes prices(facts, device, {}, Precision::fp16, Optimizer::sgd, std::nullopt, nullptr, assumptions);
     const Layer& at = model.layers[layer];
     double items = 0;
     for (const Work& work : prices.works(layer, *at.operation, pass, at.input_shapes, at.output_shape))

@@ -23,7 +23,7 @@ struct Reading : OwnedJob {
   }
   [[nodiscard]] Storage& storage() { return machine.storage; }
   [[nodiscard]] double time() const {
-    return input_time(job, plan, ExchangePrices(plan, machine, coefficients, assumptions)).time().value();
+    return input_time(job, plan, ExchangeTimes(plan, machine, coefficients, assumptions)).time().value();
   }
   Plan plan;
 };
@@ -166,13 +166,13 @@ TEST_CASE("prefetching only adds time if it takes longer than everything else") 
   Estimate estimate = Estimator(reading.job).estimate(reading.plan);
   CHECK(estimate.time[Part::input].value() == 0);
   CHECK(estimate.hidden_input.value() == Approx(16.0));
-  CHECK(estimate.time.iteration().value() == Approx(96.0));
+  CHECK(estimate.time.step_time().value() == Approx(96.0));
   // 96 of 160 s of reading are hidden.
   reading.job.sample_bytes = Bytes(100);
   estimate = Estimator(reading.job).estimate(reading.plan);
   CHECK(estimate.time[Part::input].value() == Approx(64.0));
   CHECK(estimate.hidden_input.value() == Approx(96.0));
-  CHECK(estimate.time.iteration().value() == Approx(160.0));
+  CHECK(estimate.time.step_time().value() == Approx(160.0));
 }
 
 TEST_CASE("reading that waits for its turn shows in full, and reading left out not at all") {
@@ -183,13 +183,13 @@ TEST_CASE("reading that waits for its turn shows in full, and reading left out n
   const Estimate estimate = Estimator(exposed.job).estimate(exposed.plan);
   CHECK(estimate.time[Part::input].value() == Approx(16.0));
   CHECK(estimate.hidden_input.value() == 0);
-  CHECK(estimate.time.iteration().value() == Approx(112.0));
+  CHECK(estimate.time.step_time().value() == Approx(112.0));
 
   Assumptions without;
   without.include_input = false;
   Reading none(without);
   none.storage().shared_per_node = Bandwidth(1e-3);
-  CHECK(Estimator(none.job).estimate(none.plan).time.iteration().value() == Approx(96.0));
+  CHECK(Estimator(none.job).estimate(none.plan).time.step_time().value() == Approx(96.0));
 }
 
 }  // namespace

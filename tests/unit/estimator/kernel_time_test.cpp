@@ -49,7 +49,7 @@ Coefficients measured() {
   return coefficients;
 }
 
-double iteration(const KernelPrices& kernels, double batch) {
+double step_time(const KernelTimes& kernels, double batch) {
   double sum = 0;
   for (const LayerTimes& layer : kernels.serial())
     sum += (layer.forward + layer.backward).value() * batch + layer.update.value();
@@ -152,7 +152,7 @@ TEST_CASE("a measured total is spread over the layers and adds up to itself") {
                        Optimizer::momentum, measured());
   CHECK(owned.kernels.origin() == KernelBasis::measured_total);
   CHECK(owned.kernels.reference_batch() == 16);
-  CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
+  CHECK(step_time(owned.kernels, 16) == Approx(16 * 3e-3));
   // Each layer by its roofline time: (75.497 + 75.497) : (5.243 + 7.864) : (75.497 + 151)
   const std::vector<LayerTimes>& serial = owned.kernels.serial();
   const double relu = (serial[1].forward + serial[1].backward).value();
@@ -170,7 +170,7 @@ TEST_CASE("a measured total is that of kernels in tiles") {
   // 64 filters in tiles of 128 take twice their time; a sum that ignored this would be too long.
   const OwnedJob owned(two_convolutions(), with_tile(128), Assumptions{}, 1, std::nullopt, Precision::fp32,
                        Optimizer::momentum, measured());
-  CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
+  CHECK(step_time(owned.kernels, 16) == Approx(16 * 3e-3));
 }
 
 TEST_CASE("a measured total includes the update of momentum, from which another optimizer's is scaled") {
@@ -183,7 +183,7 @@ TEST_CASE("a measured total includes the update of momentum, from which another 
   CHECK(update(Optimizer::adam) == Approx(update(Optimizer::momentum) * 28 / 20));
   const OwnedJob adam(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32, Optimizer::adam,
                       measured());
-  CHECK(iteration(adam.kernels, 16) > 16 * 3e-3);
+  CHECK(step_time(adam.kernels, 16) > 16 * 3e-3);
 }
 
 TEST_CASE("a measurement counts for its own model and precision alone") {
@@ -205,15 +205,15 @@ TEST_CASE("a measurement counts for its own model and precision alone") {
 TEST_CASE("the scale of other models is for those that were never measured") {
   const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
   const Device& device = owned.machine.device;
-  const KernelPrices sheet(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, std::nullopt);
-  const KernelPrices scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, 1.5);
+  const KernelTimes sheet(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, std::nullopt);
+  const KernelTimes scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, 1.5);
   CHECK(scaled.origin() == KernelBasis::device_scale);
-  CHECK(iteration(scaled, 7) == Approx(1.5 * iteration(sheet, 7)));
-  CHECK(scaled.update_price(1e6).time.value() == Approx(1.5 * sheet.update_price(1e6).time.value()));
+  CHECK(step_time(scaled, 7) == Approx(1.5 * step_time(sheet, 7)));
+  CHECK(scaled.update_cost(1e6).time.value() == Approx(1.5 * sheet.update_cost(1e6).time.value()));
 
-  const KernelPrices own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, 1.5);
+  const KernelTimes own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, 1.5);
   CHECK(own.origin() == KernelBasis::measured_total);
-  CHECK(iteration(own, 16) == Approx(16 * 3e-3));
+  CHECK(step_time(own, 16) == Approx(16 * 3e-3));
   CHECK(measured_scale(owned.facts, device, measured(), Precision::fp32).value() == Approx(own.scale()));
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("an update takes its traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   // Momentum: 36,864 weights · 20 B / 1e11
   CHECK(owned.kernels.serial()[0].update.value() == Approx(7.3728e-6));
-  CHECK(owned.kernels.update_price(36864).time.value() == Approx(7.3728e-6));
+  CHECK(owned.kernels.update_cost(36864).time.value() == Approx(7.3728e-6));
 }
 
 TEST_CASE("without measurements, split filters thinner than a tile save no time") {

@@ -102,18 +102,18 @@ TEST_CASE("between nodes of a known fabric exchanges follow the library, and non
       Machine filled = machine;
       filled.levels[0].units = in_node;
       const Assumptions assumptions;
-      const ExchangePrices prices(plan, filled, none, assumptions);
+      const ExchangeTimes times(plan, filled, none, assumptions);
       const Family axes = family_bit(Axis::data);
       for (const double bytes : {1e3, 1e6, 1e9}) {
         INFO(nodes << " nodes of " << in_node << ", " << bytes);
-        const auto choice = prices.allreduce(Bytes(bytes), axes, Purpose::gradient);
+        const auto choice = times.allreduce(Bytes(bytes), axes, Purpose::gradient);
         CHECK((choice.algorithm == AllreduceAlgorithm::ring || choice.algorithm == AllreduceAlgorithm::double_tree));
-        const Seconds least = prices.least_time(Bytes(bytes), axes, Purpose::gradient);
+        const Seconds least = times.least_time(Bytes(bytes), axes, Purpose::gradient);
         CHECK(choice.time >= 2 * least);
-        CHECK(prices.price(Collective::allgather, Bytes(bytes), axes, Purpose::gradient) >= least);
-        CHECK(prices.startup(Collective::allreduce, Bytes(bytes), axes, Purpose::gradient) < choice.time);
-        CHECK(prices.startup(Collective::allgather, Bytes(bytes), axes, Purpose::gradient) <
-              prices.price(Collective::allgather, Bytes(bytes), axes, Purpose::gradient));
+        CHECK(times.time(Collective::allgather, Bytes(bytes), axes, Purpose::gradient) >= least);
+        CHECK(times.startup(Collective::allreduce, Bytes(bytes), axes, Purpose::gradient) < choice.time);
+        CHECK(times.startup(Collective::allgather, Bytes(bytes), axes, Purpose::gradient) <
+              times.time(Collective::allgather, Bytes(bytes), axes, Purpose::gradient));
       }
     }
   }
@@ -124,10 +124,10 @@ TEST_CASE("between nodes of a known fabric exchanges follow the library, and non
   Assumptions ideal;
   ideal.ring_only = true;
   const Machine machine = with_library();
-  const ExchangePrices prices(plan, machine, none, ideal);
+  const ExchangeTimes times(plan, machine, none, ideal);
   Machine bare = machine;
   bare.levels[1].library = {};
-  const ExchangePrices without(plan, bare, none, ideal);
-  CHECK(prices.price(Collective::allreduce, 1_MiB, family_bit(Axis::data), Purpose::gradient) ==
-        without.price(Collective::allreduce, 1_MiB, family_bit(Axis::data), Purpose::gradient));
+  const ExchangeTimes without(plan, bare, none, ideal);
+  CHECK(times.time(Collective::allreduce, 1_MiB, family_bit(Axis::data), Purpose::gradient) ==
+        without.time(Collective::allreduce, 1_MiB, family_bit(Axis::data), Purpose::gradient));
 }

@@ -183,7 +183,7 @@ TEST_CASE("a plan cannot need more memory than a device has") {
   CHECK(limit.wanted == need.value());
   CHECK(limit.available == images.machine.device.memory.value());
   // A plan that does not fit is estimated all the same: it may be intended for a larger device.
-  CHECK(estimate.time.iteration().value() > 0);
+  CHECK(estimate.time.step_time().value() > 0);
 }
 
 TEST_CASE("each limit that a plan breaks is named") {
@@ -222,7 +222,7 @@ TEST_CASE("a plan that breaks a limit of its shape is not predicted") {
   images.plan.mesh.set(Axis::data, 17);
   const Estimate estimate = Estimator(images.job).estimate(images.plan);
   CHECK_FALSE(estimate.feasible());
-  CHECK(estimate.time.iteration().value() == 0);
+  CHECK(estimate.time.step_time().value() == 0);
 }
 
 TEST_CASE("a plan may be at all of its limits") {
@@ -236,7 +236,7 @@ TEST_CASE("a plan may be at all of its limits") {
   CHECK(images.limits().empty());
   const Estimate estimate = Estimator(images.job).estimate(images.plan);
   CHECK(estimate.feasible());
-  CHECK(estimate.time.iteration().value() > 0);
+  CHECK(estimate.time.step_time().value() > 0);
 }
 
 TEST_CASE("a machine has the product of the units of its levels as devices, one without levels") {

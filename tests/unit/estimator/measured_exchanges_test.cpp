@@ -181,35 +181,35 @@ TEST_CASE(
   const Assumptions assumptions;
   Plan plan;
   plan.mesh.set(Axis::data, 32);
-  const ExchangePrices prices(plan, machine, coefficients, assumptions);
+  const ExchangeTimes times(plan, machine, coefficients, assumptions);
   constexpr Family data = family_bit(Axis::data);
-  const auto priced = prices.cheapest(Collective::allreduce, 1_MiB, data, Purpose::gradient);
+  const auto priced = times.fastest(Collective::allreduce, 1_MiB, data, Purpose::gradient);
   CHECK(priced.algorithm == "measured");
   CHECK(priced.time.value() == Approx(ring(1 << 20, 32)));
-  CHECK(prices.allreduce(1_MiB, data, Purpose::gradient).measured);
-  CHECK(prices.is_measured(data, Purpose::gradient));
-  CHECK(prices.startup(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
+  CHECK(times.allreduce(1_MiB, data, Purpose::gradient).measured);
+  CHECK(times.is_measured(data, Purpose::gradient));
+  CHECK(times.startup(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
         Approx(ring(1024, 32)).epsilon(0.01));
-  CHECK(prices.startup(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() < 1e-6);
+  CHECK(times.startup(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() < 1e-6);
   // Neither an Allgather nor another number of ranks per node was measured.
-  CHECK(prices.cheapest(Collective::allgather, 1_MiB, data, Purpose::layer).algorithm != "measured");
+  CHECK(times.fastest(Collective::allgather, 1_MiB, data, Purpose::layer).algorithm != "measured");
   // A prescribed algorithm, or a plain ring, uses the formulas.
   Assumptions asked;
   asked.allreduce = AllreduceAlgorithm::tree;
-  CHECK(ExchangePrices(plan, machine, coefficients, asked)
-            .cheapest(Collective::allreduce, 1_MiB, data, Purpose::gradient)
+  CHECK(ExchangeTimes(plan, machine, coefficients, asked)
+            .fastest(Collective::allreduce, 1_MiB, data, Purpose::gradient)
             .algorithm == "tree");
-  CHECK_FALSE(ExchangePrices(plan, machine, coefficients, ideal_assumptions()).is_measured(data, Purpose::gradient));
+  CHECK_FALSE(ExchangeTimes(plan, machine, coefficients, ideal_assumptions()).is_measured(data, Purpose::gradient));
   // Fitted factors apply to start-ups and bytes.
   Learned learned;
   learned[Coefficient::gradient_alpha] = 3;
   learned[Coefficient::gradient_beta] = 2;
   Coefficients taught = coefficients;
   taught.learned.emplace_back(plan.mesh.family(), learned);
-  const ExchangePrices dearer(plan, machine, taught, assumptions);
-  CHECK(dearer.price(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
+  const ExchangeTimes dearer(plan, machine, taught, assumptions);
+  CHECK(dearer.time(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
         Approx(3 * ring(1024, 32)).epsilon(0.01));
-  CHECK(dearer.price(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==
+  CHECK(dearer.time(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==
         Approx(2 * ring(1 << 30, 32)).epsilon(0.01));
   // Repetitions lengthen it by their spread, others on the network by their effect, whichever is larger.
   Coefficients repeated = coefficients;
@@ -219,7 +219,7 @@ TEST_CASE(
   Assumptions slow;
   slow.congestion_quantile = 2;
   const auto time_with = [&](const Coefficients& of, const Assumptions& with) {
-    return ExchangePrices(plan, machine, of, with).price(Collective::allreduce, 1_MiB, data, Purpose::gradient).value();
+    return ExchangeTimes(plan, machine, of, with).time(Collective::allreduce, 1_MiB, data, Purpose::gradient).value();
   };
   CHECK(time_with(repeated, assumptions) == Approx(ring(1 << 20, 32)));
   CHECK(time_with(repeated, slow) == Approx(1.44 * ring(1 << 20, 32)));
@@ -231,7 +231,7 @@ TEST_CASE(
   four.mesh = Mesh{{Axis::data, 8}, {Axis::filter, 4}};
   four.placement = all_axes;
   std::swap(four.placement[0], *std::find(four.placement.begin(), four.placement.end(), Axis::filter));
-  CHECK_FALSE(ExchangePrices(four, machine, coefficients, assumptions).is_measured(data, Purpose::gradient));
+  CHECK_FALSE(ExchangeTimes(four, machine, coefficients, assumptions).is_measured(data, Purpose::gradient));
 }
 
 TEST_CASE("between two sizes a message takes a start-up time and a time per byte, and a bend is a doubt") {

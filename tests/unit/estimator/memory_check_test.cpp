@@ -111,8 +111,8 @@ TEST_CASE("remedies train the same batch on the same number of devices, the fast
     CHECK_FALSE(other == plan);
     CHECK(check_memory(net.estimator, other)->verdict == each.checked.verdict);
     if (each.checked.verdict != Verdict::fits) continue;
-    CHECK(each.checked.estimate.time.iteration() >= last);
-    last = each.checked.estimate.time.iteration();
+    CHECK(each.checked.estimate.time.step_time() >= last);
+    last = each.checked.estimate.time.step_time();
   }
   const auto smaller = std::find_if(found.begin(), found.end(), [](const Remedy& each) {
     return each.kind == Remedy::Kind::micro_batches && each.checked.verdict == Verdict::fits;

@@ -76,7 +76,7 @@ TEST_CASE("weights in host memory are on the device for two layers, and are copi
   const Estimate on = owned.estimate(plan_of(Offload::optimizer)), off = owned.estimate(plan_of(Offload::weights));
   CHECK(off.memory.weights.value() == 2 * 40000);
   CHECK(on.memory.weights.value() == 8 * 40000);
-  CHECK((off.time.iteration() - on.time.iteration()).value() == Approx(2 * 8 * 40000 / 0.5e6));
+  CHECK((off.time.step_time() - on.time.step_time()).value() == Approx(2 * 8 * 40000 / 0.5e6));
   // For each micro-batch.
   Plan plan = plan_of(Offload::weights);
   plan.micro_batches = 4;
@@ -98,12 +98,12 @@ TEST_CASE(
   const double kept = 7 * 16e6;
   CHECK((on.memory.activations - off.memory.activations).value() == Approx(kept * (1 - 2.0 / 8)).epsilon(0.02));
   // Overlapped with forward and with backward: kernels of milliseconds hide almost nothing of 224 s each way.
-  CHECK((off.time.iteration() - on.time.iteration()).value() == Approx(2 * kept / 0.5e6).epsilon(0.001));
+  CHECK((off.time.step_time() - on.time.step_time()).value() == Approx(2 * kept / 0.5e6).epsilon(0.001));
   // A fast host hides all of it.
   Machine fast = with_host();
   fast.host->bandwidth = Bandwidth(1e15);
   const Blocks beside(fast);
-  CHECK(beside.estimate(plan).time.iteration() == beside.estimate(kept_plan).time.iteration());
+  CHECK(beside.estimate(plan).time.step_time() == beside.estimate(kept_plan).time.step_time());
 }
 
 TEST_CASE("host memory is not used if the machine does not describe it, or if it is too small") {

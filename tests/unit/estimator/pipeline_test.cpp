@@ -250,7 +250,7 @@ layers:
   const Estimator estimator(owned.job);
   CHECK(estimator.stages(plan) == std::vector<int>{0, 3, 4});
   // 24 s pass one after the other, then 16 s of the longest; 2 · (2 + 2 - 2) transfers of 1.08 s.
-  CHECK(estimator.iteration(plan).value() == Approx(24 + 16 + 4 * 1.08));
+  CHECK(estimator.step_time(plan).value() == Approx(24 + 16 + 4 * 1.08));
 }
 
 TEST_CASE("there are no more stages than layers with weights") {

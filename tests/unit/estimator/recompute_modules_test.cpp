@@ -216,13 +216,13 @@ TEST_CASE("an additional module takes at least as much time and at most as much 
   for (int number = 0; number <= RecomputeModules::last_number; ++number) {
     const RecomputeModules modules = RecomputeModules::numbered(number);
     const Plan plan = again(modules);
-    const double time = estimator.estimate(plan).time.iteration().value();
+    const double time = estimator.estimate(plan).time.step_time().value();
     const double kept = kept_by(owned, plan);
     for (std::size_t i = 0; i < recompute_module_count; ++i) {
       RecomputeModules more = modules;
       more.add(static_cast<RecomputeModule>(i));
       INFO(to_string(more));
-      CHECK(estimator.estimate(again(more)).time.iteration().value() >= time * (1 - 1e-12));
+      CHECK(estimator.estimate(again(more)).time.step_time().value() >= time * (1 - 1e-12));
       CHECK(kept_by(owned, again(more)) <= kept * (1 + 1e-12));
     }
   }

@@ -51,15 +51,15 @@ TEST_CASE("every stage does each pass of each micro-batch once") {
           INFO(order->name << ", stage " << stage << " of " << stages << ", " << micro_batches << " micro-batches");
           const bool both_ways = order->course == Course::both_ways;
           std::set<std::tuple<int, int, std::int64_t>> seen;
-          for (const Slot& slot : order->slots(stage, stages, micro_batches, order->stretches)) {
+          for (const Slot& slot : order->slots(stage, stages, micro_batches, order->chunks)) {
             CHECK(slot.stage == stage);
-            CHECK((slot.stretch >= 0 && slot.stretch < order->stretches));
+            CHECK((slot.chunk >= 0 && slot.chunk < order->chunks));
             CHECK((slot.micro_batch >= 0 && slot.micro_batch < micro_batches));
             // A micro-batch goes one way or the other.
-            if (both_ways) CHECK((slot.stretch == 1) == (slot.micro_batch >= micro_batches / 2));
-            CHECK(seen.emplace(static_cast<int>(slot.pass), slot.stretch, slot.micro_batch).second);
+            if (both_ways) CHECK((slot.chunk == 1) == (slot.micro_batch >= micro_batches / 2));
+            CHECK(seen.emplace(static_cast<int>(slot.pass), slot.chunk, slot.micro_batch).second);
           }
-          CHECK(seen.size() == static_cast<std::size_t>(3 * micro_batches * (both_ways ? 1 : order->stretches)));
+          CHECK(seen.size() == static_cast<std::size_t>(3 * micro_batches * (both_ways ? 1 : order->chunks)));
         }
       }
     }
@@ -95,7 +95,7 @@ double closed_bubble(const ScheduleOrder& order, int stages, const StageSlots& s
 
 /// The bubble of equal stages by the list of slots. A stage's times are divided among its model chunks.
 double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_batches, const StageSlots& stage) {
-  const double parts = order.course == Course::there_and_back ? order.stretches : 1;
+  const double parts = order.course == Course::there_and_back ? order.chunks : 1;
   const Stages times = equal_stages(stages, stage.forward.value() / parts, stage.input_gradient.value() / parts,
                                     stage.weight_gradient.value() / parts, 0);
   const double work =
@@ -224,10 +224,10 @@ TEST_CASE("a stage holds as many micro-batches as its schedule's closed form say
   for (const ScheduleOrder* order : all_schedules()) {
     for (const int stages : {1, 2, 4, 9}) {
       for (const std::int64_t micro_batches : {1, 3, 8, 20}) {
-        if (!order->takes(stages, micro_batches) || (stages == 1 && order->stretches > 1)) continue;
+        if (!order->takes(stages, micro_batches) || (stages == 1 && order->chunks > 1)) continue;
         INFO(order->name << ", " << stages << " stages, " << micro_batches << " micro-batches");
         const PipelineTimeline timeline = run_schedule(*order, equal_stages(stages, 1, 1, 1, 0.1), micro_batches);
-        const double parts = order->course == Course::there_and_back ? order->stretches : 1;
+        const double parts = order->course == Course::there_and_back ? order->chunks : 1;
         for (int stage = 0; stage < stages; ++stage) {
           CHECK(static_cast<double>(timeline.most_in_flight(stage)) / parts ==
                 order->in_flight(stage, stages, static_cast<double>(micro_batches), 1));
@@ -239,24 +239,24 @@ TEST_CASE("a stage holds as many micro-batches as its schedule's closed form say
 
 TEST_CASE(
     "interleaved stages do each pass of each micro-batch once in each virtual stage, and keep what the closed form says") {
-  for (const int stretches : {2, 3, 4}) {
+  for (const int chunks : {2, 3, 4}) {
     for (const int stages : {2, 4, 5}) {
       for (const std::int64_t rounds : {1, 2, 4}) {
         const std::int64_t micro_batches = rounds * stages;
         const Stages times = equal_stages(stages, 1, 1, 1, 0);
-        const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, stretches);
-        INFO(stages << " stages of " << stretches << " stretches, " << micro_batches << " micro-batches");
+        const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, chunks);
+        INFO(stages << " stages of " << chunks << " chunks, " << micro_batches << " micro-batches");
         for (int stage = 0; stage < stages; ++stage) {
           std::set<std::tuple<int, int, std::int64_t>> seen;
           for (const TimedSlot& timed : timeline.stages[static_cast<std::size_t>(stage)]) {
-            CHECK((timed.slot.stretch >= 0 && timed.slot.stretch < stretches));
+            CHECK((timed.slot.chunk >= 0 && timed.slot.chunk < chunks));
             CHECK((timed.slot.micro_batch >= 0 && timed.slot.micro_batch < micro_batches));
-            seen.emplace(static_cast<int>(timed.slot.pass), timed.slot.stretch, timed.slot.micro_batch);
+            seen.emplace(static_cast<int>(timed.slot.pass), timed.slot.chunk, timed.slot.micro_batch);
           }
-          CHECK(seen.size() == static_cast<std::size_t>(3 * stretches * micro_batches));
-          CHECK(static_cast<double>(timeline.most_in_flight(stage)) / stretches ==
+          CHECK(seen.size() == static_cast<std::size_t>(3 * chunks * micro_batches));
+          CHECK(static_cast<double>(timeline.most_in_flight(stage)) / chunks ==
                 Approx(micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages,
-                                               static_cast<double>(micro_batches), stretches)));
+                                               static_cast<double>(micro_batches), chunks)));
         }
       }
     }
@@ -266,16 +266,16 @@ TEST_CASE(
 }
 
 TEST_CASE("v virtual stages divide the bubble of equal stages by v") {
-  for (const int stretches : {1, 2, 3, 6}) {
+  for (const int chunks : {1, 2, 3, 6}) {
     for (const int stages : {2, 4, 8}) {
       for (const std::int64_t rounds : {1, 2, 5}) {
         const std::int64_t micro_batches = rounds * stages;
         // A model chunk has its part of the work of a stage: forward 1, backward 2.
-        const Stages times = equal_stages(stages, 1.0 / stretches, 0.75 / stretches, 1.25 / stretches, 0.0);
-        const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, stretches);
-        INFO(stages << " stages of " << stretches << " stretches, " << micro_batches << " micro-batches");
+        const Stages times = equal_stages(stages, 1.0 / chunks, 0.75 / chunks, 1.25 / chunks, 0.0);
+        const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, chunks);
+        INFO(stages << " stages of " << chunks << " chunks, " << micro_batches << " micro-batches");
         // (p−1)/v of the time of one micro-batch [Nar21, section 2.2.2].
-        const double bubble = 3.0 * (stages - 1) / stretches;
+        const double bubble = 3.0 * (stages - 1) / chunks;
         CHECK(timeline.length().value() == Approx(3.0 * static_cast<double>(micro_batches) + bubble));
         for (int stage = 0; stage < stages; ++stage) CHECK(timeline.bubble(stage).value() == Approx(bubble));
       }
@@ -291,7 +291,7 @@ TEST_CASE("the timeline of 4 interleaved stages is the published one") {
     if (slot.pass == SlotPass::weight_gradient) continue;
     const bool forward = slot.pass == SlotPass::forward;
     drawn += (drawn.empty() ? "" : " ") +
-             std::string(forward ? (slot.stretch == 0 ? "f" : "F") : (slot.stretch == 0 ? "b" : "B")) +
+             std::string(forward ? (slot.chunk == 0 ? "f" : "F") : (slot.chunk == 0 ? "b" : "B")) +
              std::to_string(slot.micro_batch + 1);
   }
   CHECK(drawn == "f1 f2 f3 f4 F1 F2 F3 F4 f5 f6 f7 B1 f8 B2 F5 B3 F6 B4 F7 b1 F8 b2 b3 b4 B5 B6 B7 B8 b5 b6 b7 b8");
@@ -375,7 +375,7 @@ TEST_CASE("a schedule that fills bubbles needs enough micro-batches, DualPipe an
 TEST_CASE("an order in which two stages wait for each other is refused") {
   // The first stage needs a gradient before it has sent anything.
   const auto backward_first = [](int stage, int /*stages*/, std::int64_t /*micro_batches*/,
-                                 int /*stretches*/) -> std::vector<Slot> {
+                                 int /*chunks*/) -> std::vector<Slot> {
     const Slot forward{stage, 0, SlotPass::forward, 0}, gradient{stage, 0, SlotPass::input_gradient, 0};
     return stage == 0 ? std::vector<Slot>{gradient, forward} : std::vector<Slot>{forward, gradient};
   };

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "estimator/kernels/priced_kernel.hpp"
+#include "estimator/kernels/timed_kernel.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"

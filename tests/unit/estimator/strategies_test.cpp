@@ -650,7 +650,7 @@ TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, a
   CHECK(to_string(qkv.output) == "36 over 8 tokens");
   CHECK(exchanges_of(qkv) == Texts{"forward allgather of 192 among tensor", "backward reduce-scatter of 192 among tensor",
                                    "backward allgather of 192 among tensor"});
-  CHECK(qkv.exchanges.back().beside_kernels);
+  CHECK(qkv.exchanges.back().next_to_kernels);
   const LayerShard projection = divided.shard("layer0.projection");
   CHECK(to_string(projection.output) == "24 over 8 tokens");
   CHECK(to_string(projection.kept_output) == "24 over 4 tokens");
@@ -680,7 +680,7 @@ TEST_CASE(
       for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
         shard_layer({facts, plan, assumptions, layer, 0}, shard);
         for (const Exchange& exchange : shard.exchanges) {
-          if (exchange.purpose != Purpose::layer || exchange.beside_kernels) continue;
+          if (exchange.purpose != Purpose::layer || exchange.next_to_kernels) continue;
           // An Allreduce is a Reduce-scatter and an Allgather.
           all += exchange.items * (exchange.operation == Collective::allreduce ? 2 : 1);
         }
@@ -782,7 +782,7 @@ TEST_CASE("context: each rank has a part of the tokens, and attention passes key
   const LayerShard attention = divided.shard("layer0.attention1");
   CHECK(exchanges_of(attention) ==
         Texts{"forward point-to-point of 192 among context", "backward point-to-point of 384 among context"});
-  for (const Exchange& exchange : attention.exchanges) CHECK(exchange.beside_kernels);
+  for (const Exchange& exchange : attention.exchanges) CHECK(exchange.next_to_kernels);
 }
 
 TEST_CASE("context: by Ulysses a rank has all tokens of some heads inside of attention, and some tokens of all outside") {
@@ -798,7 +798,7 @@ TEST_CASE("context: by Ulysses a rank has all tokens of some heads inside of att
   CHECK(exchanges_of(attention) == Texts{"forward all-to-all of 288 among context", "forward all-to-all of 96 among context",
                                          "backward all-to-all of 288 among context",
                                          "backward all-to-all of 96 among context"});
-  for (const Exchange& exchange : attention.exchanges) CHECK_FALSE(exchange.beside_kernels);
+  for (const Exchange& exchange : attention.exchanges) CHECK_FALSE(exchange.next_to_kernels);
   CHECK(to_string(divided.shard("layer0.projection").output) == "24 over 4 tokens");
   CHECK(exchanges_of(divided.shard("layer0.projection")).size() == 1);
 }

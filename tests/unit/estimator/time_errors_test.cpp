@@ -32,13 +32,13 @@ TimeSensitivity some_time(std::mt19937_64& engine) {
   time.model_class = ModelClass::transformer;
   for (std::size_t i = 0; i < error_source_names.size(); ++i) {
     if (share(engine) < 0.3) continue;
-    const auto basis = static_cast<PriceBasis>(std::uniform_int_distribution<int>(0, 4)(engine));
+    const auto basis = static_cast<TimeBasis>(std::uniform_int_distribution<int>(0, 4)(engine));
     time.sources.push_back({static_cast<ErrorSource>(i), basis, share(engine) / 4, share(engine) / 4});
   }
   return time;
 }
 
-TimeSensitivity of_kernels(PriceBasis basis, double share = 0.9) {
+TimeSensitivity of_kernels(TimeBasis basis, double share = 0.9) {
   TimeSensitivity time;
   time.sources.push_back({ErrorSource::matrix_products, basis, share, share});
   return time;
@@ -62,7 +62,7 @@ TEST_CASE("an interval contains the prediction, and is finite at extremes") {
   CHECK(none.high == 1);
   TimeErrors huge = some_errors();
   for (ErrorWidth& each : huge.sources) each = {1e300, 1e300};
-  const TimeInterval widest = interval_of(huge, of_kernels(PriceBasis::sheet, 1));
+  const TimeInterval widest = interval_of(huge, of_kernels(TimeBasis::sheet, 1));
   CHECK(widest.low == Approx(0.01).epsilon(0.01));
   CHECK(widest.high == Approx(100).epsilon(0.01));
 }
@@ -70,8 +70,8 @@ TEST_CASE("an interval contains the prediction, and is finite at extremes") {
 TEST_CASE("measured kernels have narrower intervals than those of the datasheet") {
   const TimeErrors errors = some_errors();
   double before = 0;
-  for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
-    const double own = width(interval_of(errors, of_kernels(static_cast<PriceBasis>(i))));
+  for (std::size_t i = 0; i < time_basis_names.size(); ++i) {
+    const double own = width(interval_of(errors, of_kernels(static_cast<TimeBasis>(i))));
     CHECK(own > before);
     before = own;
   }
@@ -109,12 +109,12 @@ TEST_CASE("the parts of an interval's width add up to it") {
 TEST_CASE("common errors of two plans cancel in their ratio") {
   TimeErrors errors = some_errors();
   errors.own_of_plan = 0;
-  const TimeSensitivity plan = of_kernels(PriceBasis::sheet);
+  const TimeSensitivity plan = of_kernels(TimeBasis::sheet);
   CHECK(ratio_interval_of(errors, plan, plan).low == 1);
   CHECK(ratio_interval_of(errors, plan, plan).high == 1);
   // A plan with more exchanges is slower than predicted if exchanges are.
   TimeSensitivity other = plan;
-  other.sources.push_back({ErrorSource::layer_exchange, PriceBasis::sheet, 0.1, 0.1});
+  other.sources.push_back({ErrorSource::layer_exchange, TimeBasis::sheet, 0.1, 0.1});
   const TimeInterval ratio = ratio_interval_of(errors, plan, other);
   CHECK(ratio.high > 1);
   CHECK(width(ratio) < width(interval_of(errors, plan)));
@@ -151,7 +151,7 @@ TEST_CASE("the ratio to a plan with measured runs is no less certain than the tw
 
 TEST_CASE("measured runs narrow an interval, and more runs narrow it at least as much") {
   const TimeErrors errors = some_errors();
-  TimeSensitivity time = of_kernels(PriceBasis::sheet);
+  TimeSensitivity time = of_kernels(TimeBasis::sheet);
   const double before = width(interval_of(errors, time));
   double least = before;
   for (const int runs : {1, 3, 10, 100}) {

@@ -132,7 +132,7 @@ TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: loc
   Assumptions ring;
   ring.allreduce = AllreduceAlgorithm::ring;
   const Bottleneck bottleneck =
-      ExchangePrices(plan, machine, nothing, ring).allreduce(Bytes(800), data, Purpose::gradient).bottleneck;
+      ExchangeTimes(plan, machine, nothing, ring).allreduce(Bytes(800), data, Purpose::gradient).bottleneck;
   CHECK(bottleneck.level == "system");
   CHECK(bottleneck.flows == 4);
   CHECK(bottleneck.links == 2);
@@ -153,7 +153,7 @@ TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind i
   Coefficients coefficients;
   coefficients.software.halo_route = Route::host;
   const Assumptions assumptions;
-  const SharedLink link = ExchangePrices(plan, machine, coefficients, assumptions).neighbour_link(spatial, Purpose::halo);
+  const SharedLink link = ExchangeTimes(plan, machine, coefficients, assumptions).neighbour_link(spatial, Purpose::halo);
   CHECK(link.bottleneck.level == "host link");
   CHECK(link.bottleneck.phi == 4);
   // Each crosses the switch's link twice: 4 · 2 / 1000 s/B.
@@ -226,7 +226,7 @@ TEST_CASE("Allreduce on a distributed loop uses shifted halving-doubling instead
   Plan plan;
   plan.mesh.set(Axis::data, 16);
   const auto chosen = [&](const Machine& machine, double bytes) {
-    return ExchangePrices(plan, machine, nothing, assumptions).allreduce(Bytes(bytes), data, Purpose::gradient);
+    return ExchangeTimes(plan, machine, nothing, assumptions).allreduce(Bytes(bytes), data, Purpose::gradient);
   };
   const Machine shaped = machine_of(loop({2, 4, 8}, 100), 16);
   CHECK(chosen(shaped, 4000).algorithm == AllreduceAlgorithm::shifted_halving_doubling);
@@ -314,15 +314,15 @@ TEST_CASE("no layer-wise collective on a network is shorter than the least time"
     std::shuffle(plan.placement.begin(), plan.placement.end(), random);
     const Coefficients nothing;
     const Assumptions assumptions;
-    const ExchangePrices prices(plan, machine, nothing, assumptions);
+    const ExchangeTimes times(plan, machine, nothing, assumptions);
     const Bytes message(std::pow(10.0, whole(1, 7)));
     for (const Family axes : {data, filter}) {
-      const double least = prices.least_time(message, axes).value() * (1 - 1e-12);
+      const double least = times.least_time(message, axes).value() * (1 - 1e-12);
       above_zero += least > 0 ? 1 : 0;
       for (const Collective operation : {Collective::allgather, Collective::reduce_scatter}) {
-        REQUIRE(prices.price(operation, message, axes, Purpose::layer).value() >= least);
+        REQUIRE(times.time(operation, message, axes, Purpose::layer).value() >= least);
       }
-      REQUIRE(prices.price(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least);
+      REQUIRE(times.time(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least);
     }
   }
   CHECK(above_zero > 200);
@@ -379,9 +379,9 @@ TEST_CASE("congestion widens the time of collectives that cross its level, and l
   const auto choice = [&](std::optional<double> quantile, const Plan& at) {
     Assumptions among = assumptions;
     among.congestion_quantile = quantile;
-    return ExchangePrices(at, machine, coefficients, among).allreduce(Bytes(800), data, Purpose::gradient);
+    return ExchangeTimes(at, machine, coefficients, among).allreduce(Bytes(800), data, Purpose::gradient);
   };
-  const ExchangePrices::Choice alone = choice(std::nullopt, plan);
+  const ExchangeTimes::Choice alone = choice(std::nullopt, plan);
   CHECK(choice(0, plan).time.value() == Approx(1.5 * alone.time.value()));
   CHECK(choice(1, plan).time.value() == Approx(3 * alone.time.value()));
   // Others never help.

@@ -56,7 +56,7 @@ class NetworkTransport final : public Transport {
       Seconds time = time_of(step, group);
       if (is_loaded_) {
         time *= network_.exchange_slowdown;
-        was_beside_ = true;
+        was_overlapped_ = true;
       }
       if (spread > 0) time *= std::exp(std::normal_distribution<double>(0, spread)(random_));
       times.emplace_back(group.size(), time);
@@ -132,7 +132,7 @@ class NetworkTransport final : public Transport {
   std::mt19937_64 random_;
   std::vector<int> nodes_;
   SoleProcess process_;
-  bool is_loaded_ = false, was_beside_ = false;
+  bool is_loaded_ = false, was_overlapped_ = false;
 };
 
 class Load final : public DeviceLoad {
@@ -140,11 +140,11 @@ class Load final : public DeviceLoad {
   explicit Load(NetworkTransport& network) : network_(network) {}
   void start() override {
     network_.is_loaded_ = true;
-    network_.was_beside_ = false;
+    network_.was_overlapped_ = false;
   }
   [[nodiscard]] Seconds stop() override {
     network_.is_loaded_ = false;
-    return kernel_time * (network_.was_beside_ ? network_.network_.kernel_slowdown : 1.0);
+    return kernel_time * (network_.was_overlapped_ ? network_.network_.kernel_slowdown : 1.0);
   }
 
  private:

@@ -1,4 +1,4 @@
-#include "estimator/kernels/measured_prices.hpp"
+#include "estimator/kernels/problem_times.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ std::string key_of(std::initializer_list<std::string_view> parts) {
 
 }  // namespace
 
-MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
+ProblemTimes::ProblemTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
     : roofline_(roofline) {
   for (const MeasuredKernel& each : measured.kernels) {
     if (each.problem.precision == precision)
@@ -67,8 +67,8 @@ MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& 
   }
 }
 
-void MeasuredPrices::add(const std::string& line, KernelQuery query, const MeasuredTime& time,
-                         const std::optional<Bytes>& workspace) {
+void ProblemTimes::add(const std::string& line, KernelQuery query, const MeasuredTime& time,
+                       const std::optional<Bytes>& workspace) {
   const double seconds = time.median.value();
   if (!(seconds >= 0) || !std::isfinite(seconds) || query.point.roofline <= 0) return;
   const auto [known, is_new] = lines_.try_emplace(line, Known{static_cast<std::uint32_t>(points_.size()), time});
@@ -100,7 +100,7 @@ void MeasuredPrices::add(const std::string& line, KernelQuery query, const Measu
   }
 }
 
-void MeasuredPrices::join(Group& group, std::uint32_t point, bool idle) {
+void ProblemTimes::join(Group& group, std::uint32_t point, bool idle) {
   const double ratio = idle ? 0.0 : std::exp(points_[point].ratio);
   const bool is_first = group.points.empty() && !group.has_idle;
   group.least = is_first ? ratio : std::min(group.least, ratio);
@@ -114,7 +114,7 @@ void MeasuredPrices::join(Group& group, std::uint32_t point, bool idle) {
   group.points.push_back(point);
 }
 
-MeasuredPrices::KernelQuery MeasuredPrices::query_of(const Problem& problem) const {
+ProblemTimes::KernelQuery ProblemTimes::query_of(const Problem& problem) const {
   const TensorShape& input = problem.inputs.front();
   const TensorShape& output = problem.output;
   // A tile's input includes halo rows, its output does not.
@@ -150,7 +150,7 @@ MeasuredPrices::KernelQuery MeasuredPrices::query_of(const Problem& problem) con
   return query;
 }
 
-MeasuredPrices::KernelQuery MeasuredPrices::query_of(const UpdateProblem& problem) const {
+ProblemTimes::KernelQuery ProblemTimes::query_of(const UpdateProblem& problem) const {
   const double bytes = static_cast<double>(problem.parameters) *
                        update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation);
   KernelQuery query;
@@ -168,23 +168,21 @@ MeasuredPrices::KernelQuery MeasuredPrices::query_of(const UpdateProblem& proble
   return query;
 }
 
-KernelPrice MeasuredPrices::price(const Problem& problem) const { return price(print_problem(problem), query_of(problem)); }
-KernelPrice MeasuredPrices::price(const UpdateProblem& problem) const {
-  return price(print_problem(problem), query_of(problem));
-}
+KernelCost ProblemTimes::cost(const Problem& problem) const { return cost(print_problem(problem), query_of(problem)); }
+KernelCost ProblemTimes::cost(const UpdateProblem& problem) const { return cost(print_problem(problem), query_of(problem)); }
 
-const MeasuredTime* MeasuredPrices::measured(const std::string& line) const {
+const MeasuredTime* ProblemTimes::measured(const std::string& line) const {
   const auto known = lines_.find(line);
   return known == lines_.end() ? nullptr : &known->second.time;
 }
 
-KernelPrice MeasuredPrices::price(const std::string& line, const KernelQuery& query) const {
+KernelCost ProblemTimes::cost(const std::string& line, const KernelQuery& query) const {
   const auto known = lines_.find(line);
   if (known != lines_.end()) {
     const Point& point = points_[known->second.point];
-    KernelPrice price{Seconds(point.seconds), Provenance::measured, {}};
-    if (point.workspace) price.workspace = {*point.workspace, *point.workspace, Provenance::measured};
-    return price;
+    KernelCost cost{Seconds(point.seconds), Provenance::measured, {}};
+    if (point.workspace) cost.workspace = {*point.workspace, *point.workspace, Provenance::measured};
+    return cost;
   }
   bool is_family = false;
   const Group& group = nearest_group(query, is_family);
@@ -196,7 +194,7 @@ KernelPrice MeasuredPrices::price(const std::string& line, const KernelQuery& qu
   return {Seconds(query.point.roofline * std::exp(curve(group, query.point, is_family))), Provenance::curve, scratch};
 }
 
-KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& query) const {
+KernelWorkspace ProblemTimes::workspace(const Group& family, const Point& query) const {
   const Point* nearest = nullptr;
   double shortest = 0;
   for (const std::uint32_t index : family.points) {
@@ -214,7 +212,7 @@ KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& quer
   return {min(there, grown), max(there, grown), Provenance::interpolated};
 }
 
-const MeasuredPrices::Group& MeasuredPrices::nearest_group(const KernelQuery& query, bool& is_family) const {
+const ProblemTimes::Group& ProblemTimes::nearest_group(const KernelQuery& query, bool& is_family) const {
   const auto family = families_.find(query.family);
   is_family = family != families_.end();
   if (is_family) return family->second;
@@ -225,7 +223,7 @@ const MeasuredPrices::Group& MeasuredPrices::nearest_group(const KernelQuery& qu
   return all_;
 }
 
-bool MeasuredPrices::between(const Group& family, const Point& query, double& seconds) const {
+bool ProblemTimes::between(const Group& family, const Point& query, double& seconds) const {
   // Outside of the measured range in one size, there is no point on the other side.
   for (std::size_t i = 0; i < sizes; ++i) {
     if (query.place[i] > family.high[i] + aside || query.place[i] < family.low[i] - aside) return false;
@@ -296,7 +294,7 @@ bool MeasuredPrices::between(const Group& family, const Point& query, double& se
   return std::isfinite(shortest);
 }
 
-double MeasuredPrices::curve(const Group& group, const Point& query, bool is_family) const {
+double ProblemTimes::curve(const Group& group, const Point& query, bool is_family) const {
   std::vector<double> distances;
   distances.reserve(group.points.size());
   for (const std::uint32_t index : group.points) {
@@ -323,12 +321,12 @@ double MeasuredPrices::curve(const Group& group, const Point& query, bool is_fam
   return sum / weights;
 }
 
-double MeasuredPrices::least_ratio(const Problem& problem) const {
+double ProblemTimes::least_ratio(const Problem& problem) const {
   bool is_family = false;
   return nearest_group(query_of(problem), is_family).least;
 }
 
-Seconds MeasuredPrices::roofline(const Problem& problem) const {
+Seconds ProblemTimes::roofline(const Problem& problem) const {
   return roofline_.time(problem.operation->work(problem.pass, problem.inputs, problem.output),
                         static_cast<double>(problem.samples));
 }

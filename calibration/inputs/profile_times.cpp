@@ -1,4 +1,4 @@
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 
 #include <algorithm>
 #include <array>
@@ -127,7 +127,7 @@ struct Median {
 };
 using Medians = std::unordered_map<std::string, Median>;
 
-/// Adds the medians of a profile. If a problem was measured twice, the more precise time is used, as in MeasuredPrices.
+/// Adds the medians of a profile. If a problem was measured twice, the more precise time is used, as in ProblemTimes.
 void add_medians(const Profile& profile, Medians& medians) {
   for (const ProfileRow& row : profile.rows) {
     if (!row.measurement.reason.empty()) continue;

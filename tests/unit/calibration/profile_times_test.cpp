@@ -1,4 +1,4 @@
-#include "calibration/inputs/profile_prices.hpp"
+#include "calibration/inputs/profile_times.hpp"
 
 #include <memory>
 #include <string>
@@ -107,8 +107,8 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
   // The parts of each layer are those of its lines.
   for (const LayerExplanation& layer : explanation.layers) {
     Seconds lines{}, kernels{};
-    for (const PricedProblem& each : layer.prices.problems) lines += each.is_update ? Seconds{} : each.time;
-    for (const PricedKernel& each : layer.prices.kernels) kernels += each.time;
+    for (const TimedProblem& each : layer.detail.problems) lines += each.is_update ? Seconds{} : each.time;
+    for (const TimedKernel& each : layer.detail.kernels) kernels += each.time;
     CHECK(lines.value() == Approx(kernels.value()));
   }
 
@@ -124,9 +124,9 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
   const auto norm = [&](const Study& of) {
     for (const LayerExplanation& layer : explain(Estimator(of.job()), plan).layers) {
       if (of.model().layers[static_cast<std::size_t>(layer.layer)].operation->type() != "norm") continue;
-      return layer.prices.kernels.front();
+      return layer.detail.kernels.front();
     }
-    return PricedKernel{};
+    return TimedKernel{};
   };
   CHECK(norm(told).source == Provenance::curve);
   CHECK(norm(half).source == Provenance::measured);
@@ -253,7 +253,7 @@ TEST_CASE("a whole step of another model gives the launch overhead") {
   const Explanation explanation = explain(Estimator(study.job()), serial(4));
   // Almost all of the second is the launch overhead of AlexNet's 22 kernels, and VGG-11 has more of them.
   CHECK(explanation.estimate.time[Part::forward].value() > 1.0);
-  for (const PricedKernel& kernel : explanation.layers.front().prices.kernels) {
+  for (const TimedKernel& kernel : explanation.layers.front().detail.kernels) {
     if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
   }
 }
@@ -271,7 +271,7 @@ Explanation step_of(const StudySpec& spec) {
 Seconds beside(const Explanation& explanation, std::string_view what, Phase phase) {
   Seconds sum{};
   for (const LayerExplanation& layer : explanation.layers) {
-    for (const PricedKernel& kernel : layer.prices.kernels) {
+    for (const TimedKernel& kernel : layer.detail.kernels) {
       if (kernel.pass == what && kernel.phase == phase) sum += kernel.time;
     }
   }
@@ -297,7 +297,7 @@ TEST_CASE("first touches of memory are only part of the phase that makes them") 
   CHECK(kernel_time_shares(with)[0] == 1.0);
   Seconds kernels{};
   for (const LayerExplanation& layer : with.layers) {
-    for (const PricedKernel& kernel : layer.prices.kernels) kernels += kernel.time;
+    for (const TimedKernel& kernel : layer.detail.kernels) kernels += kernel.time;
   }
   CHECK(kernels.value() == Approx((after[Part::forward] + after[Part::backward]).value()));
   // VGG-11 has more of them.
@@ -352,9 +352,9 @@ TEST_CASE("a framework's overhead per kernel applies to other models, too") {
   const Explanation explanation = step_of(spec);
   double kernels = 0;
   for (const LayerExplanation& layer : explanation.layers) {
-    for (const PricedKernel& kernel : layer.prices.kernels) {
+    for (const TimedKernel& kernel : layer.detail.kernels) {
       if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
-      if (kernel.phase == Phase::forward && !kernel.is_beside_kernels() && kernel.time.value() > 0) kernels += 1;
+      if (kernel.phase == Phase::forward && !kernel.is_overhead() && kernel.time.value() > 0) kernels += 1;
     }
   }
   CHECK(beside(explanation, "overhead", Phase::forward).value() == Approx(kernels * 10e-6));

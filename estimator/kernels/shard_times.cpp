@@ -1,4 +1,4 @@
-#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_times.hpp"
 
 #include <array>
 #include <cmath>
@@ -25,20 +25,20 @@ void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const
 
 }  // namespace
 
-std::size_t ShardPrices::Hash::operator()(const Key& key) const {
+std::size_t ShardTimes::Hash::operator()(const Key& key) const {
   // FNV-1a [Fowler, Noll and Vo], one number at a time, with its upper half folded in at the end.
   std::uint64_t hash = 14695981039346656037ULL;
   for (const std::int64_t number : key) hash = (hash ^ static_cast<std::uint64_t>(number)) * 1099511628211ULL;
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
-ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
-                         const std::optional<Roofline>& wide)
+ShardTimes::ShardTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
+                       const std::optional<Roofline>& wide)
     : name_(measured.name),
       layout_(measured.layout),
       steps_(measured.steps),
       precision_(precision),
-      prices_(measured, roofline, precision),
+      times_(measured, roofline, precision),
       forward_(measured.forward),
       backward_(measured.backward),
       update_(measured.update),
@@ -47,7 +47,7 @@ ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofli
   if (wide) wide_.emplace(measured, *wide, Precision::fp32);
 }
 
-const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, const LayerShard& shard) const {
+const ShardTimes::Kernels& ShardTimes::kernels_of(const ShardContext& context, const LayerShard& shard) const {
   const auto add_shape = [&](const TensorShape& shape) {
     key_.push_back(shape.channels);
     for (int d = 0; d < shape.rank; ++d) key_.push_back(shape.extent[static_cast<std::size_t>(d)]);
@@ -78,12 +78,12 @@ const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, cons
   if (additions > 0) add_shape(shard.kept_output);
   const auto known = known_.find(key_);
   if (known != known_.end()) return known->second;
-  return known_.emplace(key_, price(context, shard)).first->second;
+  return known_.emplace(key_, predict(context, shard)).first->second;
 }
 
-ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerShard& shard) const {
-  Priced priced;
-  std::vector<PricedKernel>& kernels = priced.kernels;
+ShardTimes::Kernels ShardTimes::predict(const ShardContext& context, const LayerShard& shard) const {
+  Kernels result;
+  std::vector<TimedKernel>& kernels = result.kernels;
   struct Sum {
     Seconds time{};
     double count = 0;
@@ -92,16 +92,16 @@ ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerS
   std::array<Sum, 2> sums;
   for (const ShardProblem& each : shard_problems(context, shard)) {
     const Problem& problem = each.problem;
-    const KernelPrice price = this->price(problem);
+    const KernelCost own = cost(problem);
     const Phase phase = phase_of(each);
     const Work work = work_of(each, static_cast<double>(std::llround(shard.samples)));
-    const Seconds time = price.time * static_cast<double>(each.times);
-    kernels.push_back({kernel_name(each), phase, work, time, price.source, problem.precision});
+    const Seconds time = own.time * static_cast<double>(each.times);
+    kernels.push_back({kernel_name(each), phase, work, time, own.source, problem.precision});
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
     if (time.value() > 0) sum.count += each.times;
     sum.fresh += fresh_bytes(problem) * static_cast<double>(each.times);
-    add_workspace(priced.workspace, each, price.workspace);
+    add_workspace(result.workspace, each, own.workspace);
   }
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
@@ -110,47 +110,47 @@ ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerS
     const Seconds touches = sum.fresh * fresh_memory_;
     if (touches.value() > 0) kernels.push_back({fresh_memory_pass, phase, std::nullopt, touches, Provenance::measured});
   }
-  return priced;
+  return result;
 }
 
-KernelPrice ShardPrices::price(const Problem& problem) const {
-  if (!wide_ || problem.precision != Precision::fp32) return prices_.price(problem);
-  if (!wide_->empty()) return wide_->price(problem);
+KernelCost ShardTimes::cost(const Problem& problem) const {
+  if (!wide_ || problem.precision != Precision::fp32) return times_.cost(problem);
+  if (!wide_->empty()) return wide_->cost(problem);
   Problem half = problem;
   half.precision = precision_;
-  KernelPrice price = prices_.price(half);
-  const Seconds roofline = prices_.roofline(half);
-  if (roofline.value() > 0) price.time *= wide_->roofline(problem) / roofline;
-  price.source = least_certain(price.source, Provenance::curve);
-  price.workspace.source = least_certain(price.workspace.source, Provenance::interpolated);
-  return price;
+  KernelCost cost = times_.cost(half);
+  const Seconds roofline = times_.roofline(half);
+  if (roofline.value() > 0) cost.time *= wide_->roofline(problem) / roofline;
+  cost.source = least_certain(cost.source, Provenance::curve);
+  cost.workspace.source = least_certain(cost.workspace.source, Provenance::interpolated);
+  return cost;
 }
 
-Seconds ShardPrices::least(const Problem& problem) const {
-  if (!wide_ || problem.precision != Precision::fp32) return prices_.roofline(problem) * prices_.least_ratio(problem);
+Seconds ShardTimes::least(const Problem& problem) const {
+  if (!wide_ || problem.precision != Precision::fp32) return times_.roofline(problem) * times_.least_ratio(problem);
   if (!wide_->empty()) return wide_->roofline(problem) * wide_->least_ratio(problem);
   Problem half = problem;
   half.precision = precision_;
-  return wide_->roofline(problem) * prices_.least_ratio(half);
+  return wide_->roofline(problem) * times_.least_ratio(half);
 }
 
-KernelPrice ShardPrices::update(const UpdateProblem& list) const {
+KernelCost ShardTimes::update(const UpdateProblem& list) const {
   const bool wide = wide_ && list.precision == Precision::fp32 && !wide_->empty();
-  return wide ? wide_->price(list) : prices_.price(list);
+  return wide ? wide_->cost(list) : times_.cost(list);
 }
 
-KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precision precision) const {
+KernelCost ShardTimes::update(double parameters, Optimizer optimizer, Precision precision) const {
   const std::int64_t count = std::llround(parameters);
   if (count < 1) return {Seconds{}, Provenance::measured};
   key_.assign({count, static_cast<std::int64_t>(optimizer)});
   const auto known = known_updates_.find(key_);
   if (known != known_updates_.end()) return known->second;
-  KernelPrice price = update(UpdateProblem{optimizer, count, precision});
-  price.time = price.time * update_.factor + update_.per_kernel;
-  return known_updates_.emplace(key_, price).first->second;
+  KernelCost cost = update(UpdateProblem{optimizer, count, precision});
+  cost.time = cost.time * update_.factor + update_.per_kernel;
+  return known_updates_.emplace(key_, cost).first->second;
 }
 
-Seconds ShardPrices::least(const ShardContext& context, const LayerShard& whole) const {
+Seconds ShardTimes::least(const ShardContext& context, const LayerShard& whole) const {
   Seconds sum{};
   for (const ShardProblem& each : shard_problems(context, whole)) {
     sum += least(each.problem) * (each.times * overhead(phase_of(each)).factor);

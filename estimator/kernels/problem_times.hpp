@@ -22,7 +22,7 @@ struct KernelWorkspace {
   Provenance source = Provenance::roofline;
 };
 
-struct KernelPrice {
+struct KernelCost {
   Seconds time{};
   Provenance source = Provenance::roofline;
   KernelWorkspace workspace{};
@@ -44,15 +44,15 @@ struct KernelPrice {
 /// Scratch memory is that of the same problem. For another size, it may grow with the tensors, as copies in another layout
 /// do, or stay constant, as partial sums do. Based on the nearest measured problem of the family, one of the two is the
 /// expected value and the other the upper bound.
-class MeasuredPrices {
+class ProblemTimes {
  public:
   /// Uses problems of this precision alone.
-  MeasuredPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
+  ProblemTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
 
   /// No kernel with a time was measured in this precision: nothing can be predicted.
   [[nodiscard]] bool empty() const { return all_.points.empty(); }
-  [[nodiscard]] KernelPrice price(const Problem& problem) const;
-  [[nodiscard]] KernelPrice price(const UpdateProblem& problem) const;
+  [[nodiscard]] KernelCost cost(const Problem& problem) const;
+  [[nodiscard]] KernelCost cost(const UpdateProblem& problem) const;
   /// The most precise measurement of this problem; nullptr if there is none.
   [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
   /// Lower bound of time over roofline for problems of the family.
@@ -94,7 +94,7 @@ class MeasuredPrices {
   [[nodiscard]] KernelQuery query_of(const UpdateProblem& problem) const;
   void add(const std::string& line, KernelQuery query, const MeasuredTime& time, const std::optional<Bytes>& workspace);
   void join(Group& group, std::uint32_t point, bool idle);
-  [[nodiscard]] KernelPrice price(const std::string& line, const KernelQuery& query) const;
+  [[nodiscard]] KernelCost cost(const std::string& line, const KernelQuery& query) const;
   [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& query) const;
   /// Interpolates between two points of the family; returns false if there are no such two.
   [[nodiscard]] bool between(const Group& family, const Point& query, double& seconds) const;

@@ -1,4 +1,4 @@
-#include "estimator/kernels/measured_prices.hpp"
+#include "estimator/kernels/problem_times.hpp"
 
 #include <algorithm>
 #include <array>
@@ -47,7 +47,7 @@ MeasuredKernels measured(const std::vector<Line>& lines) {
   return kernels;
 }
 
-MeasuredPrices prices(const std::vector<Line>& lines) { return {measured(lines), roofline(), Precision::fp32}; }
+ProblemTimes times(const std::vector<Line>& lines) { return {measured(lines), roofline(), Precision::fp32}; }
 
 std::string convolution(int filters, int channels, int extent, int samples, const std::string& pass = "forward") {
   return "convolution filters=" + std::to_string(filters) + " kernel=3x3 padding=1 bias=no in=" + std::to_string(channels) +
@@ -55,14 +55,13 @@ std::string convolution(int filters, int channels, int extent, int samples, cons
          " precision=fp32 pass=" + pass;
 }
 
-KernelPrice price(const MeasuredPrices& prices, const std::string& line) {
-  return is_update_problem(line) ? prices.price(parse_update_problem(line, "test"))
-                                 : prices.price(parse_problem(line, "test"));
+KernelCost cost_of(const ProblemTimes& times, const std::string& line) {
+  return is_update_problem(line) ? times.cost(parse_update_problem(line, "test")) : times.cost(parse_problem(line, "test"));
 }
 
-double ratio(const MeasuredPrices& prices, const std::string& line) {
+double ratio(const ProblemTimes& times, const std::string& line) {
   const Problem problem = parse_problem(line, "test");
-  return prices.price(problem).time / prices.roofline(problem);
+  return times.cost(problem).time / times.roofline(problem);
 }
 
 TEST_CASE("updates of lists are predicted from lists of the same implementation, single layers from single layers") {
@@ -70,16 +69,16 @@ TEST_CASE("updates of lists are predicted from lists of the same implementation,
   const std::string list = "update optimizer=adam parameters=1000000 tensors=10 implementation=foreach precision=fp32";
   const std::string other = "update optimizer=adam parameters=1000000 tensors=10 implementation=fused precision=fp32";
   // At 100 GB/s a layer's 28 MB take 0.28 ms, a list's 72 MB 0.72 ms.
-  const MeasuredPrices both = prices({{layer, 0.28e-3 * 2}, {list, 0.72e-3 * 3}});
-  CHECK(price(both, layer).time.value() == Approx(0.56e-3));
-  CHECK(price(both, list).time.value() == Approx(2.16e-3));
+  const ProblemTimes both = times({{layer, 0.28e-3 * 2}, {list, 0.72e-3 * 3}});
+  CHECK(cost_of(both, layer).time.value() == Approx(0.56e-3));
+  CHECK(cost_of(both, list).time.value() == Approx(2.16e-3));
   const auto at = [](const std::string& text, const std::string& parameters) {
     return "update optimizer=adam parameters=" + parameters + text.substr(text.find("000 ") + 3);
   };
-  CHECK(price(both, at(layer, "4000000")).time.value() == Approx(4 * 0.56e-3));
-  CHECK(price(both, at(list, "4000000")).time.value() == Approx(4 * 2.16e-3));
+  CHECK(cost_of(both, at(layer, "4000000")).time.value() == Approx(4 * 0.56e-3));
+  CHECK(cost_of(both, at(list, "4000000")).time.value() == Approx(4 * 2.16e-3));
   // For an implementation that was not measured, the device's efficiency in other updates.
-  const KernelPrice fused = price(both, other);
+  const KernelCost fused = cost_of(both, other);
   CHECK(fused.source == Provenance::curve);
   CHECK(fused.time.value() > 0.28e-3 * 2 * 0.99);
   CHECK(fused.time.value() < 0.28e-3 * 3 * 1.01);
@@ -93,8 +92,8 @@ TEST_CASE("scratch memory is that of the same problem, or between that of the ne
   kernels.kernels[0].workspace = Bytes(4e6);
   // Measured twice: the more precise time counts, and the scratch memory of either.
   kernels.kernels[2].workspace = Bytes(8e6);
-  const MeasuredPrices known(kernels, roofline(), Precision::fp32);
-  const auto of = [&](const std::string& line) { return price(known, line).workspace; };
+  const ProblemTimes known(kernels, roofline(), Precision::fp32);
+  const auto of = [&](const std::string& line) { return cost_of(known, line).workspace; };
   CHECK(of(convolution(64, 64, 56, 4)).expected.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 4)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 4)).source == Provenance::measured);
@@ -118,34 +117,34 @@ TEST_CASE("a measured problem takes its measured time") {
                                 {convolution(64, 64, 56, 4), 3e-3},
                                 {convolution(32, 64, 56, 4), 2e-3},
                                 {"update optimizer=sgd parameters=36864 precision=fp32", 7e-6}};
-  const MeasuredPrices known = prices(lines);
+  const ProblemTimes known = times(lines);
   for (const Line& line : lines) {
-    REQUIRE(price(known, line.problem).time.value() == line.seconds);
-    REQUIRE(price(known, line.problem).source == Provenance::measured);
+    REQUIRE(cost_of(known, line.problem).time.value() == line.seconds);
+    REQUIRE(cost_of(known, line.problem).source == Provenance::measured);
   }
 }
 
 TEST_CASE("the more precise of two measurements of one problem is used") {
   const std::string line = convolution(64, 64, 56, 1);
-  REQUIRE(price(prices({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-5}}), line).time.value() == 2e-3);
-  REQUIRE(price(prices({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-3}}), line).time.value() == 1e-3);
+  REQUIRE(cost_of(times({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-5}}), line).time.value() == 2e-3);
+  REQUIRE(cost_of(times({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-3}}), line).time.value() == 1e-3);
 }
 
 // Efficiencies 1 and 4 at one and 16 samples: at four, the middle in logarithms, 2.
 TEST_CASE("between two batches log(time/roofline) is linear in log(samples)") {
-  const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 1}, {convolution(64, 64, 56, 16), 4}});
+  const ProblemTimes known = times({{convolution(64, 64, 56, 1), 1}, {convolution(64, 64, 56, 16), 4}});
   const double at_one = ratio(known, convolution(64, 64, 56, 1));
   const double at_sixteen = ratio(known, convolution(64, 64, 56, 16));
-  const KernelPrice between = price(known, convolution(64, 64, 56, 4));
+  const KernelCost between = cost_of(known, convolution(64, 64, 56, 4));
   REQUIRE(between.source == Provenance::interpolated);
   REQUIRE(ratio(known, convolution(64, 64, 56, 4)) == Approx(std::sqrt(at_one * at_sixteen)));
 }
 
 TEST_CASE("between neighbours along filters, channels, extents, or several at once") {
   const auto is_between = [](const std::string& small, const std::string& middle, const std::string& large) {
-    const MeasuredPrices known = prices({{small, 1e-3}, {large, 5e-3}});
+    const ProblemTimes known = times({{small, 1e-3}, {large, 5e-3}});
     INFO(middle);
-    const KernelPrice own = price(known, middle);
+    const KernelCost own = cost_of(known, middle);
     CHECK(own.source == Provenance::interpolated);
     CHECK(own.time.value() >= 1e-3);
     CHECK(own.time.value() <= 5e-3);
@@ -169,8 +168,8 @@ TEST_CASE("between neighbours along filters, channels, extents, or several at on
   };
   is_between(groups(32), groups(64), groups(256));
   const auto update = [](int count) { return "update optimizer=adam parameters=" + std::to_string(count); };
-  const MeasuredPrices updates = prices({{update(1000), 1e-6}, {update(16000), 8e-6}});
-  const KernelPrice own = price(updates, update(4000));
+  const ProblemTimes updates = times({{update(1000), 1e-6}, {update(16000), 8e-6}});
+  const KernelCost own = cost_of(updates, update(4000));
   CHECK(own.source == Provenance::interpolated);
   // The geometric mean of 1 and 1/2 of the traffic's time, of four times the bytes.
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
@@ -179,7 +178,7 @@ TEST_CASE("between neighbours along filters, channels, extents, or several at on
 /// The interpolation between two neighbours, implemented by trying every pair of the 128 nearest.
 class SimpleSearch {
  public:
-  explicit SimpleSearch(const std::vector<Line>& lines) : known_(prices(lines)) {
+  explicit SimpleSearch(const std::vector<Line>& lines) : known_(times(lines)) {
     for (const Line& line : lines) {
       if (line.seconds <= 0) continue;
       Place place = place_of(line.problem);
@@ -187,7 +186,7 @@ class SimpleSearch {
       points_.push_back({place, line.seconds, roofline, std::log(line.seconds / roofline)});
     }
   }
-  [[nodiscard]] const MeasuredPrices& known() const { return known_; }
+  [[nodiscard]] const ProblemTimes& known() const { return known_; }
 
   /// Negative if the problem is between no two.
   [[nodiscard]] double between(const std::string& line) const {
@@ -250,7 +249,7 @@ class SimpleSearch {
   }
   static double product(const Place& a, const Place& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-  MeasuredPrices known_;
+  ProblemTimes known_;
   std::vector<Point> points_;
 };
 
@@ -281,7 +280,7 @@ TEST_CASE("interpolated times equal those of a search through all pairs of neigh
       for (int i = 0; i < 40; ++i) {
         const std::string line = any();
         if (seen.contains(line)) continue;
-        const KernelPrice own = price(simple.known(), line);
+        const KernelCost own = cost_of(simple.known(), line);
         const double expected = simple.between(line);
         INFO(line << " in set " << set << " of " << count);
         CHECK((own.source == Provenance::interpolated) == (expected >= 0));
@@ -295,26 +294,26 @@ TEST_CASE("interpolated times equal those of a search through all pairs of neigh
 }
 
 TEST_CASE("a tile with halo rows takes the time of the same tile with padding") {
-  const MeasuredPrices known = prices({{convolution(16, 8, 32, 1), 1e-3}});
-  const KernelPrice tile =
-      price(known, "convolution filters=16 kernel=3x3 padding=0 bias=no in=8x34x34 samples=1 precision=fp32 pass=forward");
+  const ProblemTimes known = times({{convolution(16, 8, 32, 1), 1e-3}});
+  const KernelCost tile =
+      cost_of(known, "convolution filters=16 kernel=3x3 padding=0 bias=no in=8x34x34 samples=1 precision=fp32 pass=forward");
   CHECK(tile.source == Provenance::interpolated);
   CHECK(tile.time.value() == Approx(1e-3).epsilon(0.1));
 }
 
 TEST_CASE("another window, pass or kind is not a neighbour") {
-  const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
-  CHECK(price(known, convolution(64, 64, 56, 4, "backward-data")).source == Provenance::curve);
-  CHECK(price(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == Provenance::curve);
-  CHECK(price(known, "activation kind=relu in=64x56x56 samples=4").source == Provenance::curve);
+  const ProblemTimes known = times({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
+  CHECK(cost_of(known, convolution(64, 64, 56, 4, "backward-data")).source == Provenance::curve);
+  CHECK(cost_of(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == Provenance::curve);
+  CHECK(cost_of(known, "activation kind=relu in=64x56x56 samples=4").source == Provenance::curve);
 }
 
 TEST_CASE("a curve stays in the measured range, and comes from the nearest related problems") {
   const std::string relu = "activation kind=relu in=64x56x56 samples=";
-  const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 2e-3},
-                                       {convolution(64, 64, 56, 2), 3e-3},
-                                       {convolution(64, 64, 56, 2, "backward-weight"), 9e-3},
-                                       {relu + "1", 5e-3}});
+  const ProblemTimes known = times({{convolution(64, 64, 56, 1), 2e-3},
+                                    {convolution(64, 64, 56, 2), 3e-3},
+                                    {convolution(64, 64, 56, 2, "backward-weight"), 9e-3},
+                                    {relu + "1", 5e-3}});
   const double one = ratio(known, convolution(64, 64, 56, 1));
   const double two = ratio(known, convolution(64, 64, 56, 2));
   REQUIRE(two < one);
@@ -331,7 +330,7 @@ TEST_CASE("a curve stays in the measured range, and comes from the nearest relat
   CHECK(kin <= one);
   CHECK(ratio(known, relu + "1 pass=backward-data") == Approx(ratio(known, relu + "1")));
   // No optimizer was measured: all data is used.
-  const KernelPrice update = price(known, "update optimizer=sgd parameters=100000");
+  const KernelCost update = cost_of(known, "update optimizer=sgd parameters=100000");
   CHECK(update.source == Provenance::curve);
   CHECK(update.time.value() > 0);
 }
@@ -342,7 +341,7 @@ TEST_CASE("no predicted time of a family is below its least ratio to the rooflin
     for (const int samples : {1, 4, 16})
       lines.push_back({convolution(filters, 64, 56, samples), 1e-4 * std::sqrt(filters * samples)});
   }
-  const MeasuredPrices known = prices(lines);
+  const ProblemTimes known = times(lines);
   const double least = known.least_ratio(parse_problem(convolution(64, 64, 56, 1), "test"));
   for (const int filters : {1, 8, 20, 64, 512}) {
     for (const int samples : {1, 2, 3, 16, 100})
@@ -356,11 +355,11 @@ TEST_CASE("more samples, filters or channels never take less time, if the measur
     for (const int samples : {1, 4, 16})
       lines.push_back({convolution(filters, 64, 28, samples), 3e-6 * (9 + filters * samples)});
   }
-  const MeasuredPrices known = prices(lines);
+  const ProblemTimes known = times(lines);
   for (const int filters : {16, 20, 24, 32, 48, 64}) {
     double before = 0;
     for (const int samples : {1, 2, 3, 4, 6, 8, 12, 16}) {
-      const double own = price(known, convolution(filters, 64, 28, samples)).time.value();
+      const double own = cost_of(known, convolution(filters, 64, 28, samples)).time.value();
       INFO(filters << " filters, " << samples << " samples");
       CHECK(own >= before);
       before = own;
@@ -371,17 +370,17 @@ TEST_CASE("more samples, filters or channels never take less time, if the measur
 TEST_CASE("kernels that took no time at any size take none at others, and are not part of a curve") {
   const std::string norm = "norm kind=batch in=64x56x56 samples=";
   const std::string drop = "dropout rate=0.5 in=64x56x56 samples=";
-  const MeasuredPrices known = prices({{norm + "1", 1e-3}, {drop + "1", 0}});
-  CHECK(price(known, drop + "1").time.value() == 0);
-  CHECK(price(known, drop + "1").source == Provenance::measured);
-  CHECK(price(known, drop + "8").time.value() == 0);
-  CHECK(price(known, "softmax in=1000 samples=4").time.value() > 0);
+  const ProblemTimes known = times({{norm + "1", 1e-3}, {drop + "1", 0}});
+  CHECK(cost_of(known, drop + "1").time.value() == 0);
+  CHECK(cost_of(known, drop + "1").source == Provenance::measured);
+  CHECK(cost_of(known, drop + "8").time.value() == 0);
+  CHECK(cost_of(known, "softmax in=1000 samples=4").time.value() > 0);
 }
 
 TEST_CASE("kernels measured in another precision are not used") {
   const MeasuredKernels kernels = measured({{convolution(64, 64, 56, 1), 1e-3}});
-  CHECK(MeasuredPrices(kernels, roofline(), Precision::fp16).empty());
-  CHECK_FALSE(MeasuredPrices(kernels, roofline(), Precision::fp32).empty());
+  CHECK(ProblemTimes(kernels, roofline(), Precision::fp16).empty());
+  CHECK_FALSE(ProblemTimes(kernels, roofline(), Precision::fp32).empty());
 }
 
 TEST_CASE("a step longer than its kernels gives a launch overhead, a shorter one a factor") {

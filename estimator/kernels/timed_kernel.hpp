@@ -16,7 +16,7 @@ inline constexpr std::string_view overhead_pass = "overhead";
 inline constexpr std::string_view fresh_memory_pass = "fresh-memory";
 
 /// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its time.
-struct PricedKernel {
+struct TimedKernel {
   /// As to_string(Pass) returns it, or `backward` if both halves have one time, `gradient-sum` for the additions that
   /// combine gradients of the layer's output, `cast` for autocast's casts, `overhead` for the time of a whole step beyond
   /// that of its kernels, or `fresh-memory` for first touches of the tensors that kernels write.
@@ -28,7 +28,7 @@ struct PricedKernel {
   std::optional<Precision> precision{};  ///< precision of its items, if it differs from the plan's
 
   /// Whether this is not a kernel but time beyond the kernels, which may be negative.
-  [[nodiscard]] bool is_beside_kernels() const { return pass == overhead_pass || pass == fresh_memory_pass; }
+  [[nodiscard]] bool is_overhead() const { return pass == overhead_pass || pass == fresh_memory_pass; }
 };
 
 }  // namespace ddl
