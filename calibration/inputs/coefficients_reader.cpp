@@ -203,7 +203,7 @@ class CoefficientsReader {
     std::vector<std::string_view> keys{"name", "spatial_layers"};
     for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.by_coefficients; }))
       keys.push_back(key);
-    node.only_keys(keys, std::array{former_launch_overhead});
+    node.only_keys(keys, former_settings());
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // Values that the file does not give come from the software's own file, or are the best possible ones.

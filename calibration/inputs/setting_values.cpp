@@ -124,6 +124,14 @@ std::string print_setting(const SettingRow& row, double value) {
   return std::string(row.names[static_cast<std::size_t>(value)]);
 }
 
+std::vector<YamlNode::FormerKey> former_settings() {
+  std::vector<YamlNode::FormerKey> keys;
+  for (const SettingRow& row : setting_rows()) {
+    if (!row.former.empty()) keys.push_back({row.former, row.key});
+  }
+  return keys;
+}
+
 const SettingRow& setting_named(const std::string& key) {
   if (const SettingRow* const row = find_setting(key)) return *row;
   const auto all = setting_keys([](const SettingRow&) { return true; });

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/yaml_node.hpp"
 #include "estimator/inputs/settings.hpp"
@@ -22,6 +23,8 @@ namespace ddl {
 [[nodiscard]] Settings parse_settings(const std::string& text, SettingOrigin origin);
 /// Text that parse_settings parses to the same settings.
 [[nodiscard]] std::string print_settings(const Settings& settings);
+/// The former keys of settings, which files may still have.
+[[nodiscard]] std::vector<YamlNode::FormerKey> former_settings();
 /// The row of a key. Throws Error, with "did you mean", for an unknown key.
 [[nodiscard]] const SettingRow& setting_named(const std::string& key);
 

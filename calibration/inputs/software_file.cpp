@@ -88,7 +88,7 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
   std::vector<std::string_view> keys{"format", "software", "description", "extends", "sources"};
   for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.by_software; })) keys.push_back(key);
   for (const AdmittedKey& each : admitted_keys) keys.push_back(each.key);
-  root.only_keys(keys);
+  root.only_keys(keys, former_settings());
   const auto extends = root.find("extends");
   SoftwareFile software = extends ? base_of(*extends, depth) : SoftwareFile{};
   software.name = root.at("software").name();
@@ -103,7 +103,7 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
     lines.push_back({std::string(key), entry.value.text(), entry.source});
   };
   for (const SettingRow& row : setting_rows()) {
-    const auto entry = row.by_software ? root.find(row.key) : std::nullopt;
+    const auto entry = row.by_software ? root.find(row.key, row.former) : std::nullopt;
     if (!entry) continue;
     const SourcedNode sourced = citations.read(*entry);
     software.settings.set(row, {read_setting(row, sourced.value), SettingOrigin::software, sourced.source});

@@ -11,6 +11,7 @@
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "core/error.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/step/step_sensitivity.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/load_model.hpp"

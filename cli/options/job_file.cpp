@@ -142,7 +142,7 @@ class JobReader {
       if (node) add(row, *node);
     }
     if (const auto all = root_.find("settings")) {
-      all->only_keys(setting_keys([](const SettingRow& row) { return !row.has_option; }));
+      all->only_keys(setting_keys([](const SettingRow& row) { return !row.has_option; }), former_settings());
       for (const auto& [key, value] : all->entries()) add(setting_named(key.text()), value);
     }
     if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/step/tasks.hpp"

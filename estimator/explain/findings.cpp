@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/enum_array.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/step/input.hpp"
 #include "estimator/strategies/spatial.hpp"
 

@@ -136,7 +136,7 @@ struct Assumptions {
   UpdateImplementation update = UpdateImplementation::layer;
   /// In mixed precision, bytes per parameter that passes over gradients and weights move in addition to the optimizer's own
   /// kernel: unscaling, the norm, clipping, copies to half precision.
-  double beside_update = 0;
+  double extra_update_bytes = 0;
   /// PyTorch before 2.0 with CUDA before 11.7. Gradients are filled with zeros after the update and keep their memory
   /// (`set_to_none` was off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]). All kernels of the libraries are
   /// loaded at once (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).

@@ -12,7 +12,9 @@ std::size_t place_of(const SettingRow& row) { return static_cast<std::size_t>(&r
 
 const SettingRow* find_setting(std::string_view key) {
   const std::span<const SettingRow> rows = setting_rows();
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const SettingRow& row) { return row.key == key; });
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const SettingRow& row) {
+    return row.key == key || (!key.empty() && row.former == key);
+  });
   return found == rows.end() ? nullptr : &*found;
 }
 

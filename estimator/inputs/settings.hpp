@@ -61,7 +61,7 @@ struct SettingRow {
 
 /// The table. Rows are applied in this order.
 [[nodiscard]] std::span<const SettingRow> setting_rows();
-/// The row of a key, or nullptr.
+/// The row of a key or of its former key, or nullptr.
 [[nodiscard]] const SettingRow* find_setting(std::string_view key);
 /// The keys of all rows for which `is_one` holds.
 [[nodiscard]] std::vector<std::string_view> setting_keys(bool (*is_one)(const SettingRow&));

@@ -55,11 +55,11 @@ struct Software {
   std::optional<Seconds> launch_overhead;
   /// The launch time of a kernel of backward, relative to forward: an engine replays backward, but the program issues each
   /// operation of forward. Unset: 1.
-  std::optional<double> backward_starts;
+  std::optional<double> backward_launches;
   /// The launch time of one expert's product, relative to that of a kernel, if the host launches the products of forward one
   /// by one. It first waits for the device, which determines the number of tokens of each expert. Unset: all products are
   /// one launch, and the host runs ahead of them.
-  std::optional<double> expert_starts;
+  std::optional<double> expert_launches;
   /// One process launches the kernels of all data-parallel devices, in forward one device after the other, as
   /// torch.nn.DataParallel does. Unset: each device has a process.
   std::optional<bool> one_process;

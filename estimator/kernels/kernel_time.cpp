@@ -61,7 +61,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
       update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update) +
-                                  (is_mixed(precision) ? assumptions.beside_update : 0)),
+                                  (is_mixed(precision) ? assumptions.extra_update_bytes : 0)),
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;

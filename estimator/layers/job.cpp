@@ -34,18 +34,4 @@ Job Job::with_assumptions(const Assumptions& other) const {
   return {facts, machine, coefficients, kernels, own->part, samples_per_epoch, sample_bytes, dataset_bytes, stored_raw, own};
 }
 
-Seconds launch_overhead(const Job& job) {
-  if (!job.assumptions.host_launch) return Seconds{};
-  if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
-  // Measured whole steps already include the launch overhead.
-  switch (job.kernels.origin()) {
-    case KernelBasis::fitted:
-    case KernelBasis::transferred:
-    case KernelBasis::roofline:
-      return job.machine.device.launch_overhead.value_or(Seconds{});
-    default:
-      return Seconds{};
-  }
-}
-
 }  // namespace ddl

@@ -35,8 +35,4 @@ struct Job {
   [[nodiscard]] Job with_assumptions(const Assumptions& other) const;
 };
 
-/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the datasheet if kernel times
-/// are based on the datasheet. Returns zero if the assumptions exclude it.
-[[nodiscard]] Seconds launch_overhead(const Job& job);
-
 }  // namespace ddl

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -121,19 +122,6 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
   return {factor + repeated * more, more};
 }
 
-/// The host's launch time for the parts of an expert product in forward: one product per expert, and below 16 bits also the
-/// conversion of its tokens. Zero if the host can run ahead of the device [formulas.md, "Waiting for the host"].
-Seconds expert_starts(const Job& job, const ShardContext& context, const LayerShard& shard, const TimedKernel& kernel) {
-  const double share = job.coefficients.software.expert_starts.value_or(0);
-  if (share <= 0 || kernel.phase != Phase::forward || !kernel.work ||
-      kernel.work->kernel_kind() != KernelKind::matrix_product) {
-    return {};
-  }
-  const std::int64_t experts = context.operation(shard)->experts();
-  if (experts <= 1) return {};
-  return launch_overhead(job) * (share * static_cast<double>(experts) * (is_narrow(precision_of(context)) ? 2 : 1));
-}
-
 /// The same kernels as each_timed_kernel, with fitted factors applied. Kernels for which the host cannot run ahead take at
 /// least its launch time.
 template <class Take>
@@ -142,8 +130,8 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
   each_timed_kernel(job, context, shard, [&](TimedKernel kernel) {
     kernel.time *= learned.factor;
     // A negative correction (the step is faster than the sum of its kernels) is not scaled.
-    if (const Seconds starts = expert_starts(job, context, shard, kernel); starts > Seconds{}) {
-      kernel.time = max(kernel.time, starts);
+    if (const Seconds launch = expert_launch_time(job, context, shard, kernel); launch > Seconds{}) {
+      kernel.time = max(kernel.time, launch);
     }
     take(kernel);
   });
@@ -151,7 +139,6 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
 
 void time_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                   LayerCosts& costs) {
-  const double backward_starts = job.coefficients.software.backward_starts.value_or(1);
   each_kernel(job, context, shard, learned, [&](const TimedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs[LayerTime::forward] : costs[LayerTime::backward]) += kernel.time;
@@ -163,11 +150,7 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
       (forward ? costs.slopes[LayerTime::forward] : costs.slopes[LayerTime::backward]) += repeated;
       if (of_weights) costs.slopes[LayerTime::weight_gradient] += repeated;
     }
-    // The launch overhead per kernel was fitted to steps in which casts and unfused operators were not counted, so it
-    // includes theirs.
-    const bool is_separate = kernel.work && kernel.work->is_separate;
-    if (!kernel.is_overhead() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
-      (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) += forward ? 1 : backward_starts;
+    (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) += launches_of(job, kernel);
   });
   if (job.times_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);

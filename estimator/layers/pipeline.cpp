@@ -91,8 +91,8 @@ double least_limit(double low, const Attempt& attempt) {
 void StageLoad::add(const StageLoad& o, double times) {
   forward += o.forward * times;
   backward += o.backward * times;
-  forward_starts += o.forward_starts * times;
-  backward_starts += o.backward_starts * times;
+  forward_launches += o.forward_launches * times;
+  backward_launches += o.backward_launches * times;
   parameters += o.parameters * times;
   kept += o.kept * times;
 }
@@ -144,8 +144,8 @@ bool StageBalance::deal(const Limits& limits) {
     double time = 0, held = 0;
     const auto fits = [&](int begin) {
       const StageLoad& first = before_[static_cast<std::size_t>(begin)];
-      time = (max(last.forward - first.forward, weights_.start * (last.forward_starts - first.forward_starts)) +
-              max(last.backward - first.backward, weights_.start * (last.backward_starts - first.backward_starts)))
+      time = (max(last.forward - first.forward, weights_.start * (last.forward_launches - first.forward_launches)) +
+              max(last.backward - first.backward, weights_.start * (last.backward_launches - first.backward_launches)))
                  .value();
       if (time > limits.longest) {
         next_.longest = std::min(next_.longest, time);

@@ -37,14 +37,14 @@ class StagePlaces {
 
 /// The load of a stage for one micro-batch, by which stages are balanced. It is a sum over layers.
 struct StageLoad {
-  Seconds forward{}, backward{};                   ///< kernels, layer-wise exchanges and halos
-  double forward_starts = 0, backward_starts = 0;  ///< launches of kernels and exchanges
+  Seconds forward{}, backward{};                       ///< kernels, layer-wise exchanges and halos
+  double forward_launches = 0, backward_launches = 0;  ///< launches of kernels and exchanges
   double parameters = 0;
   Bytes kept{};
   void add(const StageLoad& other, double times);
   /// Returns the time of forward and backward if the host takes `start` to launch a kernel.
   [[nodiscard]] Seconds time(Seconds start) const {
-    return max(forward, start * forward_starts) + max(backward, start * backward_starts);
+    return max(forward, start * forward_launches) + max(backward, start * backward_launches);
   }
 };
 

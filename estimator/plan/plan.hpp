@@ -8,15 +8,11 @@
 
 #include "estimator/facts/recompute_modules.hpp"
 #include "estimator/plan/mesh.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "model_zoo/network/optimizer.hpp"
 #include "model_zoo/values/precision.hpp"
 
 namespace ddl {
-
-/// The order in which the stages of a pipeline process their micro-batches.
-enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
-[[nodiscard]] std::string_view to_string(Schedule schedule);
-[[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
 /// The activations that backward recomputes instead of keeping them: none, those of some modules of each block, or all
 /// activations inside each block.

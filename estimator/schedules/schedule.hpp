@@ -1,15 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/plan/plan.hpp"
 
 namespace ddl {
+
+/// The order in which the stages of a pipeline process their micro-batches.
+enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
+[[nodiscard]] std::string_view to_string(Schedule schedule);
+[[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
 /// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
 /// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two send

@@ -8,6 +8,7 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/schedules/schedule.hpp"

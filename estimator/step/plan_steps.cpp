@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/memory.hpp"

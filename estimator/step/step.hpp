@@ -148,7 +148,7 @@ struct Timing {
     T forward_kernels = T(0), backward_kernels = T(0);
     T disturbed = T(0);                           ///< the part of it that takes longer on the slowest rank
     T idle_forward = T(0), idle_backward = T(0);  ///< while the host launches kernels
-    double forward_starts = 0, backward_starts = 0;
+    double forward_launches = 0, backward_launches = 0;
 
     [[nodiscard]] T busy() const { return forward + backward; }
     [[nodiscard]] T idle() const { return idle_forward + idle_backward; }
@@ -210,7 +210,7 @@ template <class T>
     const T& time = times.emplace_back(task.time.at(x, step.origin));
     const T exposed = time * task.exposed_share;
     (task.backward ? own.backward : own.forward) += exposed;
-    (task.backward ? own.backward_starts : own.forward_starts) += task.launches;
+    (task.backward ? own.backward_launches : own.forward_launches) += task.launches;
     if (task.part == Part::forward) own.forward_kernels += exposed;
     if (task.part == Part::backward) own.backward_kernels += exposed;
     if (is_disturbed(task.part)) own.disturbed += exposed;
@@ -221,8 +221,8 @@ template <class T>
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     Stage& own = result.stages[i];
-    own.idle_forward = larger<T>(none, start * (own.forward_starts * step.forward_hosts) - own.forward);
-    own.idle_backward = larger<T>(none, start * (own.backward_starts * step.backward_hosts) - own.backward);
+    own.idle_forward = larger<T>(none, start * (own.forward_launches * step.forward_hosts) - own.forward);
+    own.idle_backward = larger<T>(none, start * (own.backward_launches * step.backward_hosts) - own.backward);
     T time = own.busy() + own.idle();
     if (step.several_ranks) {
       own.disturbed += T(step.paging.value());

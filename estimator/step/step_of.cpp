@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/schedules/schedule.hpp"

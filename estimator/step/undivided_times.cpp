@@ -5,6 +5,7 @@
 
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/strategies/strategy.hpp"
 

@@ -10,6 +10,7 @@
 #include "calibration/runs/runs.hpp"
 #include "calibration/runs/validation.hpp"
 #include "core/error.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
@@ -90,19 +91,34 @@ TEST_CASE("TensorFlow transposes volumes in channels-last order, not those set t
 }
 
 TEST_CASE("Megatron's step reads gradients again, and unscales them in fp16") {
-  CHECK(load_software("megatron").settings.number("beside_update") == 30.0);
-  CHECK(load_software("megatron-core").settings.number("beside_update") == 22.0);
+  CHECK(load_software("megatron").settings.number("extra_update_bytes") == 30.0);
+  CHECK(load_software("megatron-core").settings.number("extra_update_bytes") == 22.0);
   CHECK(load_software("megatron").settings.choice<Fusing>("fusing") == Fusing::residuals);
-  CHECK(load_software("pytorch").settings.find("beside_update") == nullptr);
+  CHECK(load_software("pytorch").settings.find("extra_update_bytes") == nullptr);
   CHECK(error_of([] {
-          (void)parse_software(small_software + "beside_update: {value: 30, source: log}\n", "s.yaml");
+          (void)parse_software(small_software + "extra_update_bytes: {value: 30, source: log}\n", "s.yaml");
         }).find("s.yaml:7:") == 0);
 }
 
+TEST_CASE("a setting is also read under its former key") {
+  for (const SettingRow& row : setting_rows()) {
+    if (row.former.empty()) continue;
+    CAPTURE(row.key);
+    CHECK(find_setting(row.former) == &row);
+    if (!row.by_software || small_software.find(row.key) != std::string::npos) continue;
+    const std::string value = row.kind == SettingKind::bytes ? "30 B" : row.kind == SettingKind::duration ? "2 us" : "0.5";
+    const auto with = [&](std::string_view key) {
+      return parse_software(small_software + std::string(key) + ": {value: " + value + ", source: log}\n", "s.yaml")
+          .settings;
+    };
+    CHECK(with(row.former) == with(row.key));
+  }
+}
+
 TEST_CASE("the host waits for the token counts of experts in Megatron Core and frameworks based on it") {
-  CHECK(load_software("megatron-core").settings.number("expert_starts") == 0.64);
-  CHECK(load_software("nemo").settings.number("expert_starts") == 0.64);
-  CHECK(load_software("megatron").settings.find("expert_starts") == nullptr);
+  CHECK(load_software("megatron-core").settings.number("expert_launches") == 0.64);
+  CHECK(load_software("nemo").settings.number("expert_launches") == 0.64);
+  CHECK(load_software("megatron").settings.find("expert_launches") == nullptr);
 }
 
 TEST_CASE("settings of a run or an option override only those of the software") {

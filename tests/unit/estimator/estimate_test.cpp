@@ -112,11 +112,11 @@ TEST_CASE("one process launches forward of its devices one after the other, and 
 
 TEST_CASE("launches of backward take a share of those of forward, and one process serializes a share of them") {
   // Launches take so long that nothing else counts.
-  const auto step_time = [](double backward_starts, double serial_forward, int devices) {
+  const auto step_time = [](double backward_launches, double serial_forward, int devices) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
     coefficients.software.one_process = true;
-    coefficients.software.backward_starts = backward_starts;
+    coefficients.software.backward_launches = backward_launches;
     coefficients.software.serial_forward = serial_forward;
     const OwnedJob job(load_model("alexnet"), nodes_of_four(), without_overlap(), 1000, std::nullopt, Precision::fp32,
                        Optimizer::momentum, coefficients);
@@ -433,7 +433,7 @@ TEST_CASE("forward products of experts take at least the launches for each exper
   const auto explained = [](double share, int ranks, Precision precision) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1000);  // so long that the product itself does not count
-    coefficients.software.expert_starts = share;
+    coefficients.software.expert_launches = share;
     const OwnedJob owned(load_model("mixtral-8x7b"), nodes_of_four(), without_overlap(), 1000, std::nullopt, precision,
                          Optimizer::momentum, coefficients);
     Plan plan = plan_of(8);

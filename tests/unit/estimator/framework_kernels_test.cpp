@@ -451,7 +451,7 @@ TEST_CASE("passes in addition to the update move bytes per parameter, only in mi
   const Device device = load_machine("dgx-a100").device;
   const auto update = [&](Precision precision, double beside) {
     Assumptions assumptions;
-    assumptions.beside_update = beside;
+    assumptions.extra_update_bytes = beside;
     const KernelTimes prices(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, assumptions);
     return prices.update_cost(1e9).time.value();
   };

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "core/quantity.hpp"
+#include "estimator/kernels/timed_kernel.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the datasheet if kernel times
+/// are based on the datasheet. Returns zero if the assumptions exclude it.
+[[nodiscard]] Seconds launch_overhead(const Job& job);
+
+/// Returns how many launches the host needs for this kernel, in units of forward launches. Returns zero for times that are
+/// not a kernel of their own.
+[[nodiscard]] double launches_of(const Job& job, const TimedKernel& kernel);
+
+/// Returns the host's launch time for the parts of an expert product in forward: one product per expert, and below 16 bits
+/// also the conversion of its tokens. Returns zero if the host can run ahead of the device [formulas.md, "Waiting for the
+/// host"].
+[[nodiscard]] Seconds expert_launch_time(const Job& job, const ShardContext& context, const LayerShard& shard,
+                                         const TimedKernel& kernel);
+
+}  // namespace ddl
