@@ -52,6 +52,8 @@ class RunPredictor {
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about available profiles: those that could not be read, and those of another device.
   [[nodiscard]] std::vector<std::string> profile_warnings() const;
+  /// Frees what runs of one model share. Runs that come later compute it again.
+  void forget_studies() { studies_.clear(); }
 
  private:
   /// Why a run's model cannot be read; empty if it can.

@@ -1,8 +1,11 @@
 #include "calibration/runs/validation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -112,47 +115,101 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
   return summary;
 }
 
+namespace {
+
+/// Predicts the runs of a table. Runs of one machine and model come one after the other, so that only what they share is in
+/// memory.
+class TableValidation {
+ public:
+  TableValidation(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients, ProfileChoice profiles,
+                  std::string software)
+      : runs_(runs),
+        machine_(std::move(machine)),
+        coefficients_(std::move(coefficients)),
+        profiles_(std::move(profiles)),
+        software_(std::move(software)),
+        predictor_(std::make_unique<RunPredictor>(machine_, coefficients_, profiles_, software_)) {}
+
+  [[nodiscard]] std::vector<std::string> profile_warnings() const { return predictor_->profile_warnings(); }
+
+  [[nodiscard]] std::vector<ValidationCase> cases(const BeforeRun& before_run) {
+    std::vector<ValidationCase> cases(runs_.size());
+    std::map<MeasuredRun, std::size_t> known;  // cases of equal runs
+    std::size_t done = 0;
+    for (const std::size_t i : order()) {
+      if (before_run) before_run(done++, runs_.size());
+      const auto [alike, is_new] = known.try_emplace(to_predict(in_seconds(runs_[i])), i);
+      cases[i] = is_new ? predicted(runs_[i]) : cases[alike->second];
+      cases[i].run = in_seconds(runs_[i]);
+    }
+    return cases;
+  }
+
+ private:
+  /// The machine that a run names, in the form that names are compared in; empty for the one that the user names.
+  [[nodiscard]] std::string machine_of(const MeasuredRun& run) const {
+    const std::string key = name_key(run.machine);
+    return key == name_key(machine_) ? std::string() : key;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> order() const {
+    std::vector<std::size_t> order(runs_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto group = [&](std::size_t i) { return std::pair(machine_of(runs_[i]), runs_[i].model); };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return group(a) < group(b); });
+    return order;
+  }
+
+  [[nodiscard]] ValidationCase predicted(const MeasuredRun& run) {
+    const std::string machine = machine_of(run);
+    try {
+      use(machine, run);
+      ValidationCase one = validation_case(in_seconds(run), *predictor_, predictor_->coefficients());
+      if (predictor_->coefficients().learned.empty()) return one;
+      Coefficients bare = predictor_->coefficients();
+      bare.learned.clear();
+      const auto untaught = predictor_->predict(one.run, bare);
+      if (const auto* time = std::get_if<Seconds>(&untaught)) one.untaught = *time;
+      return one;
+    } catch (const Error& error) {
+      if (machine.empty()) throw;
+      ValidationCase refused;
+      refused.refusal = Unpredictable{error.what()};
+      return refused;
+    }
+  }
+
+  /// Sets `predictor_` to that of the machine, without what runs of other models share.
+  void use(const std::string& machine, const MeasuredRun& run) {
+    if (machine != used_machine_ || !predictor_) {
+      predictor_.reset();
+      // If the user names coefficients, they belong to the machine that the user names.
+      predictor_ =
+          std::make_unique<RunPredictor>(run.machine, coefficients_ == "none" ? coefficients_ : "", profiles_, software_);
+      used_machine_ = machine;
+    } else if (run.model != used_model_) {
+      predictor_->forget_studies();
+    }
+    used_model_ = run.model;
+  }
+
+  std::span<const MeasuredRun> runs_;
+  std::string machine_, coefficients_;
+  ProfileChoice profiles_;
+  std::string software_;
+  std::unique_ptr<RunPredictor> predictor_;
+  std::string used_machine_, used_model_;
+};
+
+}  // namespace
+
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
                     const ProfileChoice& profiles, const std::string& software, const std::string& by,
                     const BeforeRun& before_run) {
+  TableValidation table(runs, machine, coefficients, profiles, software);
   Validation validation;
-  std::map<std::string, std::unique_ptr<RunPredictor>> predictors;
-  const auto predictor_on = [&](const std::string& name, const std::string& named_coefficients) -> RunPredictor& {
-    std::unique_ptr<RunPredictor>& predictor = predictors[name];
-    if (!predictor) predictor = std::make_unique<RunPredictor>(name, named_coefficients, profiles, software);
-    return *predictor;
-  };
-  // If the user names coefficients, they belong to the machine that the user names.
-  const std::string others = coefficients == "none" ? coefficients : "";
-  validation.warnings = predictor_on(machine, coefficients).profile_warnings();
-  std::map<MeasuredRun, std::size_t> known;  // cases of equal runs
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (before_run) before_run(i, runs.size());
-    const MeasuredRun& run = runs[i];
-    const auto [alike, is_new] = known.try_emplace(to_predict(in_seconds(run)), validation.cases.size());
-    if (!is_new) {
-      ValidationCase repeat = validation.cases[alike->second];
-      repeat.run = in_seconds(run);
-      validation.cases.push_back(std::move(repeat));
-      continue;
-    }
-    const bool is_here = run.machine.empty() || name_key(run.machine) == name_key(machine);
-    try {
-      RunPredictor& predictor = is_here ? predictor_on(machine, coefficients) : predictor_on(run.machine, others);
-      ValidationCase& one =
-          validation.cases.emplace_back(validation_case(in_seconds(run), predictor, predictor.coefficients()));
-      if (predictor.coefficients().learned.empty()) continue;
-      Coefficients bare = predictor.coefficients();
-      bare.learned.clear();
-      const auto untaught = predictor.predict(one.run, bare);
-      if (const auto* time = std::get_if<Seconds>(&untaught)) one.untaught = *time;
-    } catch (const Error& error) {
-      if (is_here) throw;
-      ValidationCase& refused = validation.cases.emplace_back();
-      refused.run = in_seconds(run);
-      refused.refusal = Unpredictable{error.what()};
-    }
-  }
+  validation.warnings = table.profile_warnings();
+  validation.cases = table.cases(before_run);
   validation.summary = summarize(validation.cases, by);
   return validation;
 }
