@@ -19,6 +19,7 @@
 #include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/split_fit.hpp"
 #include "calibration/network/fits/network_section.hpp"
+#include "core/bundled_yaml.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
@@ -241,7 +242,7 @@ class CoefficientsReader {
 
 std::optional<Coefficients> bundled_coefficients(const std::string& machine_name) {
   for (const EmbeddedFile& file : coefficients_files()) {
-    if (file.name == machine_name) return parse_coefficients(std::string(file.content), std::string(file.path));
+    if (file.name == machine_name) return CoefficientsReader(bundled_yaml(file)).read();
   }
   return std::nullopt;
 }
@@ -250,7 +251,7 @@ Coefficients load_coefficients(const std::string& name_or_path) {
   if (is_path(name_or_path)) return CoefficientsReader(YamlNode::load(name_or_path)).read();
   std::vector<std::string> known;
   for (const EmbeddedFile& file : coefficients_files()) {
-    Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    Coefficients coefficients = CoefficientsReader(bundled_yaml(file)).read();
     for (const std::string& name : {coefficients.name, coefficients.machine}) {
       if (name_key(name) == name_key(name_or_path)) return coefficients;
       known.push_back(name);
@@ -270,7 +271,7 @@ std::string coefficients_text(const std::string& name_or_path, const std::string
   }
   const std::string wanted = name_key(name_or_path.empty() ? machine : name_or_path);
   for (const EmbeddedFile& file : coefficients_files()) {
-    const Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    const Coefficients coefficients = CoefficientsReader(bundled_yaml(file)).read();
     if (name_key(coefficients.name) == wanted || name_key(coefficients.machine) == wanted) return std::string(file.content);
   }
   return {};

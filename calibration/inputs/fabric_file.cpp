@@ -6,6 +6,7 @@
 
 #include "calibration/files/bundled_files.hpp"
 #include "calibration/files/file_names.hpp"
+#include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
 #include "core/file_format.hpp"
 #include "core/plausible.hpp"
@@ -55,7 +56,7 @@ std::vector<std::string> fabric_names() { return names_of(fabric_files()); }
 
 Fabric bundled_fabric(const YamlNode& name) {
   for (const EmbeddedFile& file : fabric_files()) {
-    if (file.name == name.text()) return parse_fabric(YamlNode::parse(std::string(file.content), std::string(file.path)));
+    if (file.name == name.text()) return parse_fabric(bundled_yaml(file));
   }
   name.fail(fmt::format("unknown fabric {}", quote(name.text())), suggest(name.text(), fabric_names()));
 }

@@ -10,6 +10,7 @@
 
 #include "calibration/files/bundled_files.hpp"
 #include "calibration/files/file_names.hpp"
+#include "core/bundled_yaml.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
@@ -46,21 +47,20 @@ struct Opened {
 /// Opens the file that `extends:` names. Errors in the name are placed there; errors in the file are placed in the file.
 Opened open_extended(const YamlNode& extends) {
   const std::string name = extends.name();
-  std::string text, origin, identity;
+  std::string text, origin;
+  const EmbeddedFile* bundled = nullptr;
   try {
     if (is_path(name)) {
       origin = (fs::path(extends.origin()).parent_path() / name).lexically_normal().string();
       text = read_file(origin, YamlNode::max_bytes);
-      identity = identity_of(origin);
     } else {
-      const EmbeddedFile& file = bundled_machine(name);
-      text = file.content;
-      origin = file.path;
-      identity = identity_of_bundled(file.name);
+      bundled = &bundled_machine(name);
     }
   } catch (const Error& error) {
     extends.fail(error.what(), is_path(name) ? "a path is relative to the folder of this file" : error.hint());
   }
+  if (bundled != nullptr) return {bundled_yaml(*bundled), identity_of_bundled(bundled->name)};
+  std::string identity = identity_of(origin);
   return {YamlNode::parse(std::move(text), std::move(origin)), std::move(identity)};
 }
 
@@ -71,7 +71,7 @@ const EmbeddedFile& bundled_machine(const std::string& name) {
     if (name_key(file.name) == name_key(name)) return file;
   }
   for (const EmbeddedFile& file : machine_files()) {
-    const YamlNode root = YamlNode::parse(std::string(file.content), std::string(file.path));
+    const YamlNode root = bundled_yaml(file);
     const auto aliases = root.find("aliases");
     if (!aliases) continue;
     for (const YamlNode& alias : aliases->items()) {

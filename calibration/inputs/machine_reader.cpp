@@ -23,6 +23,7 @@
 #include "calibration/inputs/fabric_file.hpp"
 #include "calibration/inputs/machine_chain.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
+#include "core/bundled_yaml.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/exchanges/group.hpp"
@@ -492,7 +493,7 @@ std::vector<std::string> machine_names() { return names_of(machine_files()); }
 MachineSheet load_machine_sheet(const std::string& name_or_path) {
   if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path));
   const EmbeddedFile& file = bundled_machine(name_or_path);
-  return read_sheet(YamlNode::parse(std::string(file.content), std::string(file.path)), file.name);
+  return read_sheet(bundled_yaml(file), file.name);
 }
 
 Machine load_machine(const std::string& name_or_path) { return load_machine_sheet(name_or_path).machine; }

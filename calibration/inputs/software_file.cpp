@@ -12,6 +12,7 @@
 #include "calibration/files/citations.hpp"
 #include "calibration/files/file_names.hpp"
 #include "calibration/inputs/setting_values.hpp"
+#include "core/bundled_yaml.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
@@ -77,7 +78,7 @@ SoftwareFile base_of(const YamlNode& node, int depth) {
     const auto same = [&](const EmbeddedFile& file) { return name_key(file.name) == name_key(name); };
     const auto found = std::find_if(files.begin(), files.end(), same);
     if (found == files.end()) node.fail(fmt::format("unknown software {}", quote(name)), suggest(name, software_names()));
-    return read_file_at(YamlNode::parse(std::string(found->content), std::string(found->path)), depth + 1);
+    return read_file_at(bundled_yaml(*found), depth + 1);
   }
   const std::filesystem::path path = std::filesystem::path(node.origin()).parent_path() / name;
   return read_file_at(YamlNode::load(path.string()), depth + 1);
@@ -126,7 +127,7 @@ std::vector<std::string> software_names() { return names_of(software_files()); }
 SoftwareFile load_software(const std::string& name_or_path) {
   if (is_path(name_or_path)) return read_file_at(YamlNode::load(name_or_path), 1);
   const EmbeddedFile& file = find_bundled(software_files(), name_or_path, "software", "yaml");
-  return parse_software(std::string(file.content), std::string(file.path));
+  return read_file_at(bundled_yaml(file), 1);
 }
 
 SoftwareFile parse_software(std::string text, std::string origin) {

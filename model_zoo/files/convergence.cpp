@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -115,7 +116,7 @@ std::optional<Convergence> convergence_of(const Model& model) {
   for (const EmbeddedFile& file : bundled_convergence()) {
     // Only another sample length may be appended to the name; any other change makes it a different model.
     if (model.name != file.name && model.name != fmt::format("{}@tokens={}", file.name, model.sequence_length)) continue;
-    Convergence convergence = parse_convergence(std::string(file.content), std::string(file.path));
+    Convergence convergence = read_convergence(bundled_yaml(file));
     if (convergence.tokens && *convergence.tokens != model.sequence_length) return std::nullopt;
     return convergence;
   }

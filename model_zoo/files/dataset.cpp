@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -46,7 +47,7 @@ Dataset load_dataset(const std::string& name) {
   if (is_path(name)) return read_dataset(YamlNode::load(name));
   const std::string key = name_key(name);
   for (const EmbeddedFile& file : bundled_datasets()) {
-    if (name_key(file.name) == key) return parse_dataset(std::string(file.content), std::string(file.path));
+    if (name_key(file.name) == key) return read_dataset(bundled_yaml(file));
   }
   throw Error(fmt::format("unknown data set {}", quote(name)), suggest(name, dataset_names()));
 }

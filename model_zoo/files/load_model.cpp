@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/lower_case.hpp"
@@ -37,11 +38,14 @@ const EmbeddedFile* find_file(std::span<const EmbeddedFile> files, std::string_v
   return found == files.end() ? nullptr : &*found;
 }
 
-YamlNode parse_file(const EmbeddedFile& file) { return YamlNode::parse(std::string(file.content), std::string(file.path)); }
-
 struct FamilyFile {
   std::string origin;
-  std::string content;
+  std::string content{};  ///< of the user's file
+  const EmbeddedFile* bundled = nullptr;
+
+  [[nodiscard]] YamlNode parsed() const {
+    return bundled != nullptr ? bundled_yaml(*bundled) : YamlNode::parse(content, origin);
+  }
 };
 
 /// The family named by `file`: a bundled one, or a path relative to `file`.
@@ -55,9 +59,8 @@ FamilyFile find_family(const ModelFile& file) {
       file.family->fail(error.what(), error.hint());
     }
   }
-  if (const EmbeddedFile* const bundled = find_file(bundled_families(), name)) {
-    return {.origin = std::string(bundled->path), .content = std::string(bundled->content)};
-  }
+  if (const EmbeddedFile* const bundled = find_file(bundled_families(), name))
+    return {.origin = std::string(bundled->path), .bundled = bundled};
   std::vector<std::string_view> known;
   for (const EmbeddedFile& family : bundled_families()) known.push_back(family.name);
   file.family->fail(fmt::format("unknown family {}", quote(name)), suggest(name, known));
@@ -187,7 +190,7 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
   if (!file.family) return build_model(file, nullptr);
   const FamilyFile source = find_family(file);
   try {
-    const ModelFile family = ModelFile::read(YamlNode::parse(source.content, source.origin));
+    const ModelFile family = ModelFile::read(source.parsed());
     if (family.model) family.model->fail("this file is a model, not a family", "a family has 'family: name' instead");
     if (needs_sequence) require_sequence(file, &family);
     if (values) change_parameters(file, *values);
@@ -212,7 +215,7 @@ struct Alias {
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {
-    const auto list = parse_file(file).find("aliases");
+    const auto list = bundled_yaml(file).find("aliases");
     if (!list) continue;
     for (const YamlNode& alias : list->items()) aliases.push_back({alias.text(), name_key(alias.text()), file.name});
   }
@@ -264,7 +267,7 @@ bool is_alias(std::string_view name) {
 
 /// A model defined only by a family and the values in its name. Throws Error if a value is missing or unknown.
 YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
-  const ModelFile file = ModelFile::read(parse_file(family));
+  const ModelFile file = ModelFile::read(bundled_yaml(family));
   std::vector<std::string> known, missing;
   for (const ModelParameter& each : file.parameters) {
     known.push_back(each.name.text());
@@ -289,7 +292,8 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
     std::error_code unknown;
     // The name of a Hugging Face repository; the program does not access the network.
     if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
-      if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
+      if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
+        return bundled_yaml(*file);
       const std::string model = name.substr(name.find('/') + 1);
       const std::string known = suggest(model, model_names());
       throw Error(fmt::format("unknown model {}", quote(name)),
@@ -299,7 +303,7 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
     }
     return YamlNode::load(name);
   }
-  if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
+  if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return bundled_yaml(*file);
   if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
     return model_of_family(*family, *values);
   const std::string known = suggest(name, model_names());
