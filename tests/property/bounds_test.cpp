@@ -25,6 +25,8 @@
 #include "tests/catch.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace bounds_tests {
+
 namespace {
 
 using namespace ddl;
@@ -234,3 +236,5 @@ TEST_CASE("no plan of a bundled model is below the search's bounds of time and m
 }
 
 }  // namespace
+
+}  // namespace bounds_tests

@@ -10,6 +10,8 @@
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
+namespace bundled_models_tests {
+
 using namespace ddl;
 
 // Properties of every model of the zoo.
@@ -119,3 +121,5 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
     CHECK(tiled.memory.activations.value() < 1.5 / plan.mesh[Axis::spatial] * whole.memory.activations.value());
   }
 }
+
+}  // namespace bundled_models_tests

@@ -22,6 +22,8 @@
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace choices_search_tests {
+
 namespace {
 
 using namespace ddl;
@@ -70,7 +72,7 @@ Model adapted() {
 }
 
 /// With all choices.
-std::string choices_text(const Plan& plan) {
+std::string text_of_choices(const Plan& plan) {
   std::string text = fmt::format("{} ({}), S = {}", degrees_text(plan.mesh), placement_text(plan), plan.micro_batches);
   for (const PlanChoiceRow& row : plan_choices()) text += fmt::format(", {} {}", row.key, row.name(row.get(plan)));
   return text;
@@ -105,7 +107,7 @@ void check(const Case& each) {
   const TimeBounds bounds(estimator);
   const SearchResult all = search(estimator, options);
   for (const RankedPlan& ranked : all.ranked) {
-    INFO(choices_text(ranked.plan) << " in " << ranked.step_time.value() << " s");
+    INFO(text_of_choices(ranked.plan) << " in " << ranked.step_time.value() << " s");
     const Seconds time = ranked.step_time * (1 + 1e-9);
     REQUIRE(bounds.least(Closeness::degrees, ranked.plan) <= time);
     REQUIRE(bounds.least(Closeness::placement, ranked.plan) <= time);
@@ -116,8 +118,8 @@ void check(const Case& each) {
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
     REQUIRE(found.best.size() > i);
-    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
-                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
+    INFO("place " << i << ": found " << text_of_choices(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
+                  << " s, best " << text_of_choices(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
                   << " s");
     CHECK(found.best[i].plan == all.best[i].plan);
   }
@@ -151,7 +153,7 @@ Answers answers_to(const Case& each, const Machine& machine) {
   answers.all = search(estimator, options);
   for (const SearchResult* result : {&answers.found, &answers.all}) {
     for (const Estimate& best : result->best) {
-      INFO(choices_text(best.plan));
+      INFO(text_of_choices(best.plan));
       REQUIRE(estimator.limits(best.plan).empty());
       REQUIRE(best.feasible());
     }
@@ -165,8 +167,8 @@ bool finds_all(const Case& each) {
   const auto [found, all] = answers_to(each, small_cluster(each.memory));
   REQUIRE(found.best.size() == all.best.size());
   for (std::size_t i = 0; i < all.best.size(); ++i) {
-    INFO("place " << i << ": found " << choices_text(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
-                  << " s, best " << choices_text(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
+    INFO("place " << i << ": found " << text_of_choices(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
+                  << " s, best " << text_of_choices(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
                   << " s");
     REQUIRE(found.best[i].plan == all.best[i].plan);
   }
@@ -279,8 +281,8 @@ TEST_CASE("a search finds the best number of recomputed blocks") {
         REQUIRE(found.best.size() == best.size());
         for (const Estimate& each : found.best) {
           const RankedPlan& wanted = best.at(each.plan.mesh.family());
-          INFO("found " << choices_text(each.plan) << " in " << each.time.step_time().value() << " s, best "
-                        << choices_text(wanted.plan) << " in " << wanted.step_time.value() << " s");
+          INFO("found " << text_of_choices(each.plan) << " in " << each.time.step_time().value() << " s, best "
+                        << text_of_choices(wanted.plan) << " in " << wanted.step_time.value() << " s");
           CHECK(each.plan == wanted.plan);
           in_some += each.plan.recompute_blocks > 0 ? 1 : 0;
         }
@@ -309,7 +311,7 @@ TEST_CASE("more recomputed blocks never need more memory, and never take less ti
     for (int blocks = 2; blocks <= estimator.steps().most_blocks_again(each.plan) + 1; ++blocks, ++compared) {
       plan.recompute_blocks = blocks;
       const Estimate more = estimator.estimate(plan);
-      INFO(choices_text(plan));
+      INFO(text_of_choices(plan));
       REQUIRE(more.time.step_time() * (1 + 1e-12) >= before.time.step_time());
       REQUIRE(more.memory.total() <= before.memory.total() * (1 + 1e-12));
       REQUIRE(more.memory.upper_bound() <= before.memory.upper_bound() * (1 + 1e-12));
@@ -438,7 +440,7 @@ parameters: {layers: 2, hidden: 128, heads: 4, feed_forward: 256, vocabulary: 51
   options.all = true;
   std::map<Mesh, bool> divides;  // whether any plan with these degrees divides tokens
   for (const RankedPlan& each : search(estimator, options).ranked) {
-    INFO(choices_text(each.plan));
+    INFO(text_of_choices(each.plan));
     REQUIRE(estimator.limits(each.plan).empty());
     bool& any = divides[each.plan.mesh];
     any = any || each.plan.sequence_parallel;
@@ -488,3 +490,5 @@ TEST_CASE("host memory is only used if nothing fits without it") {
 }
 
 }  // namespace
+
+}  // namespace choices_search_tests

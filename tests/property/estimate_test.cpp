@@ -16,6 +16,8 @@
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace estimate_tests {
+
 namespace {
 
 using namespace ddl;
@@ -389,3 +391,5 @@ TEST_CASE("recomputation adds forward of blocks, and no plan gets faster") {
 }
 
 }  // namespace
+
+}  // namespace estimate_tests

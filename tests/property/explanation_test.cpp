@@ -18,6 +18,8 @@
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 
+namespace explanation_tests {
+
 namespace {
 
 using namespace ddl;
@@ -364,3 +366,5 @@ TEST_CASE("swapping two plans turns the sign of every difference and leaves the 
 }
 
 }  // namespace
+
+}  // namespace explanation_tests

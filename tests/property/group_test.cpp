@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace group_tests {
+
 namespace {
 
 using namespace ddl;
@@ -110,3 +112,5 @@ TEST_CASE("the axis placed first is inside a node if it fits") {
 }
 
 }  // namespace
+
+}  // namespace group_tests

@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace interval_tests {
+
 using namespace ddl;
 
 TEST_CASE("the interval of any plan contains its prediction, and its sensitivities are parts of the time") {
@@ -38,3 +40,5 @@ TEST_CASE("the interval of any plan contains its prediction, and its sensitiviti
   });
   CHECK(plans > 100);
 }
+
+}  // namespace interval_tests

@@ -18,6 +18,8 @@
 #include "estimator/facts/model_facts.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace launch_tests {
+
 using namespace ddl;
 
 namespace {
@@ -337,3 +339,5 @@ TEST_CASE("a file of accelerate and the arguments of its script say the plan of 
   }
   CHECK(read >= 10);
 }
+
+}  // namespace launch_tests

@@ -11,6 +11,8 @@
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
 
+namespace optimum_tests {
+
 namespace {
 
 using namespace ddl;
@@ -21,7 +23,7 @@ struct Question {
   Objective objective = Objective::time;
 };
 
-std::string text_of(const Plan& plan) {
+std::string line_of(const Plan& plan) {
   return fmt::format("{} ({}), S = {}, {}, ZeRO-{}, recompute {}", degrees_text(plan.mesh), placement_text(plan),
                      plan.micro_batches, to_string(plan.schedule), plan.zero_stage, to_string(plan.recompute));
 }
@@ -45,11 +47,11 @@ void check_against_all(const Question& question) {
   const SearchResult all = search(Estimator(study.job()), options);
   REQUIRE(!all.ranked.empty());
   REQUIRE(!found.best.empty());
-  INFO("found " << text_of(found.best.front().plan) << ", first of all " << text_of(all.ranked.front().plan));
+  INFO("found " << line_of(found.best.front().plan) << ", first of all " << line_of(all.ranked.front().plan));
   CHECK(found.best.front().plan == all.ranked.front().plan);
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 10); ++i) {
     REQUIRE(found.best.size() > i);
-    INFO("place " << i << ": found " << text_of(found.best[i].plan) << ", best " << text_of(all.best[i].plan));
+    INFO("place " << i << ": found " << line_of(found.best[i].plan) << ", best " << line_of(all.best[i].plan));
     CHECK(found.best[i].plan == all.best[i].plan);
   }
   CHECK(found.considered == all.considered);
@@ -79,3 +81,5 @@ TEST_CASE("the answer for a language model or a recommender is the best of all p
 }
 
 }  // namespace
+
+}  // namespace optimum_tests

@@ -16,6 +16,8 @@
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace random_search_tests {
+
 namespace {
 
 using namespace ddl;
@@ -170,3 +172,5 @@ TEST_CASE("on random machines the parts of plans add up, and faster links and la
 }
 
 }  // namespace
+
+}  // namespace random_search_tests

@@ -22,6 +22,8 @@
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace search_tests {
+
 namespace {
 
 using namespace ddl;
@@ -544,3 +546,5 @@ TEST_CASE("one device, and the closed forms, ignore factors fitted to runs") {
 }
 
 }  // namespace
+
+}  // namespace search_tests

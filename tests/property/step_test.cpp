@@ -14,6 +14,8 @@
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace step_tests {
+
 namespace {
 
 using namespace ddl;
@@ -174,3 +176,5 @@ TEST_CASE("the layers of an explanation add up to the parts if stages do not wai
     }
   });
 }
+
+}  // namespace step_tests

@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/property/random_plans.hpp"
 
+namespace step_timeline_tests {
+
 namespace {
 
 using namespace ddl;
@@ -135,3 +137,5 @@ TEST_CASE("a step of too many slots has no timeline") {
   plan.global_batch = ++plan.micro_batches;
   CHECK_FALSE(step_timeline(estimator, plan).has_value());
 }
+
+}  // namespace step_timeline_tests

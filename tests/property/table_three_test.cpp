@@ -27,6 +27,8 @@
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 
+namespace table_three_tests {
+
 namespace {
 
 using namespace ddl;
@@ -444,3 +446,5 @@ TEST_CASE("data+pipeline: every replica is a pipeline, stages exchange their gra
 }
 
 }  // namespace
+
+}  // namespace table_three_tests

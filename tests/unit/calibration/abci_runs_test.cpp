@@ -11,6 +11,8 @@
 #include "calibration/learning/run_fit.hpp"
 #include "tests/catch.hpp"
 
+namespace abci_runs_tests {
+
 using namespace ddl;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("strategies rank as in Table VIII, each predicted from other configura
   }
   CHECK(pairs >= 15);
 }
+
+}  // namespace abci_runs_tests

@@ -11,6 +11,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 
+namespace coefficients_reader_tests {
+
 using namespace ddl;
 
 namespace {
@@ -278,3 +280,5 @@ TEST_CASE("fails with an unknown or missing key, or another format") {
   CHECK(error_with("    - {model: mine, layers", "    - {model: mine, layers: 1, source: log}\n    - {model: mine, layers")
             .find("duplicate limit for 'mine'") != std::string::npos);
 }
+
+}  // namespace coefficients_reader_tests

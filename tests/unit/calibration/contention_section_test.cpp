@@ -6,7 +6,7 @@
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "tests/catch.hpp"
 
-namespace ddl {
+namespace ddl::contention_section_tests {
 namespace {
 
 const std::string file = R"(format: 1
@@ -60,4 +60,4 @@ TEST_CASE("One group of one rank a node alone has φ one, however many rails the
   CHECK(measured_contention(points, one_node, "a sweep").empty());
 }
 
-}  // namespace ddl
+}  // namespace ddl::contention_section_tests

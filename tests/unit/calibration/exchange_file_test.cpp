@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace exchange_file_tests {
+
 using namespace ddl;
 
 namespace {
@@ -770,3 +772,5 @@ TEST_CASE("a table of more sizes than a benchmark measures is refused before it 
           static_cast<void>(parse_exchanges(text, "x.txt", {}, warnings));
         }).starts_with("x.txt: more than 50000 rows of one operation"));
 }
+
+}  // namespace exchange_file_tests

@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace exchange_fit_tests {
+
 using namespace ddl;
 
 namespace {
@@ -392,3 +394,5 @@ TEST_CASE("one rank count is interpreted as a ring, with a note unless the libra
   series.rows.back().algorithm = "";
   CHECK(fit_exchanges({&series, 1}).at(0).notes.front().find(doubt) != std::string::npos);
 }
+
+}  // namespace exchange_fit_tests

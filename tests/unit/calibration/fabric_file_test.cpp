@@ -20,6 +20,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace fabric_file_tests {
+
 using namespace ddl;
 
 namespace {
@@ -282,3 +284,5 @@ TEST_CASE("left-out clusters are predicted from the others", "[.figures]") {
     fmt::print("{}: within a factor of {:.2f} (median), {:.2f} (90 %), {:.2f} (95 %)\n", fabric, at(0.5), at(0.9), at(0.95));
   }
 }
+
+}  // namespace fabric_file_tests

@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace fitted_links_tests {
+
 using namespace ddl;
 
 namespace {
@@ -177,3 +179,5 @@ TEST_CASE("a single exchange states what its time is based on") {
   CHECK_FALSE(error_of([&] { (void)predictor.predict(Collective::allreduce, 1_MiB, 9, 2); }) == "no error");
   CHECK_FALSE(error_of([&] { (void)predictor.predict(Collective::allreduce, 1_MiB, 32, 2); }) == "no error");
 }
+
+}  // namespace fitted_links_tests

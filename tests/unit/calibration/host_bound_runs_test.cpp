@@ -11,6 +11,8 @@
 #include "core/statistics.hpp"
 #include "tests/catch.hpp"
 
+namespace host_bound_runs_tests {
+
 // Measured host-bound steps, compared with predictions: calibration/observations/README.md has their source.
 
 using namespace ddl;
@@ -93,3 +95,5 @@ TEST_CASE("PyTorch's launch overhead is the median of measured iterations over t
   // Observed: 0.80 compared with 0.18; the large ones, VGG's, are limited by their kernels.
   CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);
 }
+
+}  // namespace host_bound_runs_tests

@@ -8,6 +8,8 @@
 #include "core/program_output.hpp"
 #include "tests/catch.hpp"
 
+namespace host_facts_tests {
+
 using namespace ddl;
 namespace fs = std::filesystem;
 
@@ -154,3 +156,5 @@ TEST_CASE("a program that does not respond is killed") {
   CHECK_FALSE(program_output({"arguments"}, "", 10s));
   CHECK(program_output({"arguments", "a b", "$c"}, host.search_path(), 10s) == "a b|$c|");
 }
+
+}  // namespace host_facts_tests

@@ -5,6 +5,8 @@
 
 #include "tests/catch.hpp"
 
+namespace joined_curves_tests {
+
 using namespace ddl;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE("an operation without earlier measurements contradicts none") {
   CHECK(joined_curves(fast_network(), {other}, warnings).size() == 5);
   CHECK(warnings.empty());
 }
+
+}  // namespace joined_curves_tests

@@ -17,6 +17,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace kernel_fit_tests {
+
 namespace {
 
 using namespace ddl;
@@ -302,3 +304,5 @@ TEST_CASE("a scan of chunks takes the time measured on H800") {
 }
 
 }  // namespace
+
+}  // namespace kernel_fit_tests

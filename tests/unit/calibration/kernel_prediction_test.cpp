@@ -9,6 +9,8 @@
 #include "estimator/kernels/shard_problems.hpp"
 #include "tests/catch.hpp"
 
+namespace kernel_prediction_tests {
+
 namespace {
 
 using namespace ddl;
@@ -140,3 +142,5 @@ TEST_CASE("a precision that the data sheet does not have is an error") {
 }
 
 }  // namespace
+
+}  // namespace kernel_prediction_tests

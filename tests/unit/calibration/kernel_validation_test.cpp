@@ -8,6 +8,8 @@
 #include "calibration/kernels/kernel_prediction.hpp"
 #include "tests/catch.hpp"
 
+namespace kernel_validation_tests {
+
 namespace {
 
 using namespace ddl;
@@ -78,3 +80,5 @@ TEST_CASE("rows in a precision that the data sheet does not have are counted and
 }
 
 }  // namespace
+
+}  // namespace kernel_validation_tests

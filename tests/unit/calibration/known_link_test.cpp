@@ -10,6 +10,8 @@
 #include "measured_series.hpp"
 #include "tests/catch.hpp"
 
+namespace known_link_tests {
+
 // Benchmarks of a link with known parameters: 1 ms and 100 Mbit/s, which is 80.6 ns for a byte of payload with frames of
 // 9,000 bytes (tests/data/README.md).
 
@@ -132,3 +134,5 @@ TEST_CASE("the figures of the documentation about a library's rules", "[.figures
     }
   }
 }
+
+}  // namespace known_link_tests

@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace machine_draft_tests {
+
 using namespace ddl;
 
 namespace {
@@ -171,3 +173,5 @@ TEST_CASE("a draft of every bundled machine with any host hardware is valid") {
     }
   }
 }
+
+}  // namespace machine_draft_tests

@@ -8,6 +8,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 
+namespace machine_extends_tests {
+
 using namespace ddl;
 
 namespace {
@@ -222,3 +224,5 @@ TEST_CASE("a machine that extends none must be complete") {
   CHECK(error_of([] { (void)parse_machine("format: 1\nmachine: toy\n", "m.yaml"); }).find("the key 'sources' is missing") !=
         std::string::npos);
 }
+
+}  // namespace machine_extends_tests

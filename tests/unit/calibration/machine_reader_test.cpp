@@ -8,6 +8,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 
+namespace machine_reader_tests {
+
 using namespace ddl;
 
 namespace {
@@ -456,3 +458,5 @@ TEST_CASE("fails with more levels than a group of ranks can span") {
   }
   CHECK(first_line(error_with("host:", levels + "host:")) == "m.yaml:56:5: more than 8 levels");
 }
+
+}  // namespace machine_reader_tests

@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 
+namespace machine_text_tests {
+
 using namespace ddl;
 
 namespace {
@@ -155,3 +157,5 @@ TEST_CASE("the basis of a network is measured if the coefficients have measureme
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::measured);
   CHECK(basis_of(sheet, coefficients).kernels == NumberBasis::published);
 }
+
+}  // namespace machine_text_tests

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace measured_curves_tests {
+
 using namespace ddl;
 
 namespace {
@@ -101,3 +103,5 @@ TEST_CASE("series without ranks or nodes are left out with a warning") {
   CHECK(warnings[0].find("give nodes= or level=") != std::string::npos);
   CHECK(warnings[1].find("give ranks=") != std::string::npos);
 }
+
+}  // namespace measured_curves_tests

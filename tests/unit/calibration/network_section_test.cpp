@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace network_section_tests {
+
 using namespace ddl;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE("errors in the section have their place") {
   CHECK(contains(error_in("communication:\n  - {operation: allreduce, level: node, alpha: [1 us, unknown, unknown]}\n"),
                  "run `ddl-oracle calibrate network`"));
 }
+
+}  // namespace network_section_tests

@@ -5,7 +5,7 @@
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "tests/catch.hpp"
 
-namespace ddl {
+namespace ddl::overlap_section_tests {
 namespace {
 
 const std::string file = R"(format: 1
@@ -70,4 +70,4 @@ TEST_CASE("Measured slow-downs take the place of the file's, and of nothing else
   CHECK(with_overlap_section(text, *measured) == text);
 }
 
-}  // namespace ddl
+}  // namespace ddl::overlap_section_tests

@@ -5,6 +5,8 @@
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 
+namespace price_order_tests {
+
 namespace {
 
 using namespace ddl;
@@ -42,3 +44,5 @@ TEST_CASE("the time of a plan does not depend on the plans predicted before") {
 }
 
 }  // namespace
+
+}  // namespace price_order_tests

@@ -15,6 +15,8 @@
 #include "profiler/measurement/sequence.hpp"
 #include "tests/catch.hpp"
 
+namespace profile_times_tests {
+
 namespace {
 
 using namespace ddl;
@@ -412,3 +414,5 @@ TEST_CASE("a device has the names in its datasheet and in its drivers") {
 }
 
 }  // namespace
+
+}  // namespace profile_times_tests

@@ -21,6 +21,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace published_exchanges_tests {
+
 using namespace ddl;
 
 namespace {
@@ -332,3 +334,5 @@ TEST_CASE("the figures of the documentation about published outputs", "[.figures
     }
   }
 }
+
+}  // namespace published_exchanges_tests

@@ -10,7 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/skip.hpp"
 
-namespace ddl {
+namespace ddl::rendezvous_ipv6_tests {
 namespace {
 
 constexpr const char* loopback = "::1";
@@ -41,4 +41,4 @@ TEST_CASE("processes find each other at an address of IPv6") {
   for (auto& rank : ranks) CHECK(rank.get() == std::vector<std::string>{"0", "1", "2"});
 }
 
-}  // namespace ddl
+}  // namespace ddl::rendezvous_ipv6_tests

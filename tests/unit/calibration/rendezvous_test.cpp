@@ -28,7 +28,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
-namespace ddl {
+namespace ddl::rendezvous_tests {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -522,4 +522,4 @@ TEST_CASE("a rank without known launcher is refused, and a rank alone in an allo
             .empty());
 }
 
-}  // namespace ddl
+}  // namespace ddl::rendezvous_tests

@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 
-namespace ddl {
+namespace ddl::rows_of_kernels_tests {
 namespace {
 
 /// A device that runs nothing, and records what was queued between waits.
@@ -63,4 +63,4 @@ TEST_CASE("kernels overlapped with a collective are queued in batches, with one 
   }
 }
 
-}  // namespace ddl
+}  // namespace ddl::rows_of_kernels_tests

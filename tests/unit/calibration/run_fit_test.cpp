@@ -17,6 +17,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace run_fit_tests {
+
 using namespace ddl;
 
 namespace {
@@ -416,3 +418,5 @@ TEST_CASE("more runs than can be fitted in a minute are refused before any is pr
           static_cast<void>(RunFitter(runs, "abci", ""));
         }).starts_with("2001 runs exceed the maximum of 2000 that can be fitted together"));
 }
+
+}  // namespace run_fit_tests

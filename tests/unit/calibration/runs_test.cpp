@@ -8,6 +8,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 
+namespace runs_tests {
+
 using namespace ddl;
 
 namespace {
@@ -183,3 +185,5 @@ TEST_CASE("fails with an unknown table and with a missing file") {
   CHECK(first_line(error_of([] { (void)load_runs("paradl"); })) == "unknown table of runs 'paradl'");
   CHECK(error_of([] { (void)load_runs("missing.csv"); }).find("missing.csv") != std::string::npos);
 }
+
+}  // namespace runs_tests

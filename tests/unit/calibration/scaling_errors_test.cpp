@@ -6,6 +6,8 @@
 
 #include "tests/catch.hpp"
 
+namespace scaling_errors_tests {
+
 using namespace ddl;
 
 namespace {
@@ -57,3 +59,5 @@ TEST_CASE("runs that differ in more than their devices have no scaling efficienc
   other.predicted.reset();
   CHECK(runs_compared_with(other) == 0);
 }
+
+}  // namespace scaling_errors_tests

@@ -15,6 +15,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace software_file_tests {
+
 // Files of software (docs/software.md), and their effect in a study.
 
 using namespace ddl;
@@ -275,3 +277,5 @@ TEST_CASE(
   spec.software = "chainer";
   CHECK(has(Study(spec), data | tensor));
 }
+
+}  // namespace software_file_tests

@@ -18,7 +18,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
-namespace ddl {
+namespace ddl::sweep_tests {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -469,4 +469,4 @@ TEST_CASE("Values of a simulated network are parsed strictly") {
   CHECK(contains(problem("bandwidth=1e200 GB/s"), "test:1:11: bandwidth of '1e200 GB/s' is too large"));
 }
 
-}  // namespace ddl
+}  // namespace ddl::sweep_tests

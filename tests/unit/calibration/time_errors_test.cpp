@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace time_errors_tests {
+
 // Files of widths, and how they are fitted.
 
 using namespace ddl;
@@ -80,3 +82,5 @@ TEST_CASE("a fit finds the scatter of runs, and covers nine of ten runs of left-
   CHECK(held == Approx(interval_level).margin(0.02));
   CHECK_THROWS_AS(fit_time_errors({}, {}), Error);
 }
+
+}  // namespace time_errors_tests

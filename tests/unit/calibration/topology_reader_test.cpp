@@ -8,6 +8,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
 
+namespace topology_reader_tests {
+
 using namespace ddl;
 
 namespace {
@@ -177,3 +179,5 @@ TEST_CASE("fails with impossible φ and congestion") {
   CHECK(first_line(coefficients_error("level: network, groups: 2", "lvl: network, groups: 2")) ==
         "c.yaml:9:6: unknown key 'lvl'");
 }
+
+}  // namespace topology_reader_tests

@@ -2,6 +2,8 @@
 
 #include "tests/catch.hpp"
 
+namespace argument_name_tests {
+
 using namespace ddl;
 
 TEST_CASE("the parser's names of arguments are in capitals, so that none equals an option", "[argument_name]") {
@@ -10,3 +12,5 @@ TEST_CASE("the parser's names of arguments are in capitals, so that none equals 
   CHECK(parser_name("--model,model") == "--model,MODEL");
   CHECK(parser_name("-o,--output") == "-o,--output");
 }
+
+}  // namespace argument_name_tests

@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace backends_tests {
+
 using namespace ddl;
 
 TEST_CASE("backends gives a row to each back end, with its devices or the reason why there is none") {
@@ -50,3 +52,5 @@ TEST_CASE("backends in text and CSV have the same rows as in JSON") {
     if (!row.at("available")) CHECK(text.find("\n" + name + ": ") != std::string::npos);
   }
 }
+
+}  // namespace backends_tests

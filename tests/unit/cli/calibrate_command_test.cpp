@@ -4,6 +4,8 @@
 #include "cli/commands/commands.hpp"
 #include "tests/catch.hpp"
 
+namespace calibrate_command_tests {
+
 using namespace ddl;
 using Words = std::vector<std::string>;
 
@@ -30,3 +32,5 @@ TEST_CASE("other command lines stay as they are") {
                              {"validate", "--runs", "r.csv"}})
     CHECK(with_calibrate_command(words) == words);
 }
+
+}  // namespace calibrate_command_tests

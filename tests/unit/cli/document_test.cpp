@@ -11,6 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace document_tests {
+
 using namespace ddl;
 
 namespace {
@@ -103,3 +105,5 @@ TEST_CASE("each format has its name, and every report a document and JSON") {
   CHECK(format_named("text").write(report, Style(false)) == text_of(report.document, Style(false)));
   CHECK(format_named("json").write(report, Style(false)) == report.json().dump(2) + "\n");
 }
+
+}  // namespace document_tests

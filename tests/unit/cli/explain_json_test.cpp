@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace explain_json_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -226,3 +228,5 @@ TEST_CASE("a comparison fits if one of its studies fits, and has no answer if no
         ExitStatus::nothing_fits);
   CHECK_THROWS_AS(run_command({"recommend", "--gpus", "4", "--machine", "nowhere,neither"}), Error);
 }
+
+}  // namespace explain_json_tests

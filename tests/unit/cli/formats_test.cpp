@@ -12,6 +12,8 @@
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 
+namespace formats_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -182,3 +184,5 @@ TEST_CASE("the fields of a row are its object in JSON and its columns of CSV") {
   CHECK(csv_of(flat_rows(fields, std::vector<Point>{point})) == "x,y,text\n3,4,\"1, 2\"\n");
   CHECK(flat_row<Point>(fields, nullptr).dump() == R"({"x":null,"y":null,"text":null})");
 }
+
+}  // namespace formats_tests

@@ -6,6 +6,8 @@
 
 #include "tests/catch.hpp"
 
+namespace interrupt_tests {
+
 using namespace ddl;
 
 TEST_CASE("SIGTERM ends a command like Ctrl-C") {
@@ -35,3 +37,5 @@ TEST_CASE("a time limit applies only to its own thread, and only while it exists
   given_up = true;
   CHECK(Interrupt::asked());
 }
+
+}  // namespace interrupt_tests

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace job_file_tests {
+
 using namespace ddl;
 
 namespace {
@@ -140,3 +142,5 @@ TEST_CASE("a margin is a size or a share") {
     CHECK_FALSE(parse_margin(wrong, problem));
   }
 }
+
+}  // namespace job_file_tests

@@ -7,6 +7,8 @@
 #include "cli/report/shell_words.hpp"
 #include "tests/catch.hpp"
 
+namespace markdown_tests {
+
 using namespace ddl;
 
 namespace {
@@ -73,3 +75,5 @@ TEST_CASE("a printed command line is parsed by a shell to the same words") {
   CHECK(written({"a b", "", "it's", "$(rm -r)"}) == "'a b' '' 'it'\\''s' '$(rm -r)'");
   CHECK(written({"\x1b[1m\xff"}) == "$'\\033[1m\\377'");
 }
+
+}  // namespace markdown_tests

@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace memory_terms_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -93,3 +95,5 @@ TEST_CASE("idle communicators take memory only on GPUs") {
   const Arguments on_processors{"resnet50", "--machine", "cpu-cluster", "--strategy", "data", "--degrees", "data=8"};
   CHECK(buffers(on_processors, "7") == buffers(on_processors, "0"));
 }
+
+}  // namespace memory_terms_tests

@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace model_drawing_tests {
+
 using namespace ddl;
 
 namespace {
@@ -133,3 +135,5 @@ TEST_CASE("no line of any drawing is longer than 100 columns") {
   check_lines(model_of(vector, "  - residual: " + deep + '\n'));
   check_lines(model_of(vector, "  - repeat: {times: 2, layers: [{softmax: }]}\n    name: " + longest + '\n'));
 }
+
+}  // namespace model_drawing_tests

@@ -11,6 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace plan_file_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -243,3 +245,5 @@ TEST_CASE("a whole report states the model and machine of its plan, a plan alone
   CHECK(report.given == std::set<std::string>{"degrees", "global_batch"});
   CHECK_FALSE(read_plan(plan, "plan.json").model.has_value());
 }
+
+}  // namespace plan_file_tests

@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace profile_output_tests {
+
 using namespace ddl;
 namespace fs = std::filesystem;
 
@@ -95,3 +97,5 @@ TEST_CASE("a profile does not take the place of a file that was read") {
         std::string::npos);
   fs::remove_all(folder);
 }
+
+}  // namespace profile_output_tests

@@ -15,6 +15,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace report_json_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -367,3 +369,5 @@ TEST_CASE("a model in JSON has its parameters, its work and its layers, which ad
   CHECK(flops == Approx(model.at("flops_forward").get<double>()));
   CHECK(parameters == model.at("parameters").get<std::int64_t>());
 }
+
+}  // namespace report_json_tests

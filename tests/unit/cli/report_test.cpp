@@ -3,6 +3,8 @@
 #include "cli/report/formats/format.hpp"
 #include "tests/catch.hpp"
 
+namespace report_tests {
+
 using namespace ddl;
 
 // The runner drops all Unicode blanks before it looks for `::`, and finds `##[` anywhere in a line.
@@ -32,3 +34,5 @@ TEST_CASE("an annotation is one line for any file name") {
   const std::string text = format_named("github").write(report, Style(false));
   CHECK(text == "::notice file=a\\n%3A%3Aerror%3A%3Ab.job.yaml,line=1,col=1,title=does not fit::x\\x1B[31m%0Ay\n");
 }
+
+}  // namespace report_tests

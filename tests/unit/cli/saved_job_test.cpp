@@ -11,6 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace saved_job_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -70,3 +72,5 @@ TEST_CASE("a saved job needs the memory of the plan it was saved from, and all i
 }
 
 }  // namespace
+
+}  // namespace saved_job_tests

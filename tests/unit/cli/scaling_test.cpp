@@ -16,6 +16,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace scaling_tests {
+
 using namespace ddl;
 using Json = nlohmann::ordered_json;
 
@@ -135,3 +137,5 @@ TEST_CASE("an amount of money has thousands, millions and a currency") {
     CHECK_FALSE(problem.hint.empty());
   }
 }
+
+}  // namespace scaling_tests

@@ -5,6 +5,8 @@
 
 #include "tests/catch.hpp"
 
+namespace sentences_tests {
+
 using namespace ddl;
 
 namespace {
@@ -264,3 +266,5 @@ TEST_CASE("a phase describes the contents of its time") {
   estimate.plan.micro_batches = 1;
   CHECK(text(KernelsOf{0, 5}) == "5 layers, 8 samples");
 }
+
+}  // namespace sentences_tests

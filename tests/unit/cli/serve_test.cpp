@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 
-namespace ddl {
+namespace ddl::serve_tests {
 namespace {
 
 HttpRequest asking(const std::string& host, std::vector<std::pair<std::string, std::string>> headers = {}) {
@@ -79,4 +79,4 @@ TEST_CASE("a question may only name offered files") {
     CHECK_THROWS_AS(question_of(query, files), Error);
 }
 
-}  // namespace ddl
+}  // namespace ddl::serve_tests

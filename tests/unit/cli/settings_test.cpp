@@ -14,6 +14,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
+namespace settings_tests {
+
 // Every value of every setting, wherever it may be said.
 
 using namespace ddl;
@@ -151,3 +153,5 @@ TEST_CASE("a setting without effect unless another one is set is refused from ev
               "model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,sparse_density=0.1\n", "r.csv"));
         }).find("sparse_density needs allreduce=sparse") != std::string::npos);
 }
+
+}  // namespace settings_tests

@@ -12,6 +12,8 @@
 #include "cli/report/formats/text.hpp"
 #include "tests/catch.hpp"
 
+namespace table_layout_tests {
+
 using namespace ddl;
 
 namespace {
@@ -188,3 +190,5 @@ TEST_CASE("COLUMNS gives the width of a page, and the locale its character set")
   with("COLUMNS", "3");
   CHECK(page_of_output(true).width == Page::least_width);
 }
+
+}  // namespace table_layout_tests

@@ -5,6 +5,8 @@
 #include "cli/documents/throughput.hpp"
 #include "tests/catch.hpp"
 
+namespace train_tokens_tests {
+
 using namespace ddl;
 
 TEST_CASE("a number of tokens is parsed with k, M, B and T, and printed in a form that parses to it") {
@@ -54,3 +56,5 @@ TEST_CASE("throughput is printed without MFU if the peak is unknown") {
   CHECK(mfu_text(throughput) == "48 %");
   CHECK(mfu_text(std::nullopt) == "-");
 }
+
+}  // namespace train_tokens_tests

@@ -10,6 +10,8 @@
 #include "model_zoo/network/problem.hpp"
 #include "tests/catch.hpp"
 
+namespace attribute_values_tests {
+
 using namespace ddl;
 
 namespace {
@@ -149,3 +151,5 @@ TEST_CASE("values are printed in the syntax of model files") {
                           {"kind", "relu"}}) ==
         "filters=64 kernel=3x3 stride=2 padding=1x0 rate=0.1 factor=1 causal=yes bias=no kind=relu");
 }
+
+}  // namespace attribute_values_tests

@@ -16,6 +16,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/kept_bytes.hpp"
 
+namespace bundled_models_tests {
+
 using namespace ddl;
 
 namespace {
@@ -631,3 +633,5 @@ TEST_CASE("models load fast enough to be loaded at every start") {
     CHECK(best < 10 * limit);
   }
 }
+
+}  // namespace bundled_models_tests

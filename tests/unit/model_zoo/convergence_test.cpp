@@ -8,6 +8,8 @@
 #include "model_zoo/files/model_reader.hpp"
 #include "tests/catch.hpp"
 
+namespace convergence_tests {
+
 using namespace ddl;
 
 namespace {
@@ -81,3 +83,5 @@ TEST_CASE("an invalid file of published trainings is refused with its place") {
     CHECK_THROWS_AS(parse_convergence(wrong, "c.yaml"), Error);
   }
 }
+
+}  // namespace convergence_tests

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace dataset_tests {
+
 using namespace ddl;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE("errors in a data set file are refused with their place") {
   CHECK(first_line(error_in(with("{channels: 3, size: 8x8}", "{size: 8}"))) == "d.yaml:6:9: the key 'channels' is missing");
   CHECK(error_of([] { (void)load_dataset("imagnet"); }) == "unknown data set 'imagnet'\nhint: did you mean 'imagenet'?");
 }
+
+}  // namespace dataset_tests

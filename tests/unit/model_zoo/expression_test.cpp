@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace expression_tests {
+
 using namespace ddl;
 
 namespace {
@@ -101,3 +103,5 @@ TEST_CASE("checking finds bad syntax and unknown names without values") {
   CHECK(error_of([&] { check_expression("$width / $wide", names); }).starts_with("unknown parameter '$wide'"));
   CHECK(error_of([&] { check_expression("$width /", names); }).starts_with("the expression ends"));
 }
+
+}  // namespace expression_tests

@@ -6,6 +6,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace gated_delta_tests {
+
 using namespace ddl;
 
 namespace {
@@ -95,3 +97,5 @@ TEST_CASE("parts of a gated delta rule that do not belong together are refused")
           static_cast<void>(layer_of("{features: 8}", "  - gated_delta: {heads: 1, head_size: 1, key_size: 2}\n"));
         }).find("gated_delta needs a sequence") != std::string::npos);
 }
+
+}  // namespace gated_delta_tests

@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace hugging_face_tests {
+
 using namespace ddl;
 
 namespace {
@@ -516,3 +518,5 @@ TEST_CASE("configurations that no family supports are refused, or read as the ne
   CHECK(refusal_of(R"({"model_type": "t5", "feed_forward_proj": "gated-what"})")
             .starts_with("config.json:1:43: unknown activation 'what'\n"));
 }
+
+}  // namespace hugging_face_tests

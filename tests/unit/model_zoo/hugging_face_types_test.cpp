@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace hugging_face_types_tests {
+
 using namespace ddl;
 
 namespace {
@@ -188,3 +190,5 @@ TEST_CASE("layers of a decoder have the kinds that the file gives them") {
   CHECK(refusal_of(R"({"model_type": "bamba", "mamba_d_head": 7})")
             .starts_with("config.json:1:41: 128 heads of 7 are not the 8192 channels of Mamba-2\n"));
 }
+
+}  // namespace hugging_face_types_tests

@@ -9,6 +9,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/kept_bytes.hpp"
 
+namespace language_models_tests {
+
 using namespace ddl;
 
 namespace {
@@ -372,3 +374,5 @@ TEST_CASE("DeepSeek-V3's module that predicts a second token is another layer") 
       std::count_if(one.layers.begin(), one.layers.end(), [](const Layer& layer) { return layer.tied_to >= 0; });
   CHECK(tied == 2);
 }
+
+}  // namespace language_models_tests

@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace malformed_models_tests {
+
 using namespace ddl;
 
 // For any bytes, a model file is a model or an Error.
@@ -129,3 +131,5 @@ TEST_CASE("values exchanged for extreme ones are a model or an error") {
     }
   }
 }
+
+}  // namespace malformed_models_tests

@@ -8,6 +8,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace mamba2_tests {
+
 using namespace ddl;
 
 namespace {
@@ -156,3 +158,5 @@ TEST_CASE("without its norm, Mamba-2 has no scale and keeps no deviations") {
     CHECK(flops == Approx(work_of(layer, pass).flops).epsilon(1e-12));
   }
 }
+
+}  // namespace mamba2_tests

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace model_errors_tests {
+
 using namespace ddl;
 
 namespace {
@@ -333,3 +335,5 @@ TEST_CASE("errors in a family's file name both files") {
   std::filesystem::remove(folder / "family.yaml");
   CHECK(error_of([&] { (void)load_model(path); }).starts_with(path + ":3:9: cannot read "));
 }
+
+}  // namespace model_errors_tests

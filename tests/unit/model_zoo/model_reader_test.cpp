@@ -9,6 +9,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace model_reader_tests {
+
 using namespace ddl;
 
 namespace {
@@ -348,3 +350,5 @@ TEST_CASE("models sum over their layers") {
   CHECK(shape_of(model, -1) == model.input);
   CHECK(shape_of(model, 0).channels == 8);
 }
+
+}  // namespace model_reader_tests

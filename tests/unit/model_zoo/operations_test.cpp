@@ -7,6 +7,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace operations_tests {
+
 using namespace ddl;
 
 namespace {
@@ -644,3 +646,5 @@ TEST_CASE("sizes that a double cannot count exactly are refused") {
   CHECK(error_in("{features: 90000000}", "  - repeat: {times: 3, layers: [{fully_connected: 90000000}]}\n") ==
         "the model has more than 2^53 parameters");
 }
+
+}  // namespace operations_tests

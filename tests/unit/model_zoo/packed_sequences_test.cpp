@@ -7,6 +7,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace packed_sequences_tests {
+
 namespace {
 
 using namespace ddl;
@@ -74,3 +76,5 @@ TEST_CASE("documents fit into sequences, and a model without attention between t
 }
 
 }  // namespace
+
+}  // namespace packed_sequences_tests

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace pattern_tests {
+
 using namespace ddl;
 
 TEST_CASE("groups of a pattern are written out") {
@@ -43,3 +45,5 @@ TEST_CASE("a model file may group the letters of a pattern") {
           static_cast<void>(parse_model(text("M(ME)"), "m.yaml"));
         }).starts_with("m.yaml:6:11: '(ME)' is not a group of a pattern\n"));
 }
+
+}  // namespace pattern_tests

@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace problem_tests {
+
 using namespace ddl;
 
 namespace {
@@ -263,3 +265,5 @@ TEST_CASE("the first touch of fresh memory is a problem too") {
   CHECK_THAT(refused("fresh_memory bytes=1073741825"), ContainsSubstring("line:1:14:"));
   CHECK_THAT(refused("fresh_memory bytes=1 in=4"), ContainsSubstring("line:1:22: unknown attribute 'in' of fresh_memory"));
 }
+
+}  // namespace problem_tests

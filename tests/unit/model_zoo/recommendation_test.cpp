@@ -9,6 +9,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace recommendation_tests {
+
 using namespace ddl;
 
 TEST_CASE("DLRM has the tables and the layers of MLPerf's") {
@@ -85,3 +87,5 @@ TEST_CASE("interaction refuses inputs that are not vectors of one length") {
   CHECK(error_in("{channels: 4, tokens: 3}", "  - interaction:\n    from: [input, input]\n")
             .find("interaction needs flat vectors, not 4 over 3 tokens") != std::string::npos);
 }
+
+}  // namespace recommendation_tests

@@ -8,6 +8,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace recurrent_models_tests {
+
 using namespace ddl;
 
 namespace {
@@ -130,3 +132,5 @@ TEST_CASE("additive attention reads two sequences") {
   CHECK(error_in(sequence, "  - select: last\n    name: one\n  - additive_attention: 5\n    from: [input, one]\n")
             .find("additive_attention needs two sequences, not 24") != std::string::npos);
 }
+
+}  // namespace recurrent_models_tests

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace series_parallel_tests {
+
 using namespace ddl;
 
 namespace {
@@ -127,3 +129,5 @@ TEST_CASE("graphs that are not series-parallel, and deep ones, are handled in fi
     CHECK(count_layers(series_of(model)) == model.layers.size());
   }
 }
+
+}  // namespace series_parallel_tests

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace slicing_tests {
+
 using namespace ddl;
 
 // A strategy evaluates an operation for a slice by passing the slice's shapes: parts must add up to the whole.
@@ -191,3 +193,5 @@ TEST_CASE("a product's dimensions multiply to its work") {
     }
   }
 }
+
+}  // namespace slicing_tests

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
+namespace trained_parts_tests {
+
 namespace {
 
 using namespace ddl;
@@ -120,3 +122,5 @@ TEST_CASE("an adapter's kernels add up to its work, and there is no gradient of 
 }
 
 }  // namespace
+
+}  // namespace trained_parts_tests

@@ -7,6 +7,8 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace transformer_operations_tests {
+
 using namespace ddl;
 
 namespace {
@@ -451,3 +453,5 @@ TEST_CASE("xielu has two trained numbers") {
   CHECK(kept_of(layer).input);
   CHECK(layer_of(sequence, "  - activation: gelu\n").parameters() == 0);
 }
+
+}  // namespace transformer_operations_tests

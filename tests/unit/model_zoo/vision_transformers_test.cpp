@@ -10,6 +10,8 @@
 #include "tests/unit/model_zoo/kept_bytes.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace vision_transformers_tests {
+
 using namespace ddl;
 
 namespace {
@@ -203,3 +205,5 @@ TEST_CASE("window attention refuses what it cannot divide") {
   check_refused(sequence, "  - window_attention: {heads: 2, window: 2}\n",
                 "window_attention needs an image, not 24 over 16 tokens");
 }
+
+}  // namespace vision_transformers_tests

@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
+namespace work_depth_tests {
+
 using namespace ddl;
 
 namespace {
@@ -246,3 +248,5 @@ TEST_CASE("a model without a tensor between two layers has no edge") {
   CHECK(grain.largest_edge == -1);
   CHECK(graph_grain(model_of(image, "  - flatten\n")).smallest_node == -1);
 }
+
+}  // namespace work_depth_tests

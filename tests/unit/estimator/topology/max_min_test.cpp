@@ -8,6 +8,8 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 
+namespace max_min_tests {
+
 namespace {
 
 using namespace ddl;
@@ -180,3 +182,5 @@ TEST_CASE("equal flows are one flow with a multiplicity") {
 }
 
 }  // namespace
+
+}  // namespace max_min_tests

@@ -13,6 +13,8 @@
 #include "tests/catch.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
 
+namespace network_tests {
+
 namespace {
 
 using namespace ddl;
@@ -393,3 +395,5 @@ TEST_CASE("congestion widens the time of collectives that cross its level, and l
 }
 
 }  // namespace
+
+}  // namespace network_tests
