@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Keeps a new part of a job alive, and the parts that it replaces.
+/// Keeps a new part of a job alive, and also the part that it replaces.
 template <class Part>
 struct Replaced {
   Part part;
@@ -37,7 +37,7 @@ Job Job::with_assumptions(const Assumptions& other) const {
 Seconds launch_overhead(const Job& job) {
   if (!job.assumptions.host_launch) return Seconds{};
   if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
-  // Measured whole steps already include the launch overhead.
+  // A measured step already includes the launch overhead.
   switch (job.kernels.origin()) {
     case KernelBasis::fitted:
     case KernelBasis::transferred:
