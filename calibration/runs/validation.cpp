@@ -23,7 +23,7 @@ std::optional<double> relative_error(const std::optional<Seconds>& predicted, do
 
 double accuracy(std::optional<double> error) { return error ? 1.0 - std::abs(*error) : 0.0; }
 
-/// A run without the properties that predictions do not depend on, so that repetitions of a run are equal.
+/// Returns a run without the properties on which predictions do not depend, so that repetitions of a run are equal.
 MeasuredRun to_predict(MeasuredRun run) {
   run.value = 0;
   run.samples_averaged.reset();
@@ -122,10 +122,10 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
     if (!predictor) predictor = std::make_unique<RunPredictor>(name, named_coefficients, profiles, software);
     return *predictor;
   };
-  // If the user names coefficients, they belong to the machine that the user names.
+  // If the user names coefficients, they are used for the machine that the user names.
   const std::string others = coefficients == "none" ? coefficients : "";
   validation.warnings = predictor_on(machine, coefficients).profile_warnings();
-  std::map<MeasuredRun, std::size_t> known;  // cases of equal runs
+  std::map<MeasuredRun, std::size_t> known;  // the cases of equal runs
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (before_run) before_run(i, runs.size());
     const MeasuredRun& run = runs[i];
