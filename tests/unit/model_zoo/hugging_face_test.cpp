@@ -179,7 +179,7 @@ TEST_CASE("unread keys that change the number of parameters are refused at their
         "config.json:3:18: 'layer_types' has 1 entries, but there are 36 layers");
   CHECK(refusal("gpt_oss",
                 R"("num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "full_attention"])") ==
-        "config.json:3:42: layer 2 breaks the order of 1 with a window before each without one");
+        "config.json:3:42: layer 2 breaks the pattern (layers with a window before each layer without one: 1)");
   // A key with the value none has no effect.
   CHECK(model_of_text(R"({"model_type": "llama", "num_local_experts": 0, "vision_config": null})").parameters() ==
         6'738'415'616);
