@@ -14,7 +14,7 @@ struct SlidingWindow {
   int rank = 0;
   std::array<std::int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
   std::array<std::int64_t, 3> padding{0, 0, 0};  ///< padding before the first position
-  bool same = false;  ///< padding such that the output has the length ⌈input / stride⌉, with the odd one at the end
+  bool same = false;  ///< padding such that the output has the length ⌈input / stride⌉, an odd position is at the end
   bool ceil = false;  ///< whether the last window may extend beyond the end
 
   /// Reads `kernel`, `stride` (or `default_stride`, or the kernel's size if that is 0), `padding` and `dilation`.
