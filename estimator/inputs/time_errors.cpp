@@ -36,7 +36,7 @@ double together(double sum, double squares, double correlation) {
 /// The variance of a run that coefficients were not fitted to, relative to a fit to other runs. A fit to few runs looks
 /// better than it predicts. So a number of imaginary runs with the usual scatter is added.
 double own_variance(const LearnedRuns& learned, double scatter) {
-  constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the scatter, 0.1
+  constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the usual scatter of 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
   // The mean of |x| of a normal distribution is √(2/π) of its width.
   return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
