@@ -180,7 +180,7 @@ std::vector<int> some_values(const PlanChoiceRow& row) {
   return values;
 }
 
-TEST_CASE("with each choice fixed to each of its values, a search finds the best of all plans") {
+TEST_CASE("for each value to which a choice is fixed, a search finds the best of all plans") {
   // Pairs of a model and of bytes of a device, with which about half of the plans fit.
   const std::vector<std::pair<Model, double>> models{
       {transformer(), 16e6}, {mixture(), 16e6}, {adapted(), 8e6}, {residual_images(), 16e6}, {volumes(), 24e6}};
@@ -417,7 +417,7 @@ TEST_CASE("a search finds the best of all plans if all-to-alls of experts are ov
   check({.name = "slowed down", .model = even(), .batch = 64, .coefficients = coefficients});
 }
 
-TEST_CASE("of equal degrees, tokens are only divided if they divide evenly") {
+TEST_CASE("if degrees are equal, tokens are only divided if they divide evenly") {
   // Four ranks of tensor divide the tokens of two ranks of context evenly, but not those of four.
   const Model model = parse_model(R"(format: 1
 model: short

@@ -189,7 +189,7 @@ TEST_CASE("unread keys that change the number of parameters are refused at their
                     [](const std::string& warning) { return warning.find("'num_local_experts'") != std::string::npos; }));
 }
 
-TEST_CASE("caps and windows reach the model, and unsupported layers are reported") {
+TEST_CASE("caps and windows are in the imported model, and unsupported layers are reported") {
   const auto lines = [](const std::string& keys) { return import_hugging_face("{" + keys + "}", "c.json"); };
   CHECK(has_line(lines(R"("model_type": "gemma2")"), "soft_cap: yes"));
   CHECK(has_line(lines(R"("model_type": "gemma2")"), "fused: no"));
@@ -310,7 +310,7 @@ TEST_CASE("windows are those of the layers that use one") {
   CHECK(has_line(mixed, "window: 4096"));
 }
 
-TEST_CASE("positions and biases of a configuration reach the layers") {
+TEST_CASE("positions and biases of a configuration are in the layers") {
   const Model neox = model_of("gpt-neox-20b");
   // A quarter of 96 channels.
   CHECK(layer_of(neox, "layer0.parts.attention.rotary1").operation->attributes() == "heads=64 turned=24");
