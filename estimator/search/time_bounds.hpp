@@ -22,7 +22,7 @@ enum class Closeness {
   placement,  ///< in addition, the links of this placement
   split,      ///< in addition, the kernels of one rank's part of each layer; holds for plans with the same split
   tasks,      ///< in addition, the exchanges of these layers; holds for any cuts of the stages
-  stages,     ///< the longest of the stages with their actual cuts; zero without a pipeline
+  stages,     ///< time of the longest stage with the actual cuts; zero without a pipeline
   layers      ///< the step without update, gradients and recomputation
 };
 

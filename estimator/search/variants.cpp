@@ -115,7 +115,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   std::array<std::vector<int>, plan_choice_count> of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     of_rows[i] = values_of(plan_choices()[i], plan);
-    // Values that stay impossible whatever the other choices are.
+    // Values that are impossible with all values of the other choices.
     if (depends_on_others(plan_choices()[i].choice)) continue;
     std::erase_if(of_rows[i], [&](int value) {
       ChoiceValues alone{};

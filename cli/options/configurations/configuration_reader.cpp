@@ -125,7 +125,7 @@ void resolve_references(ConfigEntries& settings) {
 /// Returns a value with its position and its meaning by the row; empty if the row gives it no meaning.
 std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
   if (!row.alone.empty() && (setting.value.empty() || row.words.empty())) return std::string(row.alone);
-  if (!setting.is_known) return setting.value;  // told when it is asked for
+  if (!setting.is_known) return setting.value;  // reported when the value is used
   for (const ArgumentWord& word : row.words) {
     if (lower_case(word.word) == lower_case(setting.value)) {
       if (word.meaning.empty()) return std::nullopt;

@@ -16,7 +16,7 @@ constexpr std::int64_t most_configured_layers = 10'000;
 /// Number of tokens in GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer uses.
 constexpr std::int64_t gpt2_vocabulary = 50'257;
 
-/// As a sentence of its own.
+/// Returns the suggestion as a complete sentence.
 std::string suggest_model(const std::string& name) {
   std::string text = suggest(name, model_names());
   return text.ends_with('?') ? text : text + '.';
