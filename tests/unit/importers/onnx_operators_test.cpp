@@ -219,7 +219,7 @@ TEST_CASE("a network in integers and operators of classical learning are refused
   trees.mutable_opset_import(0)->set_domain("ai.onnx.ml");
   CHECK(error_of([&] {
           static_cast<void>(import_onnx(trees.SerializeAsString(), "net.onnx", {}));
-        }).starts_with("net.onnx: it has operators of 'ai.onnx.ml' only"));
+        }).starts_with("net.onnx: it has only operators of 'ai.onnx.ml'"));
 }
 
 TEST_CASE("a gather with many constant indices is a part of the tensor, with the shape of the indices") {
