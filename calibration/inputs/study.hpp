@@ -140,8 +140,8 @@ void require_precision(Precision precision, const Device& device);
 /// of channels, the nearest in size; else a common data set of about the same size, as for any flat vector.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
-/// Measured time divided by roofline time, the geometric mean over all models that the coefficients measured in this
-/// precision: how far this device and software are from the roofline. Empty if no model was measured.
+/// Measured time divided by roofline time, on this device with this software: the geometric mean over all models that were
+/// measured in this precision. Empty if no model was measured.
 [[nodiscard]] std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients,
                                                  Precision precision);
 

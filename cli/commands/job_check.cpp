@@ -80,7 +80,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-/// Sequence lengths are tried in steps of this many tokens, or of an eighth of the model's own length if that is shorter.
+/// The step in tokens between the sequence lengths that are tried. It is an eighth of the model's own length if that is
+/// shorter.
 constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 

@@ -50,8 +50,8 @@ class Rows {
     std::vector<PassTimes> times;
   };
 
-  /// The mean over layers. If all layers have the same number of steps, it is computed step by step; otherwise it is the
-  /// mean of medians.
+  /// The mean over layers. If all layers have the same number of steps, the mean is computed for each step. Otherwise, it is
+  /// the mean of the layers' medians.
   static std::vector<double> mean_of(const std::vector<PassTimes>& times) {
     const std::size_t steps = times.front().seconds.size();
     const auto as_many = [steps](const PassTimes& each) { return each.seconds.size() == steps; };
