@@ -26,7 +26,7 @@ class Dispatch final : public Operation {
                   "the router must read the same tokens");
     }
     if (active_ > inputs[1].channels) {
-      throw Error(fmt::format("of {} experts {} cannot be active", inputs[1].channels, active_));
+      throw Error(fmt::format("there are {} experts, so {} cannot be active", inputs[1].channels, active_));
     }
     static_cast<void>(item_count("the output", {output.channels, output.extent[0], active_}));
     output.extent[0] *= active_;

@@ -109,11 +109,11 @@ std::shared_ptr<const Operation> read_router(const Attributes& attributes) {
   }
   if (settings.active_groups > settings.groups) {
     attributes.fail("active_groups",
-                    fmt::format("of {} groups {} cannot be active", settings.groups, settings.active_groups));
+                    fmt::format("there are {} groups, so {} cannot be active", settings.groups, settings.active_groups));
   }
   const std::int64_t seen = settings.experts / settings.groups * settings.active_groups;
   if (settings.active > seen) {
-    attributes.fail("active", fmt::format("of {} experts {} cannot be active", seen, settings.active));
+    attributes.fail("active", fmt::format("there are {} experts, so {} cannot be active", seen, settings.active));
   }
   return std::make_shared<Router>(settings);
 }

@@ -382,7 +382,7 @@ HuggingFaceConfig::Experts HuggingFaceConfig::experts(Names count, std::int64_t 
   if (experts.active > experts.count) {
     std::string_view key = *active.begin();
     static_cast<void>(find(active, key));
-    fail(key, fmt::format("of {} experts {} cannot be active", experts.count, experts.active));
+    fail(key, fmt::format("there are {} experts, so {} cannot be active", experts.count, experts.active));
   }
   return experts;
 }

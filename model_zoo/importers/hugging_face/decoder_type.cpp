@@ -115,7 +115,8 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
   require_said(usual.active_key, usual.active);
   decoder.active = config.integer({usual.active_key}, usual.active, decoder.experts > 0 ? 1 : 0);
   if (decoder.experts > 0 && decoder.active > decoder.experts) {
-    config.fail(usual.active_key, fmt::format("of {} experts {} cannot be active", decoder.experts, decoder.active));
+    config.fail(usual.active_key,
+                fmt::format("there are {} experts, so {} cannot be active", decoder.experts, decoder.active));
   }
   decoder.expert_feed_forward =
       usual.width_key.empty() ? decoder.feed_forward : config.integer({usual.width_key}, usual.width);

@@ -482,7 +482,7 @@ TEST_CASE("impossible sizes are refused, even if each one alone is possible") {
   CHECK(message(R"("llama", "num_hidden_layers": 100000)").find("at most 10000") != std::string::npos);
   CHECK(message(R"("llama", "num_hidden_layers": 10000)").find("more than 100000 layers") != std::string::npos);
   CHECK(message(R"("mixtral", "num_local_experts": 4, "num_experts_per_tok": 5)")
-            .ends_with("of 4 experts 5 cannot be active"));
+            .ends_with("there are 4 experts, so 5 cannot be active"));
 }
 
 TEST_CASE("invalid JSON is refused, and depth and length are limited") {
