@@ -1,8 +1,8 @@
-# Every library comes from the system. One that is missing is named together with the Debian package that brings it.
-# Imported targets are SYSTEM: their headers are compiled without our warnings.
+# Every library comes from the system. If one is missing, an error names it and the Debian package that contains it. Imported
+# targets are SYSTEM: their headers are compiled without our warnings.
 
-# ddl_require(<package> VERSION <at least> DEBIAN <package to install> FOR <what it is for>)
-# leaves <package>_VERSION in the caller's scope. No upper limit: the newer major versions are wanted too.
+# ddl_require(<package> VERSION <at least> DEBIAN <package to install> FOR <what it is for>) leaves <package>_VERSION in the
+# caller's scope. There is no upper limit, because newer major versions are supported, too.
 function(ddl_require package)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;DEBIAN;FOR" "")
   find_package(${package} QUIET CONFIG)
@@ -23,7 +23,7 @@ ddl_require(CLI11 VERSION 2.1 DEBIAN libcli11-dev FOR "arguments of the command 
 ddl_require(yaml-cpp VERSION 0.7 DEBIAN libyaml-cpp-dev FOR "model, machine and coefficients files")
 ddl_require(Eigen3 VERSION 3.4 DEBIAN libeigen3-dev FOR "fits of coefficients")
 if(DDL_STATIC)
-  # Debian has no static library of it: its code becomes part of ours.
+  # Debian has no static library of it, so it is compiled into our own libraries.
   find_path(DDL_FMT_INCLUDE fmt/format-inl.h REQUIRED)
   mark_as_advanced(DDL_FMT_INCLUDE)
   add_library(fmt::fmt INTERFACE IMPORTED GLOBAL)
@@ -53,7 +53,8 @@ else()
   add_library(ddl::yaml ALIAS yaml-cpp)
 endif()
 
-# Optional: libevent, which speaks HTTP for `serve`. Its archives, where they are: the program then loads no further library.
+# Optional: libevent, which speaks HTTP for `serve`. Static archives are used if they exist, so that the program loads no
+# further library.
 find_path(DDL_EVENT_INCLUDE event2/http.h)
 find_library(DDL_EVENT_CORE NAMES libevent_core.a event_core)
 find_library(DDL_EVENT_EXTRA NAMES libevent_extra.a event_extra)
@@ -66,12 +67,12 @@ if(DDL_EVENT_INCLUDE AND DDL_EVENT_CORE AND DDL_EVENT_EXTRA)
   add_library(ddl::http ALIAS ddl_http)
 endif()
 
-# What follows is for modules, which a static program cannot load.
+# The following libraries are for modules, which a static program cannot load.
 if(DDL_STATIC)
   return()
 endif()
 
-# Optional: a back end whose library is missing is left out, and says so when it is asked for.
+# Optional: a back end whose library is missing is not built. If it is requested, the program says so.
 find_package(dnnl QUIET CONFIG)
 if(dnnl_FOUND)
   find_package(OpenMP QUIET COMPONENTS CXX)  # its threads; Clang has them in a package of their own
@@ -98,7 +99,7 @@ if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
     target_include_directories(ddl_cudnn SYSTEM INTERFACE "${DDL_CUDNN_INCLUDE}")
     target_link_libraries(ddl_cudnn INTERFACE "${DDL_CUDNN_LIBRARY}")
     add_library(ddl::cudnn ALIAS ddl_cudnn)
-    # For `./dev gpu-pack`, whose pack says what a machine needs for it.
+    # For `./dev gpu-pack`, whose pack lists what a machine needs to run it.
     list(JOIN CMAKE_CUDA_ARCHITECTURES " " ddl_architectures)
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/gpu.txt" @ONLY
       CONTENT "cuda @CMAKE_CUDA_COMPILER_VERSION@\narchitectures @ddl_architectures@\n")
@@ -111,7 +112,7 @@ if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)
   find_library(DDL_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${NCCL_ROOT}/lib)
   mark_as_advanced(DDL_NCCL_INCLUDE DDL_NCCL_LIBRARY)
   if(DDL_NCCL_INCLUDE)
-    # What it last noted of an error is asked for by a function of 2.13.
+    # The function that returns the last error message exists since 2.13.
     file(STRINGS "${DDL_NCCL_INCLUDE}/nccl.h" DDL_NCCL_LAST_ERROR REGEX "ncclGetLastError" LIMIT_COUNT 1)
   endif()
   if(DDL_NCCL_LAST_ERROR AND DDL_NCCL_LIBRARY)
@@ -122,12 +123,12 @@ if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)
   endif()
 endif()
 
-# Optional, for sweeps of a network: any MPI. Its C functions, and nothing of the C++ ones that were taken out of the standard.
+# Optional, for sweeps of a network: any MPI. Only its C functions are used; the standard no longer has the C++ functions.
 set(MPI_CXX_SKIP_MPICXX TRUE)
 find_package(MPI 3.0 QUIET COMPONENTS CXX)
 
-# Optional: without it, ddl-oracle says that it cannot import ONNX files, and how to change that.
-# ONNX's own package names protobuf's target without looking for it.
+# Optional: without it, ddl-oracle reports that it cannot import ONNX files, and what to install.
+# ONNX's package refers to protobuf's target, but does not search for it.
 find_package(Protobuf QUIET)
 if(Protobuf_FOUND)
   find_package(ONNX QUIET CONFIG)

@@ -41,6 +41,7 @@ function(ddl_embed)
     COMMENT "Embedding ${shown_folder}"
     VERBATIM)
   target_sources(${arg_TARGET} PRIVATE "${output}")
-  # Clang reminds of the 65,536 bytes that every C++ compiler must accept; those in use accept megabytes.
+  # Clang warns of literals above 65,536 bytes, the length that every C++ compiler must accept. The supported compilers
+  # accept megabytes.
   set_source_files_properties("${output}" PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:-Wno-overlength-strings>")
 endfunction()

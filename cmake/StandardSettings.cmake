@@ -1,35 +1,36 @@
-# ddl_settings: what every target of the project is compiled with, and third-party code is not.
+# ddl_settings: compiler settings for every target of the project, but not for third-party code.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
-# What was compiled before, in this folder or another, is not compiled again.
+# Sources that were compiled before, in this folder or another, are taken from the compiler cache.
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(DDL_CCACHE ccache DOC "Keeps what was compiled; optional")
   mark_as_advanced(DDL_CCACHE)
   if(DDL_CCACHE)
-    # Precompiled headers are told apart by what they include.
+    # The cache distinguishes precompiled headers by their contents.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=pch_defines,time_macros" "${DDL_CCACHE}")
   endif()
 endif()
-# The program lies at the top of the build folder; tests/ sets its own place.
+# The program is at the top of the build folder; tests/ sets its own folder.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 
 add_library(ddl_settings INTERFACE)
 target_compile_features(ddl_settings INTERFACE cxx_std_20)
 target_include_directories(ddl_settings INTERFACE "${PROJECT_SOURCE_DIR}")
-# A fused multiply-add rounds differently: without this, the same plan has other last digits on other processors.
+# A fused multiply-add rounds differently. Without this option, the last digits of results would differ between processors.
 target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
 
-# ddl_quick_to_compile: code that takes longer to compile than it ever runs: commands, readers of files, tests. Not -O0: of an inline
-# function that several sources have, the linker keeps any one, which would slow the estimator down.
+# ddl_quick_to_compile: settings for code that takes longer to compile than to run, such as commands, readers of files and
+# tests. -O0 is not used: if several sources contain the same inline function, the linker keeps one copy of it, and an
+# unoptimized copy would slow the estimator down.
 add_library(ddl_quick_to_compile INTERFACE)
 target_compile_options(ddl_quick_to_compile INTERFACE
   "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:$<IF:$<BOOL:${DDL_STATIC}>,-Os,-O1>>")
 
-# The program reads files of strangers: an error in it should end it, not lend it to them. All of it is the program's and its modules';
-# a sanitizer has checks of its own, which those of the C library would hide.
+# The program reads untrusted files. A memory error should end the program, not let a file take control of it. These settings
+# apply to the program and its modules. They are not used with sanitizers, whose own checks they would hide.
 if(DDL_HARDEN)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   if(NOT DDL_STATIC)  # whose -static-pie this would contradict
@@ -47,7 +48,7 @@ if(DDL_HARDEN)
     endif()
   endforeach()
   if(NOT DDL_SANITIZE)
-    # Needs optimization. Ubuntu's compiler defines it already, and would warn of the second.
+    # Needs optimization. Ubuntu's compiler already defines it, and would warn of a second definition.
     target_compile_options(ddl_settings INTERFACE
       "$<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:CXX>>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
   endif()
@@ -57,7 +58,8 @@ if(DDL_HARDEN)
   endif()
 endif()
 
-# What is packed is small, and says nothing of where it was built, so that two builds of one commit are equal byte for byte.
+# Packaged programs are small, and do not contain the path of the build folder, so that two builds of one commit are equal
+# byte for byte.
 if(DDL_STATIC)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
@@ -77,7 +79,7 @@ if(DDL_BUILD_FUZZERS)
     message(FATAL_ERROR "DDL_BUILD_FUZZERS needs Clang, which has libFuzzer; the compiler is ${CMAKE_CXX_COMPILER_ID}.\n"
       "Configure with the preset 'fuzz', or with -DCMAKE_CXX_COMPILER=clang++.")
   endif()
-  # Coverage for the fuzzers to steer by; the fuzzers' own main is linked by ddl_add_fuzzer.
+  # Coverage that guides the fuzzers. ddl_add_fuzzer links the fuzzers' main function.
   target_compile_options(ddl_settings INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(ddl_settings INTERFACE -fsanitize=fuzzer-no-link)
 endif()

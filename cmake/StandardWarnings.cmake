@@ -1,5 +1,5 @@
-# ddl_warnings: linked privately by every target of the project, so that no third-party source is compiled with them.
-# Errors only where a developer asks for it: a release must still build with a compiler of the future.
+# ddl_warnings: compiler warnings. Every target of the project links it privately, so that no third-party source is compiled
+# with them. Warnings are errors only on request, because a release must still build with future compilers.
 
 add_library(ddl_warnings INTERFACE)
 target_compile_options(ddl_warnings INTERFACE
@@ -11,23 +11,25 @@ target_compile_options(ddl_warnings INTERFACE
   -Wold-style-cast
   -Wnon-virtual-dtor)
 
-# Of sources that are compiled together, one's local may have the name of another's function: only the preset dev, which compiles each
-# alone, can tell whether it hides anything.
+# If sources are compiled together, a local variable in one may have the name of a function in another. Only the preset dev,
+# which compiles each source alone, can tell whether a name is really hidden.
 if(NOT CMAKE_UNITY_BUILD)
   target_compile_options(ddl_warnings INTERFACE -Wshadow)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ddl_warnings INTERFACE -Wshadow=local)
 endif()
 
-# False alarms in the inlined code of libraries. GCC 12 sees overlapping copies in `"text" + std::string` (GCC bug 105651);
-# GCC loses sight of what is initialized, the more so with sanitizers or -O1, which clang-tidy and the sanitizers do see.
+# False alarms in inlined library code. GCC 12 reports overlapping copies in `"text" + std::string` (GCC bug 105651). GCC
+# also reports initialized variables as uninitialized, more often with sanitizers or -O1; clang-tidy and the sanitizers find
+# real cases.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ddl_warnings INTERFACE
     -Wno-maybe-uninitialized
     $<$<VERSION_LESS:${CMAKE_CXX_COMPILER_VERSION},13>:-Wno-restrict>)
 endif()
 
-# Clang sees std::stable_sort of libstdc++ 12 call what C++17 deprecates (fixed in 13); our own calls are GCC's to report.
+# In Clang, std::stable_sort of libstdc++ 12 calls a function that C++17 deprecates (fixed in 13). GCC still reports our own
+# calls.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(ddl_warnings INTERFACE -Wno-deprecated-declarations)
 endif()

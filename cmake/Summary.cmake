@@ -1,4 +1,4 @@
-# Says at the end of the configuration what will be built, how, and from what.
+# Prints at the end of the configuration what will be built, with which settings and libraries.
 
 set(libraries "")
 foreach(package IN ITEMS CLI11 yaml-cpp Eigen3 fmt nlohmann_json Catch2 benchmark ONNX dnnl)

@@ -1,7 +1,7 @@
 # Functions for the tests' CMakeLists: ddl_test_program, ddl_add_test, ddl_add_missing_test, ddl_add_fuzzer, ddl_add_benchmark.
 
 # ddl_test_program(<program> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...])
-# A Catch2 program. Its sources may be compiled together, so that they share the headers that they read.
+# A Catch2 program. Its sources may be compiled together, so that each header is read once.
 function(ddl_test_program program)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT TARGET ${program})
@@ -13,11 +13,13 @@ function(ddl_test_program program)
   target_compile_definitions(${program} PRIVATE ${arg_DEFINITIONS})
 endfunction()
 
-# ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>] [TIMEOUT <seconds>] [SLOW])
-# One CTest test of that name: the test cases of these sources. They are part of PROGRAM, which is that of the folder if nothing is
-# said, so that a module's tests are compiled and linked once. The test is labelled with its top folder (unit, property), and a SLOW
-# one, which takes seconds, with `slow`: `./dev test --quick` leaves it out. It is skipped where all of its test cases say that they
-# cannot run (tests/skip.hpp): a case that can be skipped has a file and a test of its own, so that the skip shows.
+# ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>]
+#              [TIMEOUT <seconds>] [SLOW])
+# One CTest test of that name: the test cases of these sources. They are part of PROGRAM, by default the program of the
+# folder, so that a module's tests are compiled and linked once. The test has the label of its top folder (unit, property).
+# SLOW: the test takes seconds, and has the label `slow`; `./dev test --quick` leaves it out. The test is skipped if all of
+# its test cases report that they cannot run (tests/skip.hpp). A case that can be skipped has a file and a test of its own,
+# so that the skip is visible.
 function(ddl_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT arg_TIMEOUT)
@@ -28,7 +30,7 @@ function(ddl_add_test name)
     string(REPLACE "/" "_" arg_PROGRAM "${folder}_tests")
   endif()
   ddl_test_program(${arg_PROGRAM} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} DEFINITIONS ${arg_DEFINITIONS})
-  # Catch2 tags each test case with the file it stands in. Hidden ones are for people.
+  # Catch2 tags each test case with its file. Hidden test cases are run only by people.
   set(tags "")
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source STEM LAST_ONLY stem)
@@ -42,7 +44,7 @@ function(ddl_add_test name)
   if(arg_SLOW)
     list(APPEND labels slow)
   endif()
-  # What the user has measured on this machine is none of the tests' business.
+  # Tests must not read the user's own measurements on this machine.
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${labels}" SKIP_RETURN_CODE 77
     ENVIRONMENT "DDL_ORACLE_DATA=${PROJECT_BINARY_DIR}/no-data")
 endfunction()
@@ -55,10 +57,10 @@ function(ddl_add_missing_test name)
 endfunction()
 
 # ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>... [LANGUAGE <language>]), in tests/fuzz
-# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs; it changes
-# what inputs in a LANGUAGE of tests/fuzz/structure say, and not their bytes alone. Among
-# the tests it is fuzz.<name>, which replays the inputs in corpus/<name>: examples, and each one that once went wrong;
-# fuzz.<name>.found replays those in found/<name>.tar.xz, which `./dev fuzz --keep` wrote.
+# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs. With
+# a LANGUAGE of tests/fuzz/structure, it changes the structure of inputs, and not only their bytes. The test fuzz.<name>
+# replays the inputs in corpus/<name>: examples, and inputs that once caused an error. The test fuzz.<name>.found replays the
+# inputs in found/<name>.tar.xz, which `./dev fuzz --keep` wrote.
 function(ddl_add_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})

@@ -1,12 +1,12 @@
-# Writes core/version.cpp: cmake -DINPUT= -DOUTPUT= -DVERSION= -DCHECKOUT= -DGIT= -P WriteVersion.cmake
-# Run at each build, since no file tells CMake that the commit has changed; the output is rewritten only when it differs.
+# Writes core/version.cpp: cmake -DINPUT= -DOUTPUT= -DVERSION= -DCHECKOUT= -DGIT= -P WriteVersion.cmake It runs at each
+# build, because no file tells CMake that the commit has changed. The output is rewritten only if it differs.
 cmake_minimum_required(VERSION 3.25)
 
 set(DDL_VERSION "${VERSION}")
 set(DDL_COMMIT unknown)
 # Only a checkout of this project counts: an unpacked release may lie inside another project's checkout.
 if(GIT AND EXISTS "${CHECKOUT}/.git")
-  # --exclude=* leaves no tag to describe by, which with --always is the bare commit.
+  # --exclude=* excludes all tags, so that --always prints only the commit.
   execute_process(
     COMMAND "${GIT}" --no-optional-locks describe --always --dirty --abbrev=12 --exclude=*
     WORKING_DIRECTORY "${CHECKOUT}"

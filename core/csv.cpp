@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// The number in the text; empty unless the whole text is one number that T can represent.
+/// Parses a number. Empty unless the whole text is a number that T can represent.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
@@ -63,7 +63,7 @@ CsvTable CsvTable::parse(std::string text, std::string origin) {
 
 CsvTable CsvTable::load(const std::string& path) { return parse(read_file(path, max_bytes), path); }
 
-/// Reads one row and sets `at` to the position after its line break.
+/// Reads a row, and sets `at` to the position after its line break.
 CsvTable::Row CsvTable::read_row(std::size_t& at) const {
   const std::string& source = source_.text();
   Row row;

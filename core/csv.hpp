@@ -19,7 +19,7 @@ class CsvTable {
  public:
   /// Maximum size of a file. Its cells take some twenty times as much memory.
   static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
-  /// Longest cell, in bytes.
+  /// Maximum length of a cell in bytes.
   static constexpr std::size_t max_cell = 10'000;
 
   /// Throws Error for an empty file, an empty or duplicate column name, a row whose number of cells differs from the
@@ -33,19 +33,19 @@ class CsvTable {
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view name) const;
   /// Index of a column. Throws Error with "did you mean" if the file has no column of that name.
   [[nodiscard]] std::size_t column(std::string_view name) const;
-  /// Throws Error, placed at the name, for any column that is not among `names`, with "did you mean".
+  /// Throws Error that points to the name, with "did you mean", for any column that is not among `names`.
   void only_columns(std::span<const std::string_view> names) const;
-  /// Accepts the former name of a column in place of the current one, if the file does not have both.
+  /// Accepts the former name of a column in place of the current name, if the file does not have both.
   void rename_column(std::string_view former, std::string_view now);
   /// Line of the file on which a row starts, counted from 1.
   [[nodiscard]] int line(std::size_t row) const { return source_.place(rows_[row].front().offset).line; }
 
   [[nodiscard]] const std::string& cell(std::size_t row, std::size_t column) const { return rows_[row][column].text; }
-  /// A finite number, or nullopt for an empty cell. Throws Error, placed at the cell, for anything else.
+  /// A finite number, or nullopt for an empty cell. Throws Error that points to the cell, for anything else.
   [[nodiscard]] std::optional<double> number(std::size_t row, std::size_t column) const;
-  /// A positive whole number, or nullopt for an empty cell. Throws Error, placed at the cell, for anything else.
+  /// A positive whole number, or nullopt for an empty cell. Throws Error that points to the cell, for anything else.
   [[nodiscard]] std::optional<std::int64_t> positive_integer(std::size_t row, std::size_t column) const;
-  /// An error placed at the name of a column, for the caller to throw.
+  /// Returns an error that points to the name of a column, for the caller to throw.
   [[nodiscard]] Error column_error(std::size_t column, const std::string& message, const std::string& hint = {}) const;
   [[noreturn]] void fail(std::size_t row, std::size_t column, const std::string& message,
                          const std::string& hint = {}) const;
@@ -53,7 +53,7 @@ class CsvTable {
  private:
   struct Cell {
     std::string text;
-    std::size_t offset = 0;  ///< in the source, at the opening quote of a quoted cell
+    std::size_t offset = 0;  ///< position in the source; that of the opening quote for a quoted cell
   };
   using Row = std::vector<Cell>;
   explicit CsvTable(SourceText source) : source_(std::move(source)) {}
@@ -69,7 +69,7 @@ class CsvTable {
   std::vector<Row> rows_;
 };
 
-/// One cell, quoted if necessary.
+/// Prints a cell, with quotes if necessary.
 [[nodiscard]] std::string csv_cell(std::string_view text);
 
 }  // namespace ddl

@@ -5,11 +5,11 @@
 
 namespace ddl {
 
-/// One bundled data file, compiled into the program.
+/// A bundled data file, which is compiled into the program.
 struct EmbeddedFile {
   std::string_view name;     ///< file name without folder or `.yaml`: `resnet50`
   std::string_view path;     ///< path in the source tree, for messages: `model_zoo/models/resnet50.yaml`
-  std::string_view content;  ///< the file, byte for byte
+  std::string_view content;  ///< the content of the file
 };
 
 // A module embeds a folder with ddl_embed(TARGET target FUNCTION name FOLDER folder FILES …) in its CMakeLists.txt

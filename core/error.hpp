@@ -9,7 +9,7 @@ namespace ddl {
 
 /// A position in an input file.
 struct Place {
-  std::string file;  ///< as the user named it
+  std::string file;  ///< the file, as the user named it
   int line = 1;      ///< 1-based
   int column = 1;    ///< 1-based, in bytes
 
@@ -21,7 +21,8 @@ struct Place {
 /// to handle are return values instead.
 class Error : public std::runtime_error {
  public:
-  /// `place`: the position of the mistake, if it is in a file. `message` contains it, too (SourceText::error sets both).
+  /// `place`: the position of the mistake, if it is in a file. `message` contains the position, too (SourceText::error sets
+  /// both).
   explicit Error(const std::string& message, std::string hint = {}, std::optional<Place> place = {})
       : std::runtime_error(message), hint_(std::move(hint)), place_(std::move(place)) {}
 

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// Throws Error, placed at the key `format` of a file, if its value is not 1.
+/// Throws Error that points to the key `format` of a file, if its value is not 1.
 void check_format(const YamlNode& root);
 
 }  // namespace ddl

@@ -10,7 +10,7 @@ namespace ddl {
 /// Pipes and devices are ignored.
 void note_input_file(const struct stat& status);
 
-/// Whether the file at this path, by any name, was read as an input: writing it would destroy the input.
+/// Returns whether the file at this path was read as an input, under any name. Writing it would destroy the input.
 [[nodiscard]] bool is_input_file(const std::string& path);
 
 }  // namespace ddl

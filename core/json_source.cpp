@@ -36,7 +36,7 @@ std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(json_white_space, at), text.size());
 }
 
-/// The first character of the number that the parser has just read; it may have read one character more.
+/// The first character of the number that the parser has just read. The parser may have read one character more.
 std::size_t number_start(std::string_view text, std::size_t bytes_read) {
   constexpr std::string_view letters = "+-.0123456789Ee";
   std::size_t end = std::min(bytes_read, text.size());
@@ -97,14 +97,14 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return add(value); }
   bool number_unsigned(std::uint64_t value) override {
     if (value != 0 || python_numbers_.empty()) return add(value);
-    // The parser may have read one character behind the zero.
+    // The parser may have read one character after the zero.
     const auto behind = python_numbers_.lower_bound(bytes_read_);
     if (behind == python_numbers_.begin() || std::prev(behind)->first + 2 < bytes_read_) return add(value);
     return add(std::prev(behind)->second);
   }
   bool number_float(double value, const std::string& /*text*/) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
 
   bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
   bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
@@ -147,7 +147,8 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
     std::string key{};  ///< key of the value that is being read
   };
 
-  /// Stores a value in its container. Only the innermost open container grows, so references to the others stay valid.
+  /// Stores a value in its container. Only the innermost open container grows, so references to the other containers stay
+  /// valid.
   Json& put(Json value) {
     if (open_.empty()) return root_ = std::move(value);
     Level& level = open_.back();

@@ -25,15 +25,15 @@ class JsonSource {
   /// Maximum number of keys of one object.
   static constexpr std::size_t max_keys = 100'000;
 
-  /// Throws Error, placed, for invalid text, invalid JSON, a number that a double cannot represent, a repeated key of one
-  /// object, nesting deeper than `max_depth`, and an object with more than `max_keys` keys. `hint` is added to errors about
-  /// invalid JSON.
+  /// Throws Error with a position for invalid text, invalid JSON, a number that a double cannot represent, a repeated key of
+  /// one object, nesting deeper than `max_depth`, and an object with more than `max_keys` keys. `hint` is added to errors
+  /// about invalid JSON.
   JsonSource(std::string text, std::string origin, const std::string& hint, JsonNumbers numbers = JsonNumbers::of_json);
 
   [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }
 
-  /// Creates an error that is placed at a value, or at its key. `path`: the keys from the root, joined by '/'; the root is
-  /// "". A value inside a list, or deeper than three keys, has the position of its container.
+  /// Creates an error that points to a value, or to its key. `path`: the keys from the root, joined by '/'; the root is "".
+  /// A value inside a list, or deeper than three keys, has the position of its container.
   [[nodiscard]] Error error(std::string_view path, std::string_view message, std::string hint = {}) const;
   [[nodiscard]] Error error_at_key(std::string_view path, std::string_view message, std::string hint = {}) const;
 

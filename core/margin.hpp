@@ -20,7 +20,7 @@ struct Margin {
 
 /// Parses `2 GiB` or `5 %`, from 0 to less than 100. Returns empty and sets `problem` if the text is neither.
 [[nodiscard]] std::optional<Margin> parse_margin(std::string_view text, UnitProblem& problem);
-/// Text that parse_margin parses to the same value.
+/// Prints a margin as text, which parse_margin parses to the same value.
 [[nodiscard]] std::string print_margin(const Margin& margin);
 
 }  // namespace ddl

@@ -6,11 +6,11 @@
 
 namespace ddl {
 
-/// The plausible range of a kind of quantity. It reaches far beyond everything that exists, but stays so far from the limits
-/// of a double that no result computed from it is infinite. Zero is in every range if the reader of the value allows zero.
+/// The plausible range of a kind of quantity. It extends far beyond all real values, but not so far that a result computed
+/// from it overflows a double. Zero is in every range if the reader of the value allows zero.
 template <class Q>
 struct Plausible {
-  std::string_view noun;  ///< noun with its article
+  std::string_view noun;  ///< name of the kind, with its article
   Q least, most;
 };
 

@@ -90,8 +90,8 @@ std::string shown(std::string_view text) { return fmt::format("{}", fmt::join(sh
 /// The line and the caret, both cut to a window around it.
 std::string excerpt(std::string_view line, std::size_t caret_byte) {
   caret_byte = std::min(caret_byte, line.size());
-  // Cuts by bytes first, so that a file with one huge line costs no more than others. A character that this splits is never
-  // shown, because a column has at most four bytes.
+  // The line is first cut by bytes, so that a file with one huge line costs no more than others. If this splits a character,
+  // the character is outside of the shown columns, because a column has at most four bytes.
   const std::size_t reach = 8 * widest_line;
   const std::size_t from = caret_byte > reach ? caret_byte - reach : 0;
   const std::vector<std::string> before = shown_columns(line.substr(from, caret_byte - from));
@@ -126,7 +126,7 @@ std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   }
 }
 
-/// The position of the first character from `at` on that a terminal does not display as it is; the end if there is none.
+/// The position of the first character, from `at` on, that a terminal would not display unchanged; the end if there is none.
 std::size_t next_unprintable(std::string_view text, std::size_t at, bool lines) {
   while (at < text.size()) {
     const unsigned char first = byte_at(text, at);

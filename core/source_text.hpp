@@ -19,23 +19,23 @@ namespace ddl {
 
 /// The user's text for a message: in 'quotes' and on one line, with control characters shown as '?', and cut if it is long.
 [[nodiscard]] std::string quote(std::string_view text);
-/// The same for the name of a file. It is cut only if it is longer than file names can be, because a shortened name would
+/// The name of a file for a message. It is cut only if it is longer than file names can be, because a shortened name would
 /// not identify the file.
 [[nodiscard]] std::string quote_path(std::string_view path);
 
-/// A text on one line of a terminal: control characters, line breaks, text-direction marks, and invalid UTF-8 are shown as
-/// escapes, such as \x1B and \u202E.
+/// Converts a text to one line of a terminal: control characters, line breaks, text-direction marks, and invalid UTF-8 are
+/// shown as escapes, such as \x1B and \u202E.
 [[nodiscard]] std::string visible(std::string_view text);
 /// The first character that `visible` would escape, except tabs and line breaks; empty if there is none.
 [[nodiscard]] std::optional<std::string_view> find_unprintable(std::string_view text);
-/// The same as `visible`, but line breaks and tabs are kept.
+/// Converts a text like `visible`, but keeps line breaks and tabs.
 [[nodiscard]] std::string visible_lines(std::string_view text);
 
 /// The text of one input file, which converts a byte offset into a line and column.
 class SourceText {
  public:
-  /// Drops a byte-order mark. Throws Error, placed at the first bad byte, for invalid text: invalid UTF-8, NUL and the other
-  /// control characters except tab and line break, and a carriage return without a line feed.
+  /// Drops a byte-order mark. Throws Error that points to the first bad byte, for invalid text: invalid UTF-8, NUL and the
+  /// other control characters except tab and line break, and a carriage return without a line feed.
   SourceText(std::string text, std::string origin);
 
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -43,7 +43,7 @@ class SourceText {
 
   /// An offset beyond the end counts as the end.
   [[nodiscard]] Place place(std::size_t offset) const;
-  /// An error placed at the byte `offset`, for the caller to throw.
+  /// Returns an error that points to the byte `offset`, for the caller to throw.
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const;
 
  private:
@@ -52,7 +52,7 @@ class SourceText {
   std::vector<std::size_t> line_starts_;
 };
 
-/// Maximum size of an input file, unless its kind has a lower one. A report with its plans has some MiB.
+/// Maximum size of an input file, unless its kind has a lower limit. A report with its plans has a few MiB.
 inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
 
 /// The whole file as bytes. Throws Error with `path` and the reason if it cannot be read (missing, directory, permission, a

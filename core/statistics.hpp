@@ -25,7 +25,7 @@ struct Interval {
 };
 [[nodiscard]] std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
-/// The quantile function of the standard normal distribution, and its cumulative distribution function.
+/// The quantile function and the cumulative distribution function of the standard normal distribution.
 [[nodiscard]] double normal_quantile(double share);
 [[nodiscard]] double normal_share(double deviations);
 

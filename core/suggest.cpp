@@ -43,7 +43,7 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
 
 /// The length of the longest common substring of two words.
 std::size_t longest_common(std::string_view a, std::string_view b) {
-  // length of the common substring that ends at a letter of `a` and each letter of `b`
+  // for each letter of `b`, length of the common substring that ends there and at a letter of `a`
   std::vector<std::size_t> ending(b.size() + 1);
   std::size_t longest = 0;
   for (const char letter : a) {
@@ -55,8 +55,8 @@ std::size_t longest_common(std::string_view a, std::string_view b) {
   return longest;
 }
 
-/// The names in `known` that share a substring of at least `letters` letters with a word. Names that begin with it come
-/// first, and short names come before long ones.
+/// The names in `known` that share a substring of at least `letters` letters with a word. Names that begin with the
+/// substring come first, and short names come before long ones.
 template <class Name>
 std::vector<std::string> sharing(std::string_view word, std::span<const Name> known, std::size_t letters) {
   if (word.size() > longest_word || letters < shortest_part) return {};
@@ -90,7 +90,7 @@ std::string suggest_among(std::string_view word, std::span<const Name> known) {
   const auto meant = nearest_of(word, known);
   if (meant && edit_distance(lower_case(word), lower_case(*meant)) <= 1) return question({*meant});
   const bool is_long = known.size() > longest_list;  // a short list is shown completely
-  // A word that is a part of a name is not a typo. For example, two names contain `vela`.
+  // If a word is a part of a name, it is not a typing error. For example, two names contain `vela`.
   const auto whole = is_long ? sharing(word, known, word.size()) : std::vector<std::string>{};
   if (!whole.empty()) return question(whole);
   if (meant) return question({*meant});

@@ -19,8 +19,8 @@ namespace ddl {
 namespace {
 
 /// One unit is 10^decimal_shift × factor base units. The power of ten is applied to the written number before it becomes a
-/// double: `3.2 us` is the double nearest to 3.2e-6, which 3.2 × 1e-6 is not. The factor is a power of two, or a number of
-/// seconds.
+/// double: `3.2 us` is the double nearest to 3.2e-6, whereas the product 3.2 × 1e-6 is not. The factor is a power of two, or
+/// a number of seconds.
 struct Unit {
   std::string_view name;
   int decimal_shift;
@@ -123,8 +123,8 @@ double shifted(std::string_view number, int shift) {
   double value = 0.0;
   const auto result = std::from_chars(moved.data(), moved.data() + moved.size(), value);
   if (result.ec == std::errc()) return value;
-  // from_chars does not report whether the value is too large or too small. The position of the first significant digit
-  // decides.
+  // from_chars does not report whether the value is too large or too small. This follows from the position of the first
+  // significant digit.
   const auto point = static_cast<std::int64_t>(std::min(mantissa.find('.'), mantissa.size()));
   const auto first_digit = static_cast<std::int64_t>(mantissa.find_first_of("123456789"));
   return point - first_digit + exponent > 0 ? HUGE_VAL : 0.0;
@@ -190,7 +190,7 @@ struct Decimal {
   int exponent = 0;
 };
 
-/// The shortest decimal that is parsed to the same double; `value` is positive and finite.
+/// The shortest decimal number that is parsed to the same double. `value` must be positive and finite.
 Decimal shortest_decimal(double value) {
   std::array<char, 32> buffer{};
   const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
@@ -234,7 +234,7 @@ std::string print(double value, const Dimension& dimension) {
     Decimal number = in_base_units;
     if (unit.factor != 1.0) {
       number = shortest_decimal(magnitude / unit.factor);
-      // Minutes, hours and days are not powers of two, so converting to them and back may round.
+      // Minutes, hours and days are not powers of two, so a conversion to them and back may round.
       if (shifted(write(number), 0) * unit.factor != magnitude) continue;
     }
     number.exponent -= unit.decimal_shift;

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Why a text is not a valid quantity, with a hint. It is a return value, because readers place it differently.
+/// Why a text is not a valid quantity, with a hint. It is a return value, because readers report it at different positions.
 struct UnitProblem {
   std::string message;
   std::string hint;
@@ -28,8 +28,8 @@ extern template std::optional<Seconds> parse_quantity<Seconds>(std::string_view,
 extern template std::optional<Bandwidth> parse_quantity<Bandwidth>(std::string_view, UnitProblem&);
 extern template std::optional<FlopRate> parse_quantity<FlopRate>(std::string_view, UnitProblem&);
 
-/// Why the quantity written as `text` is implausible: it is outside of its range, which the message names. Empty if it is
-/// plausible, or zero.
+/// Explains why a quantity is implausible: it is outside of its range, which the message names. Empty if it is plausible, or
+/// zero. `text`: the quantity as it is written.
 template <class Q>
 [[nodiscard]] std::optional<UnitProblem> implausible(std::string_view text, Q value, const Plausible<Q>& range);
 
@@ -45,14 +45,14 @@ template <class Q>
   return value;
 }
 
-/// Text that parse_quantity parses to exactly the same value, with the largest unit in which the number is at least 1: `16
-/// GiB`, `1.5 GB`, `3.2 us`.
+/// Prints a quantity as text, which parse_quantity parses to exactly the same value, with the largest unit in which the
+/// number is at least 1: `16 GiB`, `1.5 GB`, `3.2 us`.
 [[nodiscard]] std::string print_quantity(Bytes value);
 [[nodiscard]] std::string print_quantity(Seconds value);
 [[nodiscard]] std::string print_quantity(Bandwidth value);
 [[nodiscard]] std::string print_quantity(FlopRate value);
 
-/// Three significant digits for display: `12.9 GiB`, `231 ms`, `4 min 12 s`, `2 h 05 min`, `34.1 d`.
+/// Prints a quantity with three significant digits: `12.9 GiB`, `231 ms`, `4 min 12 s`, `2 h 05 min`, `34.1 d`.
 [[nodiscard]] std::string humanize(Bytes value);
 [[nodiscard]] std::string humanize(Seconds value);
 [[nodiscard]] std::string humanize(Bandwidth value);

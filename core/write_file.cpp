@@ -30,7 +30,7 @@ namespace {
                                : "create its folder first");
 }
 
-/// Returns 0, or the reason why not everything was written.
+/// Returns 0, or the reason (errno) why not everything was written.
 int write_all(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(file, content.data(), content.size());
@@ -50,8 +50,8 @@ std::string temporary_name(const std::filesystem::path& beside) {
   return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
 }
 
-/// A new, open file in the folder of `target`. It only has a name if the file system does not support unnamed files, which
-/// leave nothing behind however the process ends. If it cannot be created, contains the reason.
+/// A new, open file in the folder of `target`. It has a name only if the file system does not support unnamed files, which
+/// leave nothing behind even if the process crashes. If the file cannot be created, the object contains the reason.
 struct Temporary {
   std::string name{};
   int file = -1;
@@ -150,7 +150,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
     reason = errno;
   }
   if (reason == 0 && existing && ::fchmod(file.number(), existing->st_mode & 07777U) != 0) reason = errno;
-  // Otherwise a power failure could leave the new name without content.
+  // Without this, a power failure could leave the new name without content.
   if (reason == 0) reason = sync(file.number());
   if (reason == 0 && made) made(file.number());
   if (reason == 0 && temporary.name.empty()) reason = give_name(temporary, target, existing.has_value());
@@ -177,7 +177,7 @@ int replace(const std::string& target, std::string_view content, const std::opti
 }  // namespace
 
 std::string link_target(const std::string& path) {
-  constexpr int most_links_followed = 40;  // as in the kernel
+  constexpr int most_links_followed = 40;  // the kernel's limit
   std::filesystem::path target = path;
   for (int i = 0; i < most_links_followed; ++i) {
     std::error_code no_link;
@@ -198,7 +198,7 @@ Written write_file(const std::string& path, std::string_view content, const std:
     if (const int reason = write_all(file.number(), content)) fail_to_write(path, reason);
     return Written::in_place;
   }
-  // The file's own permissions forbid writing, independent of those of its folder.
+  // The permissions of the file itself forbid writing, whatever those of its folder are.
   if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
 
   const std::string target = link_target(path);

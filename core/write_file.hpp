@@ -9,7 +9,7 @@ namespace ddl {
 /// How a file was written.
 enum class Written {
   replaced,  ///< atomically: a reader sees either the old content or the new one
-  in_place   ///< if it cannot be replaced; a crash while writing leaves a part of it
+  in_place   ///< in place, if the file cannot be replaced; a crash while writing leaves a part of the content
 };
 
 /// Writes atomically. The content goes to a temporary file in the same folder, with a name that no other process uses, on

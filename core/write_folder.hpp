@@ -8,7 +8,7 @@ namespace ddl {
 /// A file of a folder that is written as a whole. Its name may contain subfolders: `launch/train.py`.
 struct FolderFile {
   std::string name, content;
-  bool is_program = false;  ///< it is executable
+  bool is_program = false;  ///< whether the file is executable
 };
 
 /// Writes a folder atomically. The files go to a temporary folder in the same place, which is renamed to `path` after all of

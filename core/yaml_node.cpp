@@ -52,7 +52,7 @@ std::optional<std::size_t> end_of_quoted(std::string_view source, std::size_t at
   return std::nullopt;
 }
 
-/// Whether a null at `at` is written explicitly, rather than implied by a missing value.
+/// Whether a null at `at` is written explicitly, and not implied by a missing value.
 bool is_written_null(std::string_view source, std::size_t at) {
   const std::string_view rest = source.substr(at);
   for (const std::string_view word : {"~", "null", "Null", "NULL"}) {
@@ -71,7 +71,7 @@ bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
 
 /// After a bracket, the parser looks ahead to the end of the file before it reports the first event, which takes some
 /// hundred times the memory of the file. No file with valid nesting (max_depth) leaves this many brackets open, not even in
-/// prose.
+/// its prose.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   constexpr int max_open_brackets = 1000;
   int open = 0;
@@ -115,7 +115,7 @@ struct YamlNode::Element {
   bool plain = true;  ///< neither quoted nor a block: may be a number
   std::size_t offset = 0;
   std::string text;
-  std::vector<Element> children;  ///< a list's items, or a map's alternating keys and values
+  std::vector<Element> children;  ///< the items of a list, or alternating keys and values of a map
 };
 
 struct YamlNode::Document {
@@ -297,7 +297,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     const std::string_view words = exception.msg;
     const std::size_t at = offset(exception.mark);
     const auto bracket = std::find_if(open_.rbegin(), open_.rend(), [this](const Open& candidate) {
-      // At the end of the file, the parser also reports maps that do not exist.
+      // At the end of the file, the parser also reports the ends of maps that do not exist.
       return text()[candidate.element.offset] == (candidate.element.kind == Element::Kind::map ? '{' : '[');
     });
     const bool in_brackets = words == YAML::ErrorMsg::END_OF_MAP_FLOW || words == YAML::ErrorMsg::END_OF_SEQ_FLOW;
@@ -469,7 +469,7 @@ std::int64_t YamlNode::integer(std::int64_t low, std::int64_t high) const {
   if (end != written.data() + written.size() || problem == std::errc::invalid_argument) {
     fail(fmt::format("{} is not a whole number", quote(written)), "write it in digits, without unit, point or separators");
   }
-  // A value that does not fit the type is outside of every range.
+  // If a value does not fit the type, it is outside of every range.
   const bool beyond = problem == std::errc::result_out_of_range;
   const bool negative = written.starts_with('-');
   if (beyond ? negative : value < low) fail(fmt::format("{} is too small: at least {}", quote(written), low));

@@ -20,7 +20,7 @@ namespace ddl {
 /// One node of a strict YAML file with a known position, so that every error can be reported as `origin:line:col: message`,
 /// the line, a caret, and a hint. It is cheap to copy, and keeps the whole document alive.
 ///
-/// Every accessor throws ddl::Error, placed at the node, if the node does not have the requested kind.
+/// Every accessor throws ddl::Error that points to the node, if the node does not have the requested kind.
 class YamlNode {
  public:
   /// Parses `text`. `origin`: the file name in errors. Refuses syntax errors, an empty document, more than one document,
@@ -33,8 +33,8 @@ class YamlNode {
 
   static constexpr int max_depth = 64;
   static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
-  static constexpr std::size_t max_text = 10'000;  ///< longest text, in bytes
-  static constexpr std::size_t max_name = 200;     ///< longest name, in bytes
+  static constexpr std::size_t max_text = 10'000;  ///< maximum length of a text, in bytes
+  static constexpr std::size_t max_name = 200;     ///< maximum length of a name, in bytes
 
   [[nodiscard]] bool is_map() const;
   [[nodiscard]] bool is_sequence() const;
@@ -44,10 +44,10 @@ class YamlNode {
   /// The kind for messages: "map", "list", "text", "nothing".
   [[nodiscard]] std::string_view kind() const;
 
-  /// The value of `key`. Throws Error, placed at this map, if it is missing.
+  /// The value of `key`. Throws Error that points to this map, if the key is missing.
   [[nodiscard]] YamlNode at(std::string_view key) const;
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key) const;
-  /// Throws Error, placed at the key, for any key of this map that is not among `keys`, with "did you mean".
+  /// Throws Error that points to the key, with "did you mean", for any key of this map that is not among `keys`.
   void only_keys(std::span<const std::string_view> keys) const;
   void only_keys(std::initializer_list<std::string_view> keys) const { only_keys(std::span(keys.begin(), keys.size())); }
   void only_keys(const std::vector<std::string_view>& keys) const { only_keys(std::span(keys)); }
@@ -55,7 +55,7 @@ class YamlNode {
   struct FormerKey {
     std::string_view former, now;
   };
-  /// The same, but also accepts each former key if the current one is missing.
+  /// The same check, but each former key is also accepted if the current key is missing.
   void only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const;
   /// The value of `key`, or of its former name.
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key, std::string_view former) const;
@@ -63,8 +63,8 @@ class YamlNode {
   [[nodiscard]] std::vector<std::pair<YamlNode, YamlNode>> entries() const;
   [[nodiscard]] std::vector<YamlNode> items() const;
 
-  [[nodiscard]] std::string text() const;  ///< any scalar as written, with quotes and escapes resolved; Error if empty
-  [[nodiscard]] std::string name() const;  ///< a text on one line, no longer than max_name, as printed in tables
+  [[nodiscard]] std::string text() const;  ///< any scalar, with quotes and escapes resolved; Error if it is empty
+  [[nodiscard]] std::string name() const;  ///< a text on one line, for tables, with at most max_name bytes
   // A number or a yes/no in quotes is text, and is refused here.
   [[nodiscard]] bool boolean() const;  ///< yes/no/true/false
   /// A whole number in [low, high]; no unit, no fraction, no overflow.
@@ -84,7 +84,7 @@ class YamlNode {
   [[nodiscard]] int line() const;    ///< 1-based
   [[nodiscard]] int column() const;  ///< 1-based, in bytes
   [[nodiscard]] const std::string& origin() const;
-  /// Ends the command with an error placed at this node.
+  /// Throws Error that points to this node.
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
 
  private:

@@ -26,7 +26,8 @@ DESCRIPTION = """ddl-oracle compares data, tensor, pipeline and other kinds of p
 and their hybrids. It says how long a training takes on a machine, whether
 it fits in the memory of its GPUs, and why one plan is faster than another."""
 MAINTAINER = "the ddl-oracle authors <ddl-oracle@localhost>"
-# As dpkg and as wheels name an architecture. A static program needs neither a C library nor a version of it: it may be called both.
+# The names of an architecture in dpkg and in wheels. A static program needs no C library, so its wheel may have the tags of
+# glibc and of musl.
 PLATFORMS = {
     "amd64": ["manylinux_2_17_x86_64", "manylinux2014_x86_64", "musllinux_1_1_x86_64"],
     "arm64": ["manylinux_2_17_aarch64", "manylinux2014_aarch64", "musllinux_1_1_aarch64"],
@@ -113,7 +114,7 @@ def debian_package(tree, version, architecture, seconds):
             continue
         if name.startswith("share/man/") or name.endswith("/README.md"):
             name, content = name + ".gz", gzipped(content)
-        # Debian's folders of what packages bring, beside those of the administrator.
+        # Debian's folders for the files of packages, in addition to those of the administrator.
         name = name.replace("share/zsh/site-functions", "share/zsh/vendor-completions")
         files.add("usr/" + name, content, mode)
     files.add(
@@ -180,7 +181,7 @@ def wheel(tree, module, version, architecture, seconds):
     files.add(f"{info}/RECORD", record.getvalue().encode())
 
     out = io.BytesIO()
-    # Zip files know no time before 1980.
+    # Zip files cannot express times before 1980.
     stamp = time.gmtime(max(seconds, 315532800))[:6]
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         # The record comes last, as the specification of wheels recommends.

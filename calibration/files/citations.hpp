@@ -18,16 +18,16 @@ struct SourcedNode {
 /// The `sources:` map of a data file: short keys, and their citations.
 class Citations {
  public:
-  /// Each value must be one citation in words. Throws Error, placed at any value that is not.
+  /// Each value must be a citation in words. Throws Error that points to any other value.
   explicit Citations(const YamlNode& sources);
   Citations() = default;
 
-  /// Adds the citations of a file that this one extends, except for keys that this one has.
+  /// Adds the citations of a file that this file extends, except for keys that this file has.
   void add_missing(const Citations& more);
 
-  /// The citation of a key. Throws Error, placed there, with "did you mean", if the map does not have the key.
+  /// The citation of a key. Throws Error that points to the key, with "did you mean", if the map does not have it.
   [[nodiscard]] const std::string& of(const YamlNode& key) const;
-  /// The two parts of `{value: 900 GB/s, source: v100}`. Throws Error, placed at `entry`, for any other form.
+  /// The two parts of `{value: 900 GB/s, source: v100}`. For any other form, throws Error that points to `entry`.
   [[nodiscard]] SourcedNode read(const YamlNode& entry) const;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// Whether a text is a day of the calendar, such as `2026-01-31`.
+/// Whether a text is a valid date, such as `2026-01-31`.
 [[nodiscard]] inline bool is_day(const std::string& text) {
   constexpr std::string_view form = "dddd-dd-dd";
   const auto fits = [](char c, char expected) { return expected == 'd' ? c >= '0' && c <= '9' : c == expected; };
@@ -24,7 +24,7 @@ namespace ddl {
   return day.ok();
 }
 
-/// Reads a day from a file. Throws Error, placed at the node, if it is not a day.
+/// Reads a date from a file. Throws Error that points to the node if it is not a valid date.
 [[nodiscard]] inline std::string read_day(const YamlNode& node) {
   std::string text = node.text();
   if (!is_day(text)) node.fail(fmt::format("{} is not a valid date", quote(text)), "year, month and day, as in 2026-01-31");

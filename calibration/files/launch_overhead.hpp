@@ -10,7 +10,7 @@ inline constexpr Seconds longest_launch_overhead{1.0};
 /// The key in files of older versions.
 inline constexpr YamlNode::FormerKey former_launch_overhead{"kernel_start", "launch_overhead"};
 
-/// Reads the launch overhead of a kernel. Throws Error, placed at the node, unless it is from zero to
+/// Reads the launch overhead of a kernel. Throws Error that points to the node if it is not from zero to
 /// longest_launch_overhead.
 [[nodiscard]] Seconds read_launch_overhead(const YamlNode& node);
 

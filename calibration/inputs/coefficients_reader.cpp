@@ -50,7 +50,7 @@ class CoefficientsReader {
   Coefficients read() {
     coefficients_.name = root_.at("name").name();
     coefficients_.machine = root_.at("machine").name();
-    // These three keys are for people who read the file. No predicted time depends on them.
+    // These three keys are information for people. No predicted time depends on them.
     for (const std::string_view key : {"description", "generator"}) static_cast<void>(root_.at(key).text());
     static_cast<void>(read_day(root_.at("date")));
     if (const auto models = root_.find("models")) {
@@ -85,7 +85,8 @@ class CoefficientsReader {
     return root.at("sources");
   }
 
-  /// Reads `per_sample`, or the time of a step of `batch` samples, each of which was divided over this many devices.
+  /// Reads `per_sample`, or the time of a step with `batch` samples. `divided_over`: the number of devices over which each
+  /// sample was divided.
   void read_model(const YamlNode& node) {
     node.only_keys({"model", "precision", "batch", "per_sample", "per_iteration", "divided_over", "source"});
     MeasuredModel measured;
@@ -152,14 +153,14 @@ class CoefficientsReader {
     return value;
   }
 
-  /// A citation: a key of `sources`, or the citation itself as `{citation: "..."}`, which programs write.
+  /// A citation: a key of `sources`, or the citation itself as `{citation: "..."}`. Programs write the latter form.
   [[nodiscard]] std::string citation_of(const YamlNode& source) const {
     if (!source.is_map()) return citations_.of(source);
     source.only_keys({"citation"});
     return source.at("citation").text();
   }
 
-  /// Reads φ for this many groups at once on the links of a level.
+  /// Reads φ of a level for this many concurrent groups.
   void read_contention(const YamlNode& node) {
     node.only_keys({"level", "groups", "phi", "source"});
     MeasuredContention measured;
@@ -207,7 +208,7 @@ class CoefficientsReader {
     node.only_keys(keys, former_settings());
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
-    // Values that the file does not give come from the software's own file, or are the best possible ones.
+    // Values that the file does not give come from the file of the software, or have their best possible value.
     for (const SettingRow& row : setting_rows()) {
       const auto entry = row.by_coefficients ? node.find(row.key, row.former) : std::nullopt;
       if (!entry) continue;

@@ -10,7 +10,7 @@ namespace ddl {
 /// The bundled coefficients of a machine of that name; empty if there are none.
 [[nodiscard]] std::optional<Coefficients> bundled_coefficients(const std::string& machine_name);
 /// Loads bundled coefficients by their own name or their machine's (spelled as name_key allows), or the user's own file if
-/// the name has a '/' or ends in `.yaml` or `.yml`. Throws Error that lists the known names for an unknown name.
+/// the name has a '/' or ends in `.yaml` or `.yml`. If the name is unknown, throws Error that lists the known names.
 [[nodiscard]] Coefficients load_coefficients(const std::string& name_or_path);
 /// The text of the coefficients that a study uses (StudySpec), for extending it; empty if there are none.
 [[nodiscard]] std::string coefficients_text(const std::string& name_or_path, const std::string& machine);

@@ -100,7 +100,7 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   std::vector<std::string_view> names;
   for (const KernelConstant& each : form.constants) names.push_back(each.name);
   constants.only_keys(names);
-  // If the rows do not determine a constant, a fit may end at its bound.
+  // If the rows do not determine a constant, the fit may end at the constant's bound.
   constexpr double rounding = 1e-3;
   for (const KernelConstant& each : form.constants) {
     const double least = each.least * (1 - rounding), most = each.most * (1 + rounding);

@@ -13,14 +13,14 @@ namespace ddl {
 /// A kind of network, and the values for it that are fitted to published benchmarks of clusters.
 struct Fabric {
   std::string description;
-  bool inside_nodes = false;  ///< it connects the devices of a node; otherwise it connects nodes
-  Seconds step{};             ///< α of one step of a ring between nodes; inside a node, α of the level
+  bool inside_nodes = false;  ///< whether it connects the devices of a node; otherwise it connects nodes
+  Seconds step{};             ///< between nodes, α of one step of a ring; inside a node, α of the level
   LibraryHabits habits;
 };
 
-/// Errors are placed: another format, unknown keys, impossible numbers.
+/// Throws Error with a position in the file for another format, unknown keys and impossible numbers.
 [[nodiscard]] Fabric parse_fabric(const YamlNode& root);
-/// The bundled fabric of this name. Throws Error, placed at the node, with "did you mean", if there is none.
+/// The bundled fabric of this name. Throws Error that points to the node, with "did you mean", if there is none.
 [[nodiscard]] Fabric bundled_fabric(const YamlNode& name);
 [[nodiscard]] std::vector<std::string> fabric_names();
 

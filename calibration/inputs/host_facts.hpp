@@ -10,15 +10,15 @@ namespace ddl {
 /// The folders in which facts about a host are looked up.
 struct HostPlaces {
   std::string root = "/";   ///< folder of `sys` and `proc`
-  std::string search_path;  ///< folders of nvidia-smi, lscpu and scontrol, as in PATH
+  std::string search_path;  ///< folders that contain nvidia-smi, lscpu and scontrol, as in PATH
 };
 
 /// Equal devices of a host.
 struct DetectedGpus {
-  std::string name;  ///< as the driver calls them
+  std::string name;  ///< name of the devices in the driver
   int count = 0;
   std::optional<std::int64_t> memory_mib;
-  std::string others{};  ///< description of devices of the host that are not counted
+  std::string others{};  ///< description of the host's devices that are not counted
 };
 
 struct DetectedProcessor {
@@ -39,7 +39,7 @@ struct DetectedNodes {
   bool with_gpus = false;  ///< only nodes with GPUs are counted
 };
 
-/// Facts that a host reports about itself; unset if it does not.
+/// Facts that a host reports about itself. A fact is unset if the host does not report it.
 struct HostFacts {
   std::optional<DetectedGpus> gpus;
   std::optional<DetectedProcessor> processor;

@@ -19,7 +19,7 @@ constexpr double greatest_factor = 1e6;
 
 double read_value(const YamlNode& entry, CoefficientUnit unit) {
   entry.only_keys({"value", "low", "high", "determined"});
-  // The key `determined` is for people who read the file. Predictions only use the value.
+  // The key `determined` is information for people. Predictions use only the value.
   if (const auto determined = entry.find("determined")) static_cast<void>(determined->boolean());
   const auto number = [&](const YamlNode& node) {
     switch (unit) {

@@ -8,12 +8,12 @@
 
 namespace ddl {
 
-/// The basis of a number, most reliable first.
+/// What a number is based on, the most reliable first.
 enum class NumberBasis {
   measured,    ///< measured on this machine: its coefficients contain the measurements
   published,   ///< published: measured on other machines of this kind, with no assumptions
-  mixed,       ///< some numbers measured on other machines, some assumed
-  data_sheet,  ///< stated by makers and operators
+  mixed,       ///< some numbers were measured on other machines, and some are assumed
+  data_sheet,  ///< stated by vendors and operators
   assumed      ///< no number is measured, and at least one is assumed
 };
 [[nodiscard]] std::string_view to_string(NumberBasis basis);

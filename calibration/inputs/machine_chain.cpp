@@ -30,7 +30,7 @@ bool leaves_out(std::string_view key, const YamlNode& node) {
   return std::find(optional_sections.begin(), optional_sections.end(), key) != optional_sections.end() && says_none(node);
 }
 
-/// Identifies a file, independent of the path by which it is named.
+/// Identifies a file, whatever path is used to name it.
 std::string identity_of(const std::string& path) {
   std::error_code problem;
   const fs::path canonical = fs::weakly_canonical(path, problem);
@@ -44,7 +44,7 @@ struct Opened {
   std::string identity;
 };
 
-/// Opens the file that `extends:` names. Errors in the name are placed there; errors in the file are placed in the file.
+/// Opens the file that `extends:` names. An error in the name points to the name; an error in the file points into the file.
 Opened open_extended(const YamlNode& extends) {
   const std::string name = extends.name();
   std::string text, origin;
@@ -113,7 +113,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
   std::vector<YamlNode> roots;
   Opened opened{root, bundled.empty() ? identity_of(root.origin()) : identity_of_bundled(bundled)};
   while (true) {
-    // The format is checked first, so that a file of another format or kind gets that error.
+    // The format is checked first, so that the error for a file of another format or kind says so.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
                            "storage", "price", "coefficients", "aliases"});
@@ -137,7 +137,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     extends->fail(fmt::format("the machines extend each other in a circle: {}{}", way, roots[first].origin()),
                   "one of them must extend another machine, or none");
   }
-  // Outermost first, because a file may use the sources of those that it extends.
+  // The files are read from the last one on, because a file may use the sources of the files that it extends.
   for (auto root_of = roots.rbegin(); root_of != roots.rend(); ++root_of) {
     const auto sources = files_.empty() ? std::optional(root_of->at("sources")) : root_of->find("sources");
     auto file = std::make_shared<File>(File{*root_of, sources ? Citations(*sources) : Citations()});

@@ -24,21 +24,22 @@ struct SourcedPart {
 /// The bundled file of a machine with this name or alias. Throws Error, with "did you mean", if there is none.
 [[nodiscard]] const EmbeddedFile& bundled_machine(const std::string& name);
 
-/// Whether a node is `none`: the machine that the file extends has this section, and this machine does not.
+/// Whether a node is `none`. A machine uses it to remove a section of the machine that it extends.
 [[nodiscard]] bool says_none(const YamlNode& node);
 
-/// One section of a machine, as written in its file and in those that it extends; nearest first, never empty.
+/// One section of a machine, as it stands in the machine's file and in the files that it extends; nearest first, never
+/// empty.
 class MachineSection {
  public:
   explicit MachineSection(std::vector<SourcedPart> parts) : parts_(std::move(parts)) {}
 
-  /// Throws Error, placed at the key, for any key in any of the files that is not among `keys`.
+  /// Throws Error that points to the key, if any of the files has a key that is not among `keys`.
   void only_keys(const std::vector<std::string_view>& keys, std::span<const YamlNode::FormerKey> former = {}) const;
-  /// The value of `key`, or of its former name, in the nearest file that has it.
+  /// Returns the value of `key`, or of its former name, in the nearest file that has it.
   [[nodiscard]] std::optional<SourcedPart> find(std::string_view key, std::string_view former = {}) const;
-  /// The same, but a file that has `owner` without `key` overrides the value with none.
+  /// Returns the same value, but a file that has `owner` without `key` removes it.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
-  /// The same as `find`. Throws Error, placed in the nearest file, if no file has the key.
+  /// Returns the same as `find`. If no file has the key, throws Error that points to the nearest file.
   [[nodiscard]] SourcedPart at(std::string_view key) const;
 
  private:
@@ -48,23 +49,23 @@ class MachineSection {
 /// A machine file and those that it extends, nearest first.
 class MachineChain {
  public:
-  /// `bundled`: the name of the bundled file that `root` is; empty for a user's file. Throws Error, placed at `extends:`, if
-  /// it names no machine, leads back to a file that is already in the chain, or makes the chain too long.
+  /// `bundled`: the name of the bundled file that `root` is; empty for a user's file. Throws Error that points to
+  /// `extends:`, if it names no machine, leads back to a file of the chain, or makes the chain too long.
   explicit MachineChain(const YamlNode& root, std::string_view bundled = {});
 
   [[nodiscard]] std::size_t size() const { return files_.size(); }
-  /// The same without the nearest `count` files.
+  /// Returns the chain without the nearest `count` files.
   [[nodiscard]] MachineChain without(std::size_t count) const;
   [[nodiscard]] const YamlNode& nearest() const { return files_.front()->root; }
 
-  /// A section that the nearest file with it replaces as a whole; empty if that file has `none`.
+  /// Returns a section of which only the nearest file counts that has it; empty if that file has `none`.
   [[nodiscard]] std::optional<SourcedPart> find_whole(std::string_view key) const;
-  /// The same for a section that belongs to another: a file that has `owner` without `key` overrides the section with none.
+  /// Returns such a section that belongs to another section: a file that has `owner` without `key` removes it.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
-  /// A section whose keys are merged one by one; empty if no file has it, or if the nearest one with it has `none`.
+  /// Returns a section whose keys are merged one by one; empty if no file has it, or if the nearest file with it has `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;
-  // Like `find_whole` and `find_merged`, for a section that a machine must have. If it is missing, the Error points to the
-  // nearest file.
+  // Return the same as `find_whole` and `find_merged`, for a section that a machine must have. If it is missing, the Error
+  // points to the nearest file.
   [[nodiscard]] SourcedPart whole(std::string_view key) const;
   [[nodiscard]] MachineSection merged(std::string_view key) const;
 

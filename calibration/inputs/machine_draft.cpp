@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// Text of a program or a file, on one line of a comment.
+/// Converts text of a program or a file to one line of a comment.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
@@ -39,7 +39,7 @@ class Drafter {
   }
 
  private:
-  /// A comment of the file, which is also printed as a note.
+  /// A comment in the file, which is also printed as a note.
   std::string found(const std::string& sentence) {
     findings_.push_back(one_line(sentence));
     return fmt::format("# {}\n", findings_.back());
@@ -49,7 +49,8 @@ class Drafter {
     return {std::move(key), std::move(value), one_line(std::move(source)), std::move(source_key)};
   }
 
-  /// The device section. A machine without GPUs has the processors of the other machine, any other has its GPUs.
+  /// The device section. Without GPUs, it has the processors of the other machine; with GPUs, it has the GPUs of the other
+  /// machine.
   std::string device_section() { return like_.machine.device.is_processor ? processor_section() : gpu_section(); }
 
   std::string processor_section() {
@@ -95,7 +96,7 @@ class Drafter {
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
   }
 
-  /// The device section if the device differs from that of the other machine: all its numbers are still to be found.
+  /// The device section if the device differs from that of the other machine. The user still has to find all its numbers.
   std::string other_device(const std::string& name, std::optional<std::int64_t> memory_mib, const std::string& source) {
     std::string text = fmt::format("device:\n  name: {0}\n  profile_names: [{0}]\n", yaml_scalar(one_line(name)));
     if (memory_mib) {
@@ -179,7 +180,7 @@ class Drafter {
       units.push_back(levels[i].units);
       left /= levels[i].units;
     }
-    // The nodes are no multiple of the inner units, so one level joins all nodes.
+    // The number of nodes is not a multiple of the inner units, so one level joins all nodes.
     return {units.front(), count_of_nodes_};
   }
 
@@ -198,7 +199,8 @@ class Drafter {
     if (!ports_) return changed;
     if (const auto& detected = request_.host.ports; detected && level == 1)
       change("rails", std::to_string(detected->count), *ports_);
-    // Outer levels have the links of the first one, or other links about which there is no information.
+    // If an outer level has the links of the first one, it gets the detected bandwidth. There is no information about other
+    // links.
     const auto bandwidth = [&](const std::string& name) -> const SourcedNumber* {
       return find_number(like_, fmt::format("levels.{}.bandwidth", name));
     };
@@ -228,7 +230,7 @@ class Drafter {
   const MachineSheet& like_;
   SourceKeys sources_;
   std::vector<std::string> findings_;
-  // The known numbers of this machine. The key of a number is not fixed yet.
+  // The known numbers of this machine. The keys of their sources are not fixed yet.
   std::optional<SourcedNumber> devices_per_node_, nodes_, ports_;
   int count_of_nodes_ = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// The known facts about a machine whose file is to be written.
+/// The known facts about a machine for which a file is written.
 struct DraftRequest {
   std::string name;
   std::string extends;  ///< the machine to extend, as the file will name it

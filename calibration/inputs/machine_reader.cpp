@@ -40,7 +40,7 @@ constexpr int most_nodes = 20'000;
 constexpr int most_hops = 128;
 constexpr std::int64_t most_links = 4'000'000;
 
-/// Hosts that are faster or slower than this are probably a typing error.
+/// Hosts that are faster or slower than this probably have a typing error.
 constexpr double least_host_speed = 0.01;
 constexpr double largest_host_speed = 100;
 
@@ -67,7 +67,7 @@ std::optional<Price> parse_price(std::string_view text) {
   return Price{amount, std::string(currency)};
 }
 
-/// Converts the nodes of one machine file into a sheet. Each number that is read is added to the list of numbers.
+/// Converts the nodes of a machine file into a MachineSheet. Each number that is read is added to the list of numbers.
 class SheetReader {
  public:
   explicit SheetReader(MachineChain files) : files_(std::move(files)) {}
@@ -155,8 +155,8 @@ class SheetReader {
     read_kernels(kernels ? &kernels->node : nullptr);
   }
 
-  /// Reads the kernels of the named device file, or else of this device's bundled file, in addition to those of other
-  /// devices.
+  /// Reads the kernels of the named device file, or else of the bundled file of this device. Kernels of other devices are
+  /// read in addition.
   void read_kernels(const YamlNode* named) {
     Device& device = sheet_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();
@@ -177,7 +177,7 @@ class SheetReader {
     });
   }
 
-  /// Reads a number for each of some precisions. `prefix`: of its key.
+  /// Reads numbers, each for one precision. `prefix`: the first part of their keys.
   template <typename Take>
   void read_precisions(const SourcedPart& part, std::string_view prefix, const Take& take) {
     const YamlNode& node = part.node;
@@ -186,7 +186,7 @@ class SheetReader {
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      // Other keys are refused earlier.
+      // Keys other than these were refused earlier.
       const YamlNode value = number({entry, part.citations}, std::string(prefix) + key.text());
       if (const auto precision = parse_precision(key.text())) take(*precision, value);
     }
@@ -245,7 +245,7 @@ class SheetReader {
     return level;
   }
 
-  /// The number of rails in the file, or the share of the rails of the unit below that remains after over-subscription.
+  /// The number of rails. It stands in the file, or follows from the rails of the unit below and the over-subscription.
   double read_rails(const SourcedPart& part, const LinkLevel& level, const std::string& prefix) {
     const YamlNode& node = part.node;
     const auto rails = node.find("rails");
@@ -259,11 +259,11 @@ class SheetReader {
         value.fail(fmt::format("{} is too small: at least {:g}", quote(value.text()), 1 / largest_ratio));
       return count;
     }
-    // The two innermost levels have links of different kinds, so the rails of a device give no information about those of a
+    // The links of the two innermost levels are of different kinds, so the rails of a device tell nothing about those of a
     // node.
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     if (inner.size() < 2) {
-      node.fail("the key 'rails' is missing", "only levels outside the second one can be described by 'oversubscription'");
+      node.fail("the key 'rails' is missing", "'oversubscription' can only describe levels outside the second one");
     }
     if (!oversubscription)
       node.fail("one of the keys 'rails' and 'oversubscription' is missing", "'oversubscription' 1 is full bisection");
@@ -349,7 +349,7 @@ class SheetReader {
       if (groups - 1 > reached) {
         node.at("global_links")
             .fail(fmt::format("a group's {} global links do not reach the {} other groups", reached, groups - 1),
-                  "more links, or larger groups");
+                  "use more links, or larger groups");
       }
     } else if (shape.kind == Kind::torus) {
       const SourcedNode sourced = part.citations->read(node.at("extents"));
@@ -386,12 +386,12 @@ class SheetReader {
     if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
       kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are not trees have at most {}", most_links));
     if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
-      kind.fail(fmt::format("{:.0f} links on the longest way", hops), fmt::format("at most {}", most_hops));
+      kind.fail(fmt::format("{:.0f} links on the longest route", hops), fmt::format("at most {}", most_hops));
     machine.network = make_network(machine);
   }
 
-  /// The approximate maximum number of links that a message between two nodes crosses; parallel links if it is spread over
-  /// them.
+  /// The approximate maximum number of links that a message between two nodes crosses. If it is spread over parallel links,
+  /// all of them count.
   static double hops_of(const Machine& machine, double nodes) {
     const NetworkShape& shape = machine.shape;
     double hops = 0;
@@ -403,7 +403,7 @@ class SheetReader {
       for (const int extent : shape.extents) halves += extent / 2;
       hops = halves;
     } else if (shape.kind == NetworkShape::Kind::distributed_loop) {
-      // A route repeats a shortcut until the remaining distance is at most half of its length.
+      // A route takes a shortcut repeatedly, until the remaining distance is at most half of the shortcut's length.
       std::vector<int> jumps = shape.shortcuts;
       std::sort(jumps.begin(), jumps.end());
       double jump = 1;
@@ -477,7 +477,7 @@ class SheetReader {
 MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}) {
   const MachineChain files(root, bundled);
   MachineSheet sheet;
-  // Each of these files is a complete machine, so values that a nearer file replaces are checked as well.
+  // Each of these files must be a complete machine, so values that a nearer file replaces are checked as well.
   for (std::size_t nearer = files.size(); nearer-- > 0;) {
     std::string extended = std::move(sheet.machine.name);
     sheet = SheetReader(files.without(nearer)).read();

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// One number of a machine file as it is written there, with its citation.
+/// A number of a machine file, as it is written there, with its citation.
 struct SourcedNumber {
   std::string key;           ///< `device.peak.fp32`, `levels.rack.rails`
   std::string value;         ///< `15.7 TFLOP/s`
@@ -18,7 +18,7 @@ struct SourcedNumber {
 /// A machine, and the source of each of its numbers.
 struct MachineSheet {
   Machine machine;
-  std::vector<SourcedNumber> numbers;  ///< in file order
+  std::vector<SourcedNumber> numbers;  ///< in the order of the file
   std::string extends{};               ///< name of the machine that the file extends, if any
 };
 
@@ -30,7 +30,7 @@ struct MachineSheet {
 [[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
 
 /// Reads a machine file (docs/machines.md). `origin` is printed in errors. The reader is strict: every number has its unit,
-/// and a source that the file, or one that it extends, lists. A path in `extends:` is relative to the folder of `origin`.
+/// and a source, which the file or a file that it extends lists. A path in `extends:` is relative to the folder of `origin`.
 [[nodiscard]] Machine parse_machine(std::string text, std::string origin);
 [[nodiscard]] MachineSheet parse_machine_sheet(std::string text, std::string origin);
 

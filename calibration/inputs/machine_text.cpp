@@ -13,13 +13,13 @@ bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Whether there is a control character of two bytes at `at`; YAML readers refuse those of C1.
+/// Whether there is a control character of two bytes at `at`. YAML readers refuse these C1 characters.
 bool is_wide_control(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]) == 0xC2 && at + 1 < text.size() &&
          static_cast<unsigned char>(text[at + 1]) < 0xA0;
 }
 
-/// Whether a text needs no quotes: it is not YAML syntax and does not begin with it, as a value and as a key.
+/// Whether a text needs no quotes, as a value and as a key: it neither is nor begins with YAML syntax.
 bool is_plain(std::string_view text) {
   if (text.empty() || text.back() == ' ' || text == "null" || text == "Null" || text == "NULL") return false;
   const bool begins_well =

@@ -12,7 +12,7 @@ namespace ddl {
 /// A text as a YAML scalar: unquoted if YAML parses that to the same text, otherwise in quotes.
 [[nodiscard]] std::string yaml_scalar(std::string_view text);
 
-/// The `sources:` of a file that is being written. Each citation has one key.
+/// The `sources:` of a file that is being written. Each citation gets one key.
 class SourceKeys {
  public:
   /// The key of a citation: `wanted`, with a number appended if another citation has that key.
@@ -29,7 +29,7 @@ class SourceKeys {
 
 /// A number of the sheet by its key; nullptr if there is none.
 [[nodiscard]] const SourcedNumber* find_number(const MachineSheet& sheet, std::string_view key);
-/// The lines of a level of the sheet, below `levels:`. Numbers in `replaced` replace those whose key has the same end.
+/// The lines of a level of the sheet, below `levels:`. Numbers in `replaced` replace numbers whose keys end in the same way.
 [[nodiscard]] std::string level_lines(const MachineSheet& sheet, const std::string& level, SourceKeys& sources,
                                       const std::vector<SourcedNumber>& replaced = {});
 

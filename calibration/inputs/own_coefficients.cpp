@@ -21,7 +21,7 @@ bool is_regular(const fs::path& path) {
   return fs::is_regular_file(path, unknown);
 }
 
-/// Makes a name a path, so that it is not read as the name of bundled coefficients.
+/// Turns a name into a path, so that it is not read as the name of bundled coefficients.
 std::string as_path(const fs::path& path) {
   const std::string text = path.lexically_normal().string();
   return is_path(text) ? text : "./" + text;

@@ -10,7 +10,7 @@ namespace ddl {
 /// Coefficients of a user's machine file.
 struct OwnCoefficients {
   std::string path;
-  bool is_named = false;  ///< `coefficients:` in the machine file names them; otherwise they are next to it
+  bool is_named = false;  ///< whether `coefficients:` in the machine file names them; otherwise they are next to it
 };
 /// Returns `named in the machine file`, or `next to the machine file`.
 [[nodiscard]] inline const char* place_of(const OwnCoefficients& own) {
@@ -19,14 +19,14 @@ struct OwnCoefficients {
 
 /// The coefficients of the machine file at `machine`: those that it names, or `cluster.coefficients.yaml` next to
 /// `cluster.yaml`. Empty for a bundled machine, for a path that is not a regular file, and if the file has `coefficients:
-/// none`. Throws Error, placed at `coefficients:`, if the named file is missing.
+/// none`. Throws Error that points to `coefficients:`, if the named file is missing.
 [[nodiscard]] std::optional<OwnCoefficients> own_coefficients(const std::string& machine);
 
 /// Whether the machine file at `machine` has `coefficients: none`.
 [[nodiscard]] bool wants_no_coefficients(const std::string& machine);
 
-/// Throws Error, placed, for a `coefficients:` that is neither a path nor `none`, and for a path in a machine that is not
-/// read from a file.
+/// Throws Error with its position if `coefficients:` is neither a path nor `none`, or if it is a path in a machine that is
+/// not read from a file.
 void check_own_coefficients(const YamlNode& machine_root);
 
 }  // namespace ddl

@@ -96,7 +96,7 @@ FoundProfiles look_up(const Machine& machine) {
   return found;
 }
 
-/// Warns of profiles that end within a line: they are truncated, or are being written.
+/// Warns of profiles that end within a line, because they are truncated or are still being written.
 void warn_of_cut_lines(FoundProfiles& found) {
   for (const FoundProfile& each : found.profiles) {
     if (const int line = each.profile.cut_line; line > 0)
@@ -109,7 +109,7 @@ std::string name_of(std::span<const FoundProfile> profiles) {
   std::string models;
   const FoundProfile* first = nullptr;
   for (const FoundProfile& each : profiles) {
-    // A profile with whole steps only contains no kernels.
+    // If a profile has only whole steps, it contains no kernels.
     const std::vector<ProfileRow>& rows = each.profile.rows;
     const auto is_step = [](const ProfileRow& row) { return is_sequence_problem(row.measurement.problem); };
     if (!rows.empty() && std::all_of(rows.begin(), rows.end(), is_step)) continue;
@@ -138,7 +138,7 @@ void add_medians(const Profile& profile, Medians& medians) {
   }
 }
 
-/// One part of a step, as a whole and kernel by kernel; empty if one of its kernels was not measured.
+/// A part of a step, measured as a whole and kernel by kernel; empty if one of its kernels was not measured.
 std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model, const Medians& medians,
                                       SecondsPerByte fresh_memory) {
   const ModelFacts facts = facts_of(model);
@@ -167,10 +167,10 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
   return phase;
 }
 
-/// Steps that were timed as a whole, in order of preference. Steps of a framework come before those of the profiler's own
-/// kernels, which run without a framework. Steps of the same model come before those of other bundled models. Among a
-/// framework's steps, those that return memory to the system come first, then those that keep it, then captured graphs,
-/// which need no framework to launch.
+/// Steps that were timed as a whole, in order of preference. Steps of a framework come before steps of the profiler, whose
+/// kernels run without a framework. Steps of the same model come before those of other bundled models. Among a framework's
+/// steps, those that return memory to the system come first, then those that keep it, then captured graphs, which need no
+/// framework to launch.
 class Steps {
  public:
   Steps(std::span<const FoundProfile> profiles, const Model& model, Precision precision, SecondsPerByte fresh_memory)
@@ -205,7 +205,7 @@ class Steps {
   }
 
  private:
-  /// Kinds of steps in order of preference. Each kind exists for the same model and for other models.
+  /// Kinds of steps in order of preference. Each kind is searched first for the same model and then for other models.
   enum : std::size_t { by_framework, kept_by_framework, graphs_of_framework, by_profiler, kinds };
   struct Kind {
     std::array<std::vector<MeasuredPhase>, 3> phases;
@@ -259,7 +259,7 @@ std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& me
   return measured.algorithm.starts_with("cublaslt") ? Bytes{} : measured.workspace;
 }
 
-/// The time of first touches in the profiles; if several measured it, the most precise one.
+/// The time of first touches in the profiles. If several measured it, the most precise time is used.
 SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   Medians medians;
   for (const FoundProfile& each : profiles) add_medians(each.profile, medians);
@@ -291,7 +291,7 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
-    // Only profiles of a processor have threads. They cannot be confused with profiles of a GPU.
+    // Only profiles of a processor contain a number of threads, so they cannot be confused with profiles of a GPU.
     if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0

@@ -26,9 +26,9 @@ struct OtherProfile {
 
 struct FoundProfiles {
   std::vector<FoundProfile> profiles;
-  std::vector<OtherProfile> others{};  ///< found, and not used
-  bool looked_up = false;              ///< the profiles were found in the data directory, not named by the user
-  std::vector<std::string> warnings;   ///< about files that cannot be read, and about truncated ones
+  std::vector<OtherProfile> others{};  ///< profiles that were found but are not used
+  bool looked_up = false;              ///< whether the profiles were found in the data directory, and not named by the user
+  std::vector<std::string> warnings;   ///< warnings about files that cannot be read, and about truncated files
 };
 
 /// The profiles that a study uses.
@@ -38,8 +38,8 @@ struct ProfileChoice {
 };
 
 /// Reads the named profiles. If none is named, reads those of the machine's device in the folder `profiles` of the user's
-/// data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error for a named one that cannot be
-/// read or is of another device.
+/// data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error if a named profile cannot be read,
+/// or is of another device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
 
 /// For each available profile of another device, a sentence on why it is not used, and how to use it. `model`: only profiles
@@ -50,12 +50,12 @@ struct ProfileChoice {
 /// Whether a profile of a device with this name belongs to the machine's device.
 [[nodiscard]] bool is_device(const Device& device, std::string_view name);
 
-/// The kernels and updates in the profiles, in every precision, without whole steps.
+/// Returns the kernels and updates in the profiles, in every precision, without whole steps.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
 /// The data of the profiles in this precision: kernels, updates, the time of first touches of fresh memory, and the time of
 /// whole steps outside their kernels and first touches. Steps of a framework are preferred to those of the profiler, and
-/// among these, steps of the same model to those of other bundled models. A framework's steps count if any of the profiles
-/// has the kernels of its model.
+/// among these, steps of the same model to those of other bundled models. Steps of a framework count if any of the profiles
+/// has the kernels of their model.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
                                                Precision precision);
 

@@ -11,27 +11,28 @@
 
 namespace ddl {
 
-/// Reads the value of a setting from a file. Throws Error, placed at the node, for a value that the row does not allow.
+/// Reads the value of a setting from a file. Throws Error that points to the node, for a value that the row does not allow.
 [[nodiscard]] double read_setting(const SettingRow& row, const YamlNode& node);
-/// Parses the value of an option or of a cell of a table. Throws Error that calls the setting `name`.
+/// Parses the value of an option or of a cell of a table. Throws Error, which calls the setting `name`.
 [[nodiscard]] double parse_setting(const SettingRow& row, const std::string& text, const std::string& name);
-/// Text that both functions parse to the same value.
+/// Prints a value as text, which both functions parse to the same value.
 [[nodiscard]] std::string print_setting(const SettingRow& row, double value);
 
 /// Parses `key=value key=value`, as in a cell or in the option --setting. `origin` is set as the origin of each value.
 /// Throws Error, with "did you mean", for an unknown key, and for a value that its row does not allow.
 [[nodiscard]] Settings parse_settings(const std::string& text, SettingOrigin origin);
-/// Text that parse_settings parses to the same settings.
+/// Prints settings as text, which parse_settings parses to the same settings.
 [[nodiscard]] std::string print_settings(const Settings& settings);
 /// The former keys of settings, which files may still have.
 [[nodiscard]] std::vector<YamlNode::FormerKey> former_settings();
 /// The row of a key. Throws Error, with "did you mean", for an unknown key.
 [[nodiscard]] const SettingRow& setting_named(const std::string& key);
 
-/// A setting that requires a value of `allreduce` which is not set; nullptr if there is none.
+/// Returns a setting that requires a value of `allreduce` other than the one that is set; nullptr if there is none.
 [[nodiscard]] const SettingRow* lacking_allreduce(const Settings& settings);
 
-/// Parses `p95`: the share of repetitions that take no longer, in percent, from 50 to 99.9. Empty for any other text.
+/// Parses `p95`: the share of repetitions that take no longer, in percent, from 50 to 99.9. Returns empty for any other
+/// text.
 [[nodiscard]] std::optional<double> parse_percentile(std::string_view text);
 
 }  // namespace ddl

@@ -26,7 +26,7 @@ namespace {
 /// Maximum length of a chain of files that extend each other.
 constexpr int most_software_files = 8;
 
-/// Reads names of a choice's values, separated by blanks: `0 1`.
+/// Reads the names of values of a choice, separated by blanks: `0 1`.
 void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
   const PlanChoiceRow& row = plan_choices()[static_cast<std::size_t>(choice)];
   std::vector<int> values;
@@ -39,7 +39,7 @@ void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& softwa
   if (values.empty()) node.fail(fmt::format("no {} is given", row.noun), "leave the key out if all are possible");
   software.admits[choice] = std::move(values);
 }
-/// The same for a choice that a framework either supports or not.
+/// Reads `yes` or `no` for a choice that a framework either supports or not.
 void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
   std::optional<std::vector<int>>& admits = software.admits[choice];
   admits.reset();
@@ -50,7 +50,7 @@ void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
 struct AdmittedKey {
   std::string_view key;
   PlanChoice choice;
-  bool is_flag;  ///< the key tells whether the framework supports the choice; otherwise it has the names of values
+  bool is_flag;  ///< whether the key tells if the framework supports the choice; otherwise it lists names of values
 };
 constexpr std::array admitted_keys{
     AdmittedKey{"zero_stages", PlanChoice::zero, false},

@@ -15,7 +15,7 @@ struct SoftwareFile {
   Settings settings;         ///< the settings in the file
   AdmittedChoices admits{};  ///< choices that a search may use
 
-  /// The values in the file, or in the file that it extends, in the order of the keys in docs/software.md.
+  /// The values of the file and of the files that it extends, in the order of the keys in docs/software.md.
   struct Line {
     std::string key, value, source;
   };
@@ -31,7 +31,7 @@ struct SoftwareFile {
 
 /// The software that a study uses if neither the user nor the coefficients name one.
 inline constexpr std::string_view usual_software = "pytorch";
-/// The name that coefficients give to the software of runs that do not name it.
+/// The name that coefficients have for their software if they are based on runs that do not name it.
 inline constexpr std::string_view unnamed_software = "that of the runs";
 /// The name of an ideal software that loses no time: it needs no launches by a host, no copies and no waiting.
 inline constexpr std::string_view no_software = "none";

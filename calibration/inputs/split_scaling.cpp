@@ -19,7 +19,8 @@ constexpr int widest_split = 64;
 
 using LayerMedians = std::unordered_map<std::string, Seconds>;
 
-/// The time of a rank for one layer: its problems as lines, and their total time; unset if one was not measured.
+/// The work of a rank for one layer: its problems as profile lines, and their total time; unset if a problem was not
+/// measured.
 struct LayerTime {
   std::string lines;
   std::optional<Seconds> time = Seconds{};

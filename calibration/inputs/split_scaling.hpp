@@ -19,11 +19,12 @@ struct SplitScaling {
   int layers = 0;            ///< number of divided layers
   Seconds whole{}, split{};
 
-  /// Time of a rank divided by 1/p of the whole time: 1 if splitting is perfect.
+  /// The time of a rank, divided by 1/p of the whole time. It is 1 if splitting is perfect.
   [[nodiscard]] double over_linear() const { return split * static_cast<double>(parts) / whole; }
 };
 
-/// All splits of the model whose problems were all measured, in powers of two up to 64, at full speed (at_full_speed).
+/// Returns all splits in powers of two up to 64 for which every problem was measured. Times are at full speed
+/// (at_full_speed).
 [[nodiscard]] std::vector<SplitScaling> split_scalings(const Profile& profile, const Model& model);
 
 }  // namespace ddl

@@ -32,8 +32,8 @@ Precision default_precision(const Model& model, const Device& device) {
   return Precision::fp32;
 }
 
-/// The default precision. If kernels of the device, or the whole model, were measured in another precision, that one is
-/// used, so that the measurements are used.
+/// The default precision. If the device's kernels or the whole model were measured in another precision, that precision is
+/// the default, so that the measurements are used.
 Precision usual_precision(const Model& model, const Device& device, const Coefficients& coefficients,
                           const FoundProfiles& profiles) {
   const Precision usual = default_precision(model, device);
@@ -52,7 +52,7 @@ Precision usual_precision(const Model& model, const Device& device, const Coeffi
   return measured.value_or(usual);
 }
 
-/// Any data set can provide a flat vector. The default for it is the nearest in size.
+/// Any data set can provide a flat vector. The default is the data set that is nearest in size.
 void require_fitting(const Dataset& dataset, const Model& model, bool named) {
   const TensorShape& sample = dataset.sample;
   const TensorShape& input = model.input;
@@ -78,7 +78,8 @@ Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
   return stored * ratio;
 }
 
-/// Whether a part of a sample can be read without the rest. Compressed samples have less than a byte per item.
+/// Whether a part of a sample can be read without the rest. This is not so for compressed samples, which have less than a
+/// byte per item.
 bool is_stored_raw(const Dataset& dataset) {
   return dataset.sample_bytes().value() >= static_cast<double>(dataset.sample.items());
 }
@@ -116,7 +117,8 @@ Bytes available_memory(Bytes device_memory, const Margin& margin) {
 
 namespace {
 
-/// Whether exchanges inside a node take the same time on both machines: the same devices, number of devices and links.
+/// Whether exchanges inside a node take the same time on both machines: their nodes have the same devices, the same number
+/// of devices, and the same links.
 bool have_like_nodes(const Machine& a, const Machine& b) {
   if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
   const LinkLevel &links = a.levels.front(), &others = b.levels.front();
@@ -124,7 +126,7 @@ bool have_like_nodes(const Machine& a, const Machine& b) {
          links.bandwidth == others.bandwidth && links.rails == others.rails;
 }
 
-/// Measurements inside a node of a bundled machine with the same nodes, preferably with the same device.
+/// Measurements inside a node, from a bundled machine with the same nodes, and preferably with the same device.
 Coefficients of_like_nodes(const Machine& machine) {
   Coefficients found;
   bool same_device = false;
@@ -188,7 +190,7 @@ std::string default_dataset(const Model& model) {
     if (load_dataset(name).sample == model.input) return name;
   }
   if (model.input.sequence) return "openwebtext";
-  // Among data sets with the same number of channels, the nearest in size.
+  // Of the data sets with the same number of channels, returns the nearest in size.
   std::string nearest;
   double distance = 0;
   for (const std::string& name : dataset_names()) {
@@ -209,8 +211,8 @@ std::string default_dataset(const Model& model) {
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
-  // The measured runs used some software. If it is a bundled one, its file supplies what the runs did not show. Otherwise
-  // only the host of the usual software is assumed.
+  // If the measured runs used a bundled software, its file supplies the settings that the coefficients lack. Otherwise, only
+  // the launch overhead of the usual software is assumed.
   const std::string& measured = coefficients.software.name;
   SoftwareFile usual = load_software(std::string(usual_software));
   if (measured.empty() || measured == unnamed_software) return usual;
@@ -259,7 +261,7 @@ StudyInputs load_inputs(const StudySpec& spec) {
 
 namespace {
 
-/// Whether coefficients belong to runs of another software than this one.
+/// Whether coefficients come from runs of a different software than this one.
 bool is_of_another(const Software& measured, const SoftwareFile& software) {
   return !software.name.empty() && !measured.name.empty() && measured.name != unnamed_software &&
          !name_key(measured.name).starts_with(name_key(software.name));
@@ -268,18 +270,19 @@ bool is_of_another(const Software& measured, const SoftwareFile& software) {
 }  // namespace
 
 Coefficients Study::completed(Coefficients coefficients) const {
-  // Settings of another software, and factors fitted to its runs, do not apply to this one.
+  // Settings of another software, and factors fitted to its runs, do not apply to this software.
   if (is_of_another(coefficients.software, software_)) {
     coefficients.software = {};
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // If a software trains only images, its tensor splits were measured with sequence models and another software.
+  // If a software trains only networks of images, measured tensor splits come from sequence models, which used another
+  // software.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }
   if (coefficients.software.name.empty()) coefficients.software.name = software_.name;
-  // The settings of the coefficients are already in their software, or were changed by a fit.
+  // The settings of the coefficients are already part of their software, or a fit has changed them.
   Settings settings;
   software_.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     if (coefficients.settings.find(row.key) == nullptr) settings.set(row, value);
@@ -335,7 +338,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                 "run calibrate with several runs of each benchmark, or leave it out");
   }
   if (!coefficients_.exchanges.empty()) {
-    std::vector<std::string> notes;  // notes that `calibrate` has already printed
+    std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
   // Other models are only considered if this one was never measured.

@@ -15,8 +15,8 @@
 
 namespace ddl {
 
-/// The measured kernels that a study may use. Values other than `all` serve to test how accurate predictions are with less
-/// data.
+/// The measured kernels that a study may use. Values other than `all` are used to test how accurate predictions are with
+/// less data.
 enum class KnownKernels { all, of_other_devices, none };
 
 /// The input of a study: names and choices, before any file is read. Empty names have a default, which depends on the model.
@@ -33,15 +33,15 @@ struct StudySpec {
   /// A file, a bundled name, or `none`. If empty: the software of the coefficients' runs, otherwise usual_software.
   std::string software;
   std::optional<Precision>
-      precision;  ///< unset: that of a profile of the model, else mixed for sequences, else tf32, else fp32
+      precision;  ///< unset: that of a profile of the model, else mixed precision for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
-  Settings settings;                   ///< settings of the run, the job or the options, which override the software's
+  Settings settings;                   ///< settings of the run, the job or the options, which override those of the software
   Assumptions assumptions;             ///< the assumptions that settings change; ideal_assumptions() for closed forms
   ProfileChoice profiles;
   std::optional<Bytes> device_memory;  ///< unset: that of the machine's datasheet
-  Margin margin;                       ///< the part of that memory that must stay free
+  Margin margin;                       ///< the part of the memory that must stay free
   KnownKernels known_kernels = KnownKernels::all;
-  /// The result of find_profiles for that choice, shared by several studies.
+  /// The result of find_profiles for `profiles`, which several studies share.
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };
 
@@ -57,14 +57,15 @@ struct StudyInputs {
 /// Reads the files that `spec` names. Throws Error for unknown names and unreadable files.
 [[nodiscard]] StudyInputs load_inputs(const StudySpec& spec);
 
-/// A job with everything that it refers to: model, data set, machine and coefficients, and estimated kernels. It is not
+/// A job with everything that it refers to: model, data set, machine, coefficients, and predicted kernels. It is not
 /// movable, because its parts refer to each other.
 class Study {
  public:
   /// Throws Error for unknown names, unreadable files, a named data set that does not fit the model, a precision that the
   /// device lacks, and a margin that leaves no memory.
   explicit Study(const StudySpec& spec) : Study(spec, load_inputs(spec)) {}
-  /// Uses inputs that were read before. `spec` still has the choices, and tells whether the data set was named.
+  /// Uses inputs that were read before. `spec` is still needed for the choices, and to tell whether the user named the data
+  /// set.
   Study(StudySpec spec, StudyInputs inputs);
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
@@ -77,19 +78,19 @@ class Study {
   /// All memory of a device, and the part of it that must stay free.
   [[nodiscard]] Bytes device_memory() const { return device_memory_; }
   [[nodiscard]] Bytes margin() const { return device_memory_ - machine_.device.memory; }
-  /// The coefficients, completed by the software's values.
+  /// The coefficients, completed by values of the software.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   /// Returns other coefficients for this study's machine, completed in the same way.
   [[nodiscard]] Coefficients completed(Coefficients coefficients) const;
-  /// The software's file, as far as it is used; empty if there is none.
+  /// The settings of the software's file that are used; empty if there is no file.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }
   [[nodiscard]] const KernelTimes& kernels() const { return *kernels_; }
-  /// The assumptions. If the spec leaves a choice open, they have the software's value.
+  /// The assumptions. Choices that the spec leaves open have the value of the software.
   [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   [[nodiscard]] const StudySpec& spec() const { return spec_; }
-  /// The measured kernels that kernel times are based on; none if kernels().measured() is null.
+  /// The measured kernels that kernel times are based on. There are none if kernels().measured() is null.
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about measurements that are not used, one line each.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
@@ -122,24 +123,25 @@ class Study {
 
 /// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if it
 /// trains only networks of images. If the spec names no software, and the coefficients come from runs of a software without
-/// a file, the result has no name; only its host is the usual one. Throws Error for an unknown name and an unreadable file.
+/// a file, the result has no name, and only the launch overhead of the usual software. Throws Error for an unknown name and
+/// an unreadable file.
 [[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
 
 /// The part of a device's memory that the margin leaves. Throws Error if none is left.
 [[nodiscard]] Bytes available_memory(Bytes device_memory, const Margin& margin);
 /// Throws Error if the device's datasheet has no peak for the precision.
 void require_precision(Precision precision, const Device& device);
-/// A warning that profiles with this name (MeasuredKernels) have no kernel of the precision.
+/// Returns a warning that profiles with this name (MeasuredKernels) have no kernel of the precision.
 [[nodiscard]] std::string unused_profile_warning(Precision precision, const std::string& profiles);
 
-/// Whether its tensors are images or volumes, whose channels may be first or last in memory.
+/// Returns whether the model's tensors are images or volumes, whose channels may be first or last in memory.
 [[nodiscard]] bool has_layout(const Model& model);
-/// The default data set for a model's input: the one with the same samples, else the nearest in size among those with the
-/// same number of channels, else, as for any flat vector, a common one of about its size.
+/// Returns the default data set for a model's input: one with samples of the same shape; else, of those with the same number
+/// of channels, the nearest in size; else a common data set of about the same size, as for any flat vector.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
-/// Measured time divided by roofline time, the geometric mean over all models that the coefficients measured in this
-/// precision: the distance of this device and software from the roofline. Empty if none was measured.
+/// Measured time divided by roofline time, on this device with this software: the geometric mean over all models that were
+/// measured in this precision. Empty if no model was measured.
 [[nodiscard]] std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients,
                                                  Precision precision);
 

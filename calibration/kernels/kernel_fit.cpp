@@ -18,13 +18,13 @@
 namespace ddl {
 namespace {
 
-constexpr double robust_width = 0.1;   ///< ln of the ratio above which a row's weight decreases
-constexpr double prior_width = 1.5;    ///< width of the prior of a constant's position between its bounds, as a logit
+constexpr double robust_width = 0.1;   ///< logarithm of the ratio above which the weight of a row decreases
+constexpr double prior_width = 1.5;    ///< width of the prior of a constant's logit between its bounds
 constexpr double prior_weight = 0.02;  ///< weight of the prior, relative to one row
 constexpr int fit_steps = 60;
 constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
 
-/// Rows of one family: a kind of kernel in a precision, in one pass or in several passes that were timed together.
+/// The rows of one family: kernels of one kind and precision, in one pass, or in several passes that were timed together.
 struct FamilyRows {
   KernelKind kind;
   Precision precision;
@@ -70,9 +70,9 @@ class Fitter {
   }
 
  private:
-  /// Handles kernels that only move items and were timed together with a kernel of another kind. Their time is predicted
-  /// from the device's other measurements and subtracted; the rest belongs to the other kernel. Skipped if they would
-  /// account for most of the time.
+  /// Handles kernels that only move items, if they were timed together with a kernel of another kind. Their time is
+  /// predicted from other measurements of the device, and subtracted. The rest is the time of the other kernel. Rows are
+  /// skipped if the subtracted kernels would take most of the time.
   static void take_off_copies(KernelSample& sample, const KernelModel& model) {
     constexpr double least_rest = 0.5;
     const auto is_copy = [&](const auto& kernel) {
@@ -88,7 +88,8 @@ class Fitter {
     std::erase_if(sample.kernels, is_copy);
   }
 
-  /// Groups of rows, those with the fewest passes first. Constants of one pass help if it was timed together with another.
+  /// The groups of rows, those with the fewest passes first. The constants of a single pass are then known when rows are
+  /// fitted in which it was timed together with another pass.
   [[nodiscard]] std::vector<FamilyRows> groups() const {
     std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
@@ -100,7 +101,7 @@ class Fitter {
         same = same && work.kernel_kind() == kind;
         if (std::find(passes.begin(), passes.end(), pass) == passes.end()) passes.push_back(pass);
       }
-      // Kernels of several kinds that were timed together cannot be separated.
+      // If kernels of several kinds were timed together, their times cannot be separated.
       if (same) rows[{passes.size(), kind, samples_[i].precision, passes}].push_back(i);
     }
     std::vector<FamilyRows> groups;
@@ -119,7 +120,7 @@ class Fitter {
     return nullptr;
   }
 
-  /// Predicted seconds of a row if the passes that are not known yet have these constants.
+  /// The predicted time of a row in seconds, if the passes without known constants have these constants.
   [[nodiscard]] double time(const FamilyRows& group, std::size_t row, std::span<const double> constants,
                             const DevicePeaks& peaks) const {
     const KernelForm& form = form_of(group.kind);
@@ -199,7 +200,7 @@ class Fitter {
     return constants(free);
   }
 
-  /// The family with these constants, with the residuals of rows of a single kernel.
+  /// Returns the family with these constants, and with the residuals of the rows that time a single kernel.
   [[nodiscard]] KernelFamily family_of(const FamilyRows& group, const std::vector<std::size_t>& rows,
                                        std::size_t most) const {
     KernelFamily family{.kind = group.kind,
@@ -231,7 +232,7 @@ class Fitter {
     }
     constexpr std::size_t least_rows = 4;
     if (group.rows.size() < least_rows) return;
-    // First the errors of rows that are left out, then of all rows.
+    // Computes the errors of held-out rows first, and then those of all rows.
     std::vector<std::size_t> fitted, left_out;
     for (const std::size_t row : group.rows) {
       const KernelShape shape = shape_of(samples_[row].kernels.front().first, 1, item_bytes(group.precision));

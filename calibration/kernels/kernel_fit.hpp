@@ -11,9 +11,10 @@
 namespace ddl {
 
 struct KernelFitSettings {
-  /// The times include the launch overhead of the kernel, which belongs to the software: the fitted `start` is discarded.
+  /// Whether times include the launch overhead of the kernel. As this overhead depends on the software, the fitted `start`
+  /// is then discarded.
   bool includes_launch = false;
-  std::size_t most_residuals = 1500;  ///< maximum residuals stored per family
+  std::size_t most_residuals = 1500;  ///< maximum number of residuals that are stored per family
   std::string source;                 ///< key of the citation
   /// Known families. If kernels of several passes were timed together, the predicted times of known ones are subtracted.
   std::vector<KernelFamily> known{};
@@ -25,8 +26,8 @@ struct KernelFitReport {
   std::string passes;
   Precision precision = Precision::fp32;
   std::size_t rows = 0;
-  double formula_median = 0, formula_p90 = 0;    ///< errors of all rows, with only the formula
-  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the 30 % that were left out, with the residuals of the others
+  double formula_median = 0, formula_p90 = 0;    ///< errors of all rows, if only the formula is used
+  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the held-out 30 %, with the residuals of the others
 };
 
 struct KernelFit {

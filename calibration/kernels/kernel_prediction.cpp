@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// The time by the device's kernel model. The other functions here do not depend on how the model handles a problem.
+/// The time according to the device's kernel model. Only this function depends on how the model handles a problem.
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
@@ -53,7 +53,7 @@ class PredictedTimes {
     }
     const KernelCost cost = std::visit([&](const auto& own) { return measured_.cost(own); }, problem);
     PredictedKernel predicted{.line = print_problem(problem), .time = cost.time, .source = cost.source};
-    // For a single sample, or an external measurement, both bounds are the median.
+    // If there is only one sample, or an external measurement, both bounds are the median.
     const MeasuredTime* const time = measured_.measured(predicted.line);
     if (cost.source == Provenance::measured && time != nullptr && time->low < time->high) {
       predicted.low = time->low;

@@ -24,13 +24,13 @@ using KernelProblem = std::variant<Problem, UpdateProblem>;
 [[nodiscard]] Precision precision_of(const KernelProblem& problem);
 
 /// The total time of kernels that run one after the other on `samples` samples each, by the kernel model of a device. The
-/// bounds of the intervals are added up, too.
+/// bounds of the intervals are added up as well.
 [[nodiscard]] KernelTime time_together(const KernelModel& model, std::span<const std::pair<Work, Pass>> kernels,
                                        double samples);
 
 /// The device time of one kernel, without its launch.
 struct PredictedKernel {
-  std::string line;  ///< the problem as a line
+  std::string line;  ///< the problem as a profile line
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval of a measured median, or of a formula; unset if unknown
   Provenance source = Provenance::roofline;
@@ -38,7 +38,7 @@ struct PredictedKernel {
 
 struct PredictedKernels {
   std::vector<PredictedKernel> kernels;  ///< in the order of the problems
-  std::vector<std::string> warnings;     ///< about measurements that are not used; one line each
+  std::vector<std::string> warnings;     ///< warnings about measurements that are not used; one line each
 };
 
 /// Predicts the times of single kernels, as KernelTimes does for a model that was not timed as a whole. Times come from

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Kernels that were timed together, for all samples of a batch. Usually it is a single one.
+/// Kernels that were timed together, for all samples of a batch. Usually there is only one.
 struct KernelSample {
   std::vector<std::pair<Work, Pass>> kernels;
   Precision precision = Precision::fp32;

@@ -31,7 +31,7 @@ std::optional<Precision> precision_of(std::string_view dtype) {
   return parse_precision(dtype);
 }
 
-/// One table, by row.
+/// A table whose rows are read one by one.
 class Rows {
  public:
   Rows(const CsvTable& table, std::span<const RowFilter> filters) : table_(table) {
@@ -60,7 +60,7 @@ class Rows {
     if (!(seconds > shortest_time) || seconds > longest_time) table_.fail(row_, at, "must be a time greater than zero");
     return Seconds(seconds);
   }
-  /// Empty if the table has no such column.
+  /// Returns empty if the table has no such column.
   [[nodiscard]] std::string_view optional_text(std::string_view column) const {
     const auto at = table_.find_column(column);
     return at ? std::string_view(table_.cell(row_, *at)) : std::string_view();
@@ -139,8 +139,9 @@ Kernels read_convolution(const Rows& row) {
 }
 
 /// Sources whose causal attention also copies keys and values into the pages of a cache, for inference: NVIDIA's
-/// aiconfigurator. The writes are counted. The reads hit the second-level cache (inferred: with both, or with neither, A100,
-/// H100, H200 and B200 together are predicted worse; with both, A100 alone is predicted better).
+/// aiconfigurator. The writes are counted, but not the reads, which hit the second-level cache. This is inferred: if both or
+/// neither are counted, A100, H100, H200 and B200 together are predicted worse (A100 alone is predicted better if both are
+/// counted).
 constexpr std::string_view fills_cache = "aic-";
 
 Kernels read_attention(const Rows& row) {
@@ -175,13 +176,13 @@ Kernels read_attention(const Rows& row) {
   return {{forward, Pass::forward}, {backward, Pass::backward_data}};
 }
 
-/// A memory-bound operation: how often it reads or writes an item of its shape, and its FLOPs per item.
+/// A memory-bound operation: the number of reads and writes per item of its shape, and its FLOPs per item.
 struct TrafficRow {
   std::string_view name;
   KernelKind kind;
   Pass pass;
   double items, flops;
-  double more_items = 0;  ///< for a second kernel, in backward-weight
+  double more_items = 0;  ///< of a second kernel, in backward-weight
 };
 constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"add", KernelKind::elementwise, Pass::forward, 3, 1},
@@ -252,7 +253,7 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   sample.precision = problem.precision;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
     if (work.is_separate) continue;
-    // The shape has all samples at once, because the following code has no sample count.
+    // The shape contains all samples, because the following code has no number of samples.
     const KernelShape shape = shape_of(work, static_cast<double>(problem.samples), 1);
     work.flops = shape.flops;
     work.activation_items *= static_cast<double>(problem.samples);

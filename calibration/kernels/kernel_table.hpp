@@ -12,7 +12,7 @@ namespace ddl {
 /// A filter for the rows of a table: a column and its accepted values, as in `gpu=A100-SXM4-80GB`.
 using RowFilter = std::pair<std::string, std::vector<std::string>>;
 
-/// The kernels of a file, and the number of rows that no kernel model covers.
+/// The kernels of a file, and the number of rows for which there is no kernel model.
 struct KernelTable {
   std::vector<KernelSample> samples;
   std::size_t ignored = 0;

@@ -13,8 +13,7 @@
 
 namespace ddl {
 
-/// The accuracy of a device's kernel model for measured kernels of one kind and one precision, and of the passes that were
-/// timed together.
+/// The accuracy of a device's kernel model for measured kernels of one kind, precision and combination of passes.
 struct KernelAccuracy {
   std::string kernels, passes, precision;
   Provenance source = Provenance::roofline;  ///< the least certain provenance of the predictions
@@ -25,12 +24,12 @@ struct KernelAccuracy {
 };
 
 struct KernelValidation {
-  std::vector<KernelAccuracy> groups;  ///< by kind, precision and passes
-  std::size_t refused = 0;             ///< rows in a precision that the device does not support
+  std::vector<KernelAccuracy> groups;  ///< groups by kind, precision and passes
+  std::size_t refused = 0;             ///< number of rows in a precision that the device does not support
 };
 
 /// Predicts measured kernels with the existing kernel model of the device, without fitting. `overhead` is added to each
-/// prediction. It is the time that measurements include in addition to the kernels, for example launch overhead.
+/// prediction. It is time that measurements include in addition to the kernel, such as launch overhead.
 [[nodiscard]] KernelValidation validate_kernels(std::span<const KernelSample> samples, const Device& device,
                                                 Seconds overhead);
 

@@ -12,8 +12,8 @@ namespace {
 /// A bundled table whose runs do not name their machine, and a filter for its rows.
 struct KnownTable {
   std::string_view name, machine;
-  std::string_view keep;  ///< the same form as for --where
-  bool teaches;           ///< its runs are of one machine and one software, so a fit to some of them predicts the others
+  std::string_view keep;  ///< filters, in the form of --where
+  bool teaches;           ///< its runs have one machine and software, so a fit to some predicts the others
 };
 constexpr KnownTable known_tables[] = {{"paradl-abci", "abci", "quality=A,B", true},
                                        {"vtrain-a100-cluster", "dgx-a100", "", true},
@@ -31,7 +31,7 @@ ErrorTable table_of(const std::string& name, const KnownTable* known) {
   return table;
 }
 
-/// Predicts each configuration from a fit to all others.
+/// Predicts each configuration with a fit to all others.
 std::vector<ErrorRow> learned_rows(const ErrorTable& table) {
   std::vector<MeasuredRun> runs = table.runs;
   std::erase_if(runs, [](const MeasuredRun& run) { return run.includes_io == "yes" || run.includes_io == "probably"; });

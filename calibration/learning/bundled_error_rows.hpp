@@ -6,8 +6,9 @@
 
 namespace ddl {
 
-/// The rows that interval widths are fitted to: all bundled runs, predicted with all kernel data, only with kernel data of
-/// other devices, and only with datasheets; and rows predicted from a fit to other runs of their table.
+/// The rows that interval widths are fitted to. All bundled runs are predicted three times: with all kernel data, only with
+/// kernel data of other devices, and only with datasheets. Further rows are predicted with a fit to other runs of the same
+/// table.
 struct BundledErrorRows {
   std::vector<ErrorRow> rows, learned;
 };

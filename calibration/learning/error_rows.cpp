@@ -26,7 +26,7 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
       std::unique_ptr<RunPredictor>& predictor = predictors[machine];
       if (!predictor) predictor = std::make_unique<RunPredictor>(machine, table.coefficients, ProfileChoice{}, "", known);
       std::optional<TimeSensitivity> sensitivity;
-      // Runs that coefficients were fitted to are no test of these coefficients.
+      // If coefficients were fitted to a run, the run does not test them.
       Coefficients untaught = predictor->coefficients();
       untaught.learned.clear();
       untaught.learned_runs.clear();

@@ -10,9 +10,9 @@
 
 namespace ddl {
 
-/// The prediction error of one measured run, and the data that it depends on.
+/// The prediction error of a measured run, and the data that the error depends on.
 struct ErrorRow {
-  std::string set;       ///< the publication; errors of its runs are correlated
+  std::string set;       ///< the publication; the errors of its runs are correlated
   std::string question;  ///< model, machine, software, precision, number of GPUs: the same for compared plans
   std::string plan;      ///< strategy, degrees and batches
   double log_ratio = 0;  ///< ln(measured / predicted)
@@ -22,13 +22,13 @@ struct ErrorRow {
 
 /// Runs, with the default machine and coefficients.
 struct ErrorTable {
-  std::string name;  ///< default name of the set of runs
+  std::string name;  ///< name of the set, for runs that give none
   std::vector<MeasuredRun> runs;
   std::string machine;
   std::string coefficients;  ///< the same form as in StudySpec
 };
 
-/// Predicts the time of each run's step, with or without its update. Omits runs of other quantities, runs that include
+/// Predicts the time of each run's step, with or without its update. Leaves out runs of other quantities, runs that include
 /// reading samples, and runs without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
 

@@ -36,7 +36,7 @@ const Prior& prior_of(Coefficient what) {
   return *prior;
 }
 
-/// The value of a coefficient, and its derivative, at a position in units of the prior's width; 0 is the prior's mode.
+/// The value of a coefficient and its derivative. The position is in units of the prior's width, and 0 is the prior's mode.
 double value_at(Coefficient what, double place) {
   const double width = prior_of(what).width;
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
@@ -151,7 +151,7 @@ Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<doub
       Eigen::MatrixXd damped = matrix;
       damped.diagonal() *= 1.0 + damping;
       const Eigen::VectorXd step = damped.ldlt().solve(right);
-      // The fit has converged if no further gain is expected.
+      // The fit has converged if no step is expected to improve it.
       const double expected = right.dot(step) - step.dot(matrix * step) / 2;
       if (expected < 1e-11 * (1 + objective)) break;
       Eigen::VectorXd next = places;
@@ -175,8 +175,8 @@ Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<doub
   return places;
 }
 
-/// The coefficients that the prediction of any of these runs depends on. The others stay unchanged, and are not reported as
-/// fitted.
+/// Returns the coefficients that the prediction of any of these runs depends on. Other coefficients stay unchanged, and are
+/// not reported as fitted.
 std::vector<Coefficient> coefficients_of(std::span<const FittedRun* const> runs) {
   std::vector<Coefficient> what;
   for (const CoefficientRow& row : coefficient_table) {
@@ -223,8 +223,8 @@ struct Choice {
   void (*turn)(Software&);
   /// The evidence needed to override the file, in logarithms of the posterior. A route is usually written by an expert of
   /// the software and needs strong evidence, from 3 on. Settings that files usually omit need positive evidence, from 1 on
-  /// [Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. With less, a
-  /// value could change without runs that determine it (LearnedChoice::determined).
+  /// [Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. With weaker
+  /// evidence, a value could change although the runs do not determine it (LearnedChoice::determined).
   double against;
 };
 
@@ -241,9 +241,9 @@ const std::array<Choice, 3>& choices() {
   return all;
 }
 
-/// Width of the prior of the launch overhead of one of our kernels, which may be several kernels of a framework: tens of
-/// microseconds if the framework interprets its program operation by operation. The prior is half of a normal distribution
-/// with its mode at zero.
+/// Width of the prior of the launch overhead. A kernel of our model may be several kernels of a framework, which take tens
+/// of microseconds to launch if the framework interprets its program operation by operation. The prior is half of a normal
+/// distribution with its mode at zero.
 constexpr double start_width = 5e-5;
 /// Relative uncertainty of a launch overhead given in the file: one standard deviation.
 constexpr double start_doubt = 0.25;
@@ -275,8 +275,8 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
                                     row.run.degrees, row.run.chosen[PlanChoice::zero].value_or(0));
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     const std::optional<Family> family = parse_family(row.run.strategy);
-    // Runs on one device are not used for fitting (learned_of): their kernels have no factor, so the launch overhead would
-    // have to explain all differences.
+    // Runs on one device are not used for fitting (learned_of): their kernels have no fitted factor, so the launch overhead
+    // would have to explain all differences.
     const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
     if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = family;
@@ -293,7 +293,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
   coefficients.learned_runs.clear();
-  coefficients.software.launch_overhead = Seconds{};  // also overrides the datasheet's
+  coefficients.software.launch_overhead = Seconds{};  // also overrides that of the datasheet
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -303,7 +303,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
 const FittedRun& RunFitter::fitted_run(Row& row, Choices bits) {
   std::optional<FittedRun>& known = row.fitted_runs[bits];
   if (!known) {
-    // Algorithms and cuts are chosen without fitted factors.
+    // Algorithms of exchanges and cuts of stages are chosen without fitted factors.
     Coefficients coefficients = chosen(bits);
     coefficients.software.launch_overhead = Seconds(start_before_);
     StepTemplate step = predictor_.step_template(row.run, coefficients);
@@ -396,8 +396,8 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
     return away * away / 2;
   };
   const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
-  // Tries steps of a factor of two, because below some value the device never waits, and then values between the best one's
-  // neighbours.
+  // Tries values in steps of a factor of two, because small values have no effect: the device never waits. Then it tries
+  // values around the best one.
   double best = said, lowest = objective(said);
   const auto consider = [&](double start) {
     const double found = objective(start);
@@ -413,7 +413,7 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
   for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
     if (!consider(best * ratio)) consider(best / ratio);
   }
-  // As for choices, the probability of the runs has to increase by a factor of e, independent of the prior.
+  // As for choices, a change requires that the probability of the runs increases by a factor of e, independent of the prior.
   const double margin = unchanged - (lowest - prior(best));
   return margin > 1 ? rounded_start(best) : said;
 }
@@ -436,7 +436,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   const auto chosen_bits = *std::min_element(
       all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
-  // Values that runs do not determine keep the value of the file, or of the machine's datasheet.
+  // If the runs do not determine a value, it stays that of the file, or of the machine's datasheet.
   best.coefficients.software.launch_overhead = start == start_before_ && one_start_
                                                    ? predictor_.coefficients().software.launch_overhead
                                                    : std::optional(Seconds(start));
@@ -500,7 +500,7 @@ std::string learned_section(const RunFit& fit, std::string_view source) {
   const auto number = [](Coefficient what, double value) {
     const CoefficientUnit unit = row_of(what).unit;
     if (unit == CoefficientUnit::seconds) return fmt::format("{:.4g} us", value * 1e6);
-    // Printed as the time of a gigabyte, because there is no unit of time per byte.
+    // It is printed as the time of a gigabyte, because there is no unit of time per byte.
     if (unit == CoefficientUnit::seconds_per_byte) return fmt::format("{:.4g} ms", value * 1e12);
     return fmt::format("{:.4g}", value);
   };

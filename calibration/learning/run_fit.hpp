@@ -22,7 +22,7 @@ struct LearnedCoefficient {
   double value = 1;
   double low = 0, high = 0;  ///< one standard deviation of the posterior to either side
   double narrowing = 1;      ///< width of the posterior relative to that of the prior
-  /// Whether the runs determine it: its posterior is less than half as wide as its prior.
+  /// Whether the runs determine the coefficient: its posterior is less than half as wide as its prior.
   [[nodiscard]] bool determined() const { return narrowing < 0.5; }
 };
 
@@ -32,20 +32,20 @@ struct FamilyFit {
   int runs = 0;
   double misfit = 0;  ///< mean |predicted / measured − 1| of these runs, after the fit
   Learned learned;
-  std::vector<LearnedCoefficient> coefficients;  ///< those that the prediction of any of these runs depends on
+  std::vector<LearnedCoefficient> coefficients;  ///< the coefficients that the prediction of any of these runs depends on
 };
 
-/// A property of the software, common to all families: the value in the file, the value that best explains the runs, and how
-/// much worse the alternative is. The alternative is the other of two values, or the file's value if it is a number.
+/// A property of the software that all families share: its value in the file, the value that best explains the runs, and how
+/// much worse the alternative is. The alternative is the other value of two. For a number, it is the value in the file.
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
-  double margin = 0;  ///< from the runs alone, in logarithms of the posterior; below 0 if they favour the other value
-  /// Whether the runs decide it.
+  double margin = 0;  ///< evidence of the runs alone, in logarithms of the posterior; below 0 if they favour the other value
+  /// Whether the runs determine the choice.
   [[nodiscard]] bool determined() const { return margin > 1; }
 };
 
-/// A fit to measured runs: Coefficients with the software's choices and the fitted factors of each family.
+/// A fit to measured runs: Coefficients with the choices of the software, and the fitted factors of each family.
 struct RunFit {
   Coefficients coefficients;
   std::vector<FamilyFit> families;
@@ -54,7 +54,7 @@ struct RunFit {
   int runs = 0, left_out = 0;
 };
 
-/// A measured run, and the predicted step as a function of the coefficients.
+/// A measured run, and its predicted step as a function of the coefficients.
 struct FittedRun {
   double measured = 0;  ///< seconds
   Step step;
@@ -74,7 +74,8 @@ struct FittedRun {
 /// a tenth, and outliers count linearly. Without runs, the result is the prior.
 [[nodiscard]] FamilyFit fit_family(Family family, std::span<const FittedRun* const> runs, double launch_overhead = 0);
 
-/// Maximum number of runs in a fit. Each run is predicted once for each choice of the software, and evaluated in each fit.
+/// Maximum number of runs in a fit. Each run is predicted once for each choice of the software, and its step is evaluated in
+/// each fit.
 inline constexpr std::size_t most_fitted_runs = 2'000;
 
 /// Fits runs on one machine, and predicts runs that are left out of the fit.
@@ -119,14 +120,14 @@ class RunFitter {
   [[nodiscard]] double objective(const std::vector<FamilyRows>& families, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyFit family_fit(const FamilyRows& family, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyRows all_rows_of(Family family);
-  /// The first choices with which the steps of all runs of a family take the same time as with `choices`.
+  /// Returns the first combination of choices with which all runs of a family take the same time as with `choices`.
   [[nodiscard]] Choices alike_choices(Family family, Choices choices);
   /// The result of a fit: the negative log probability of runs and coefficients.
   struct Fitted {
     double objective = 0;
     std::vector<double> places;  ///< values of the coefficients, in units of their priors' widths
   };
-  /// Leaving out a configuration changes the fit of one family only, so the fits of the others are cached.
+  /// If a configuration is left out, only the fit of its family changes, so the fits of the other families are cached.
   [[nodiscard]] const Fitted& fit_rows(const FamilyRows& family, Choices choices, double launch_overhead);
   /// The launch overhead of a kernel, in seconds, that explains these runs best.
   [[nodiscard]] double best_start(const std::vector<FamilyRows>& families, Choices choices);
@@ -139,7 +140,7 @@ class RunFitter {
   /// The launch overhead of a kernel, in seconds, in predictions before any fit. Zero if some runs use the datasheet's and
   /// others a measured one.
   double start_before_ = 0;
-  bool one_start_ = true;  ///< whether it is equal for all runs
+  bool one_start_ = true;  ///< whether the launch overhead is equal for all runs
 };
 
 /// The `learned` section of a coefficients file, and the changes of `software`, as YAML (docs/coefficients.md). `source`

@@ -22,13 +22,13 @@ enum Extra : std::size_t { interpolated, transferred, kernel_sheet, exchange_mea
 constexpr std::size_t parameter_count = source_count + extra_count + class_count;
 using Parameters = std::array<double, parameter_count>;
 
-/// Prior values: kernel times are known within some tens of percent, exchange times within a factor of two.
+/// Prior values: kernel times are known to within some tens of percent, and exchange times to within a factor of two.
 constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.5, 0.5, 0.7,  0.3,  0.5,
                                                     0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
-constexpr double prior_width = 0.7;    ///< width of the prior of a logarithm
+constexpr double prior_width = 0.7;    ///< width of the prior of each logarithm
 constexpr double prior_weight = 0.02;  ///< relative to a mean score of about one, so one set has little influence
-/// Width of measured kernels relative to interpolated ones. A measured kernel was repeated on this device; an interpolated
-/// one was not measured. Assumed.
+/// Width of measured kernels relative to interpolated ones. A measured kernel was run on this device; an interpolated kernel
+/// was not. The value is assumed.
 constexpr double measured_over_interpolated = 0.5;
 
 Parameters usual_parameters() {
@@ -137,7 +137,8 @@ void widen(TimeErrors& errors, double by) {
   }
 }
 
-/// The smallest factor on a grid at which `held` reaches the level; the largest one if none does.
+/// The smallest factor on a grid with which the share of covered runs, `held`, reaches the level; the largest factor if none
+/// does.
 template <class Held>
 double least_that_holds(double least, double most, const Held& held) {
   constexpr double rung = 1.02;
@@ -146,10 +147,10 @@ double least_that_holds(double least, double most, const Held& held) {
   return std::min(value, most);
 }
 
-/// A run, and another run of the same question with a different plan.
+/// A run, and another run of the same question (model, machine, GPUs) with a different plan.
 using Pair = std::pair<const ErrorRow*, const ErrorRow*>;
 
-/// Some pairs of runs of one set, grouped by question.
+/// A sample of the pairs of runs of one set, grouped by question.
 std::vector<std::vector<Pair>> pairs_of(std::span<const ErrorRow> rows) {
   std::map<std::pair<std::string, std::string>, std::vector<const ErrorRow*>> questions;
   for (const ErrorRow& row : rows) {
@@ -195,7 +196,7 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
 }
 
 double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> learned) {
-  std::map<std::string, std::pair<int, int>> sets;  // covered runs, all runs
+  std::map<std::string, std::pair<int, int>> sets;  // number of covered runs, and of all runs
   for (const ErrorRow& row : learned) {
     auto& [held, all] = sets[row.set];
     held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
@@ -209,7 +210,10 @@ double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> lear
 }  // namespace
 
 TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> learned) {
-  if (rows.empty()) throw Error("no run could be predicted", "widths are fitted to step times without input");
+  if (rows.empty())
+    throw Error("no run could be predicted",
+                "widths are fitted to times of whole steps that do not "
+                "include reading samples");
   constexpr double first_step = 0.4, next_step = 0.1;
   const auto fit = [&](const std::string& left_out, std::span<const Parameters> begin, double step) {
     const std::vector<Weighted> used = weighted(rows, left_out);
@@ -250,7 +254,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);
 
-  // Pairs of runs determine which share of the unexplained error belongs to a single plan.
+  // Pairs of runs determine which share of the unexplained error differs between plans.
   const std::vector<std::vector<Pair>> pairs = pairs_of(rows);
   if (!pairs.empty()) {
     result.errors.own_of_plan = least_that_holds(0.001, 1, [&](double own) {

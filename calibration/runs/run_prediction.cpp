@@ -35,7 +35,8 @@ std::array<int, 3> spatial_split(int parts, int rank) {
   return split;
 }
 
-/// Sets the degrees of a run that gives only its strategy and devices. Returns why that is not sufficient; empty if it is.
+/// Sets the degrees of a run that gives only its strategy and devices. Returns the reason if this is not possible; otherwise
+/// an empty text.
 std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Family family) {
   const int gpus = *run.gpus;
   const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
@@ -98,8 +99,8 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   if (run.micro_batch) {
     plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
   } else if (plan.mesh[Axis::pipeline] > 1) {
-    // If it is not given: four micro-batches per stage, with which the bubble is a fifth [Huang et al., GPipe], but at most
-    // the samples of a replica.
+    // If the number is not given, it is four micro-batches per stage, with which the bubble is a fifth [Huang et al.,
+    // GPipe], but at most the number of samples of a replica.
     plan.micro_batches = std::min(most, std::int64_t{4} * plan.mesh[Axis::pipeline]);
   }
   return plan;
@@ -107,7 +108,7 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
 
 std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, const Estimate& estimate) {
   const Breakdown& time = estimate.time;
-  // In a measurement, a device that waits for its host seems to compute.
+  // In a measurement, waiting for the host counts as compute.
   const Seconds waiting = time[Part::waiting] - estimate.host_waiting;
   const Seconds exchanged =
       time[Part::gradient_exchange] + time[Part::layer_collectives] + time[Part::halo] + time[Part::pipeline] + waiting;
@@ -131,7 +132,7 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
-/// Whether a quantity is the time of whole steps, with or without the update. Only for these are the errors known.
+/// Whether a quantity is the time of whole steps, with or without the update. Errors are known only for these quantities.
 bool is_of_steps(const std::string& quantity) {
   return quantity == "iter_total_s" || quantity == "iter_without_update_s" || quantity == "iter_forward_backward_s" ||
          quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
@@ -160,7 +161,7 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   coefficients_ = coefficients_of(shared, sheet_);
   shared.software = software_;
   const SoftwareFile measured = software_of(shared, coefficients_);
-  // Runs that the coefficients come from used the coefficients' software, for sequence models and others.
+  // The runs that coefficients were fitted to used the software of the coefficients, whatever their models.
   if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet_));
 }
@@ -210,7 +211,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.software = software;
-    // Among the settings of a framework, the closed forms use only those about memory.
+    // Of the settings of a framework, the closed forms use only those about memory.
     run.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
       if (!ideal || row.has_column) spec.settings.set(row, value);
     });
@@ -254,17 +255,17 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Study* asked = nullptr;
   try {
     asked = &study(run, ideal);
-  } catch (const Error& error) {  // for example, a precision that the machine lacks
+  } catch (const Error& error) {  // an example is a precision that the machine lacks
     return Unpredictable{error.what()};
   }
   const Study& own = *asked;
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
-  // The same job with other coefficients. Kernel times are already known.
+  // Returns the same job with other coefficients. Kernel times stay the same.
   const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimator estimator(job);
   const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
-  // A measured run did fit, so a memory estimate above the device's memory does not exclude its time.
+  // A measured run did fit, so its time is predicted even if its estimated memory exceeds that of the device.
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     const Model& model = own.model();

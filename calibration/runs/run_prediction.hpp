@@ -18,7 +18,7 @@ namespace ddl {
 /// A limit that the plan of a run violates, with the names of its model and layer.
 struct BrokenLimit {
   Limit limit;
-  std::string model, layer;  ///< the layer is empty if none sets the limit
+  std::string model, layer;  ///< the layer is empty if no layer causes the limit
 };
 
 /// A reason why a run cannot be predicted: a missing fact or a read error, in words, or a limit.
@@ -30,24 +30,24 @@ struct Unpredictable {
 /// for all others. Reading samples counts if the run includes it. Values that runs of one model share are computed once.
 class RunPredictor {
  public:
-  /// Throws Error if the machine, the coefficients, the software or a profile are invalid. `software`: of runs that do not
-  /// name theirs, as in StudySpec.
+  /// Throws Error if the machine, the coefficients, the software or a profile are invalid. `software`: that of runs that do
+  /// not name theirs, in the form of StudySpec.
   RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles, std::string software = {},
                KnownKernels known_kernels = KnownKernels::all);
 
   using Prediction = std::variant<Seconds, Unpredictable>;
-  /// The run's quantity, predicted with all available data, or (`ideal`) by the closed forms. `coefficients` may differ from
-  /// coefficients() in the software and in the fitted factors, but not in its measured times. `sensitivity`: set to the
-  /// sources of the time if the quantity is the time of whole steps; unset otherwise.
+  /// Predicts the quantity of the run, with all available data or, if `ideal`, by the closed forms. `coefficients` may
+  /// differ from coefficients() in the software and in the fitted factors, but not in its measured times. `sensitivity`: set
+  /// to the sources of the time if the quantity is the time of whole steps; unset otherwise.
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false,
                                    std::optional<TimeSensitivity>* sensitivity = nullptr);
 
-  /// The step of a run that can be predicted, with the derivatives of its times.
+  /// Returns the step of a run that can be predicted, with the derivatives of its times.
   [[nodiscard]] StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);
-  /// The host's launch overhead of a kernel in a prediction of this run.
+  /// Returns the launch overhead of a kernel in a prediction of this run.
   [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 
-  /// The machine's coefficients, or the named ones.
+  /// The coefficients of the machine, or those that the user named.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about available profiles: those that could not be read, and those of another device.
@@ -56,15 +56,16 @@ class RunPredictor {
   void forget_studies() { studies_.clear(); }
 
  private:
-  /// Why a run's model cannot be read; empty if it can.
+  /// Returns the reason why a run's model cannot be read; empty if it can be read.
   [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
-  /// Why a run's software cannot be read; empty if it can.
+  /// Returns the reason why a run's software cannot be read; empty if it can be read.
   [[nodiscard]] const std::optional<std::string>& problem_of_software(const std::string& software);
   [[nodiscard]] const Study& study(const MeasuredRun& run, bool ideal);
 
   std::string machine_, coefficients_name_, software_;
   KnownKernels known_kernels_ = KnownKernels::all;
-  // Files that all studies use are read once, because reading the files of a machine takes longer than predicting a run.
+  // Files that all studies use. They are read once, because reading the files of a machine takes longer than predicting a
+  // run.
   Machine sheet_;
   Coefficients coefficients_;
   std::map<std::string, Model> models_;

@@ -59,7 +59,7 @@ const std::vector<std::string_view>& known_columns() {
   }();
   return columns;
 }
-/// The quantities that a run may have measured. Some of them are never predicted.
+/// The quantities that may be measured in a run. Some of them are never predicted.
 constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
                                                             "iter_forward_s",
                                                             "iter_backward_s",
@@ -96,7 +96,7 @@ std::optional<double> to_number(std::string_view text) {
   return value;
 }
 
-/// Cells of one row by the name of their column. All cells of a missing column are empty.
+/// Cells of one row by the name of their column. If a column is missing, all its cells are empty.
 class RowReader {
  public:
   RowReader(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
@@ -133,7 +133,7 @@ class RowReader {
     static const std::vector<std::string> known = model_names();
     if (!is_path(name) && std::find(known.begin(), known.end(), name) == known.end()) {
       try {
-        static_cast<void>(load_model(run.model));  // a model family with all of its parameters
+        static_cast<void>(load_model(run.model));  // a model family, with all of its parameters given
       } catch (const Error& error) {
         fail("model", error.what(), error.hint());
       }
@@ -162,7 +162,7 @@ class RowReader {
     if (!value) fail(name, fmt::format("{} is not a valid {}", quote(cell), noun), known);
     return value;
   }
-  /// The settings in columns of their own, and in the column `settings`.
+  /// Reads the settings in columns of their own, and in the column `settings`.
   [[nodiscard]] Settings settings() const {
     Settings read;
     const auto placed = [&](std::string_view column, const auto& action) {
@@ -255,7 +255,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
   }
   choose_what_follows(run.chosen);
-  // The word is stored as its axis, so its ZeRO stage is stored separately.
+  // The strategy is stored as axes, so the ZeRO stage that its name implies is stored separately.
   const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;
@@ -280,7 +280,8 @@ std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& ori
   return runs;
 }
 
-/// The value of a cell. For numeric columns, it is in `number`, which is otherwise unset; for text columns, it is in `text`.
+/// The value of a cell. The value of a numeric column is in `number`, which is otherwise unset. The value of a text column
+/// is in `text`.
 struct CellView {
   std::optional<double> number;
   std::string text;

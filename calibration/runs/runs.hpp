@@ -13,24 +13,24 @@
 
 namespace ddl {
 
-/// One measured figure of one training run: a row of a table of runs (docs/runs.md).
+/// A measured figure of a training run: a row of a table of runs (docs/runs.md).
 struct MeasuredRun {
-  std::string model;        ///< canonical name if it is a bundled model
-  std::string dataset;      ///< as written; empty if not given
+  std::string model;        ///< the canonical name, if it is a bundled model
+  std::string dataset;      ///< as written in the file; empty if not given
   std::string strategy;     ///< `data`, `data+filter`, `data+tensor`, …
-  std::optional<int> gpus;  ///< some publications do not give it; such a run cannot be predicted
+  std::optional<int> gpus;  ///< 0 if the publication does not give it; the run can then not be predicted
   std::optional<int> gpus_per_node;
   std::optional<double> batch_per_gpu_or_node;
   std::optional<double> global_batch;
   std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty if not given
-  std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
+  std::optional<std::int64_t> micro_batch;  ///< samples that a replica processes at once
   std::optional<Precision> precision;
-  std::string machine;   ///< the same form as for `--machine`; empty if not given
-  std::string software;  ///< the same form as for `--software`; empty if not given
+  std::string machine;   ///< name or path, as for `--machine`; empty if not given
+  std::string software;  ///< name or path, as for `--software`; empty if not given
   Settings settings;     ///< from columns of their own, and from the column `settings`
   std::string set;       ///< the publication or benchmark that it belongs to
   ChosenOfPlan chosen;
-  std::string quantity;  ///< name with its unit: `iter_total_s`
+  std::string quantity;  ///< name that includes the unit: `iter_total_s`
   double value = 0;
   std::optional<double> samples_averaged;
   std::string source_file, notes, includes_io, quality;
@@ -47,10 +47,10 @@ struct MeasuredRun {
 /// given".
 [[nodiscard]] std::vector<MeasuredRun> parse_runs(std::string text, std::string origin);
 
-/// Returns `data+tensor` for the published `data+hmodel`; other strategies are unchanged.
+/// Returns `data+tensor` for `data+hmodel`, a name in publications. Other strategies are unchanged.
 [[nodiscard]] std::string canonical_strategy_name(std::string_view name);
 
-/// Throws Error, with "did you mean", for a name that is no column of a table of runs.
+/// Throws Error, with "did you mean", if no column of a table of runs has this name.
 void check_column(const std::string& column);
 /// The cell of that column, as text.
 [[nodiscard]] std::string cell_text(const MeasuredRun& run, const std::string& column);
@@ -63,8 +63,8 @@ struct RunFilter {
 /// Parses `quality=A,B`. Throws Error for another form, for an unknown column (with "did you mean"), and for an invalid
 /// number.
 [[nodiscard]] RunFilter parse_where(const std::string& text);
-/// Whether a run matches. Models and strategies match under any of their names, and numbers by value. An empty value matches
-/// an empty cell.
+/// Whether a run matches a filter. Models and strategies match by any of their names, and numbers by value. An empty value
+/// matches an empty cell.
 [[nodiscard]] bool matches(const MeasuredRun& run, const RunFilter& filter);
 /// The runs that match every filter, in order.
 [[nodiscard]] std::vector<MeasuredRun> select_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters);

@@ -23,7 +23,7 @@ std::string run_without_devices(const MeasuredRun& run) {
   return key + fmt::format("{:.6g}", *run.global_batch / *run.gpus);
 }
 
-/// Whether its time on more devices shows how well data parallelism scales: it must be the time of a step whose batch is
+/// Whether a run shows how well data parallelism scales. Its quantity must be the time of a step, and its batch must be
 /// given.
 bool tells_scaling(const ValidationCase& one) {
   return one.predicted && one.run.gpus && one.run.global_batch && one.run.strategy == "data" &&
@@ -46,7 +46,7 @@ ScalingSummary scaling_errors(std::span<const ValidationCase> cases, const std::
   for (const auto& [key, runs] : series) {
     const auto fewer = [](const ValidationCase* a, const ValidationCase* b) { return *a->run.gpus < *b->run.gpus; };
     const int fewest = *(*std::min_element(runs.begin(), runs.end(), fewer))->run.gpus;
-    double measured = 0, predicted = 0;  // sums over the runs on the fewest devices
+    double measured = 0, predicted = 0;  // sums over the runs on the smallest number of devices
     for (const ValidationCase* one : runs) {
       if (*one->run.gpus != fewest) continue;
       measured += one->run.value;

@@ -8,16 +8,18 @@
 
 namespace ddl {
 
-/// The errors of predictions of measured weak scaling: the efficiency of data parallelism on more devices, relative to runs
-/// on the fewest devices that differ only in their number and have the same samples on each device. An error is the
-/// predicted efficiency divided by the measured one, − 1. Errors that are equal on all numbers of devices cancel out.
+/// The errors of predicted weak scaling. The efficiency of data parallelism is relative to a reference run on fewer devices,
+/// with the same samples on each device and no other difference. The reference is the run on the smallest number of devices.
+/// An error is the predicted efficiency divided by the measured one, − 1. Errors that are the same on all numbers of devices
+/// cancel out.
 struct ScalingErrors {
-  int runs = 0;              ///< runs that have such a reference run
+  int runs = 0;              ///< number of runs that have a reference run
   double mean_absolute = 0;  ///< mean of the absolute errors
   double median_absolute = 0;
 };
 
-/// The errors of all cases, and by the values of that column of runs. Values without such a pair are left out.
+/// Returns the errors of all cases, and the errors by the values of a column of runs. Values without a pair of runs are left
+/// out.
 struct ScalingSummary {
   ScalingErrors overall;
   std::map<std::string, ScalingErrors> groups;

@@ -75,7 +75,7 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
 
 std::string print_time_errors(const TimeErrorsFile& file) {
   std::string text = fmt::format(
-      "# ln of the factors within which nine of ten measured times lie, times how much of a step depends on each source\n"
+      "# ln of the factor that covers nine of ten measured times, for a step that depends on one source alone\n"
       "format: 1\nsource: \"{}\"\n",
       file.source);
   const TimeErrors& errors = file.errors;

@@ -7,21 +7,21 @@
 
 namespace ddl {
 
-/// How often intervals contain the runs of one set: the shares of runs inside, with widths that were fitted to all sets, and
-/// to all other sets.
+/// How often intervals cover the runs of one set: the share of covered runs with widths that were fitted to all sets, and
+/// with widths that were fitted to all other sets.
 struct SetCoverage {
   std::string set;
   int runs = 0;
   double held = 0, held_left_out = 0;
-  TimeInterval mean;  ///< the geometric mean of its intervals, with the set left out of the fit
+  TimeInterval mean;  ///< geometric means of the ends of its intervals, with the set held out of the fit
 };
 
-/// How often intervals of ratios contain the ratios of measured runs.
+/// How often intervals of ratios cover the ratios of measured runs.
 struct RatioCoverage {
   int pairs = 0;
-  double held = 0;         ///< share of the pairs inside; a question with n pairs counts √n times
-  double mean_width = 0;   ///< mean half of ln(high/low)
-  double mean_single = 0;  ///< the same for the two times themselves
+  double held = 0;         ///< share of covered pairs; a question with n pairs has the weight √n
+  double mean_width = 0;   ///< mean of ln(high/low)/2
+  double mean_single = 0;  ///< the same mean for the intervals of the two times
 };
 
 /// A file of the errors of predicted times, which `calibrate intervals` writes.
@@ -29,17 +29,17 @@ struct TimeErrorsFile {
   std::string source;  ///< description of the runs, and of the fit of the widths
   TimeErrors errors;
   std::vector<SetCoverage> coverage{};
-  double widened = 1;  ///< the factor on all fitted widths, with which intervals cover sets that are left out
+  double widened = 1;  ///< the factor on all fitted widths with which intervals cover held-out sets
   RatioCoverage ratios{};
-  int learned_runs = 0;     ///< runs that were predicted from a fit to other runs
-  double learned_held = 0;  ///< share of these inside their intervals
+  int learned_runs = 0;     ///< runs that were predicted with a fit to other runs
+  double learned_held = 0;  ///< share of these runs that their intervals cover
 };
 
-/// Errors are placed: another format, unknown keys, widths that are not numbers.
+/// Throws Error with a position in the file for another format, unknown keys, and widths that are not numbers.
 [[nodiscard]] TimeErrorsFile parse_time_errors(const std::string& text, const std::string& origin);
 [[nodiscard]] std::string print_time_errors(const TimeErrorsFile& file);
 
-/// The bundled file.
+/// Returns the bundled file.
 [[nodiscard]] const TimeErrorsFile& bundled_time_errors_file();
 [[nodiscard]] const TimeErrors& bundled_time_errors();
 

@@ -26,7 +26,7 @@ std::optional<double> relative_error(const std::optional<Seconds>& predicted, do
 
 double accuracy(std::optional<double> error) { return error ? 1.0 - std::abs(*error) : 0.0; }
 
-/// A run without the properties that predictions do not depend on, so that repetitions of a run are equal.
+/// Returns a run without the properties on which predictions do not depend, so that repetitions of a run are equal.
 MeasuredRun to_predict(MeasuredRun run) {
   run.value = 0;
   run.samples_averaged.reset();

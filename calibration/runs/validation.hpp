@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// One measured figure with its two predictions.
+/// A measured figure with its two predictions.
 struct ValidationCase {
   MeasuredRun run;
   std::optional<Seconds> predicted, ideal;
@@ -39,44 +39,44 @@ struct ValidationSummary {
   struct Group {
     int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
-    double untaught_accuracy = 0;     ///< accuracy of predictions without fitted factors
-    double mean_absolute_error = 0;   ///< mean over the cases that were predicted
-    int with_interval = 0, held = 0;  ///< cases with an interval, and those that lie inside it
+    double untaught_accuracy = 0;     ///< accuracy of the predictions without fitted factors
+    double mean_absolute_error = 0;   ///< mean error over the cases that were predicted
+    int with_interval = 0, held = 0;  ///< number of cases with an interval, and of cases inside their interval
     /// The share of the cases that lie inside their intervals; empty without intervals.
     [[nodiscard]] std::optional<double> coverage() const {
       return with_interval > 0 ? std::optional(static_cast<double>(held) / with_interval) : std::nullopt;
     }
   };
   Group overall;
-  bool is_taught = false;               ///< coefficients are fitted to runs
-  std::map<std::string, Group> groups;  ///< by the values of the requested column
-  /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs of the same model, GPU count and quantity;
-  /// NaN without such pairs.
+  bool is_taught = false;               ///< whether coefficients are fitted to runs
+  std::map<std::string, Group> groups;  ///< the same by the values of the requested column
+  /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs with the same model, GPU count and
+  /// quantity; NaN without such pairs.
   double kendall_tau = 0, ideal_kendall_tau = 0;
 };
 
 struct Validation {
   std::vector<ValidationCase> cases;
   ValidationSummary summary;
-  std::vector<std::string> warnings;  ///< about profiles that are not used
+  std::vector<std::string> warnings;  ///< warnings about profiles that are not used
 };
 
-/// Called before each run with the number of finished runs and of all runs.
+/// Called before each run with the number of finished runs and the number of all runs.
 using BeforeRun = std::function<void(std::size_t done, std::size_t all)>;
 
 /// Predicts every run on its machine, or on `machine` if it names none, with the closed forms and with all available data.
 /// Runs are in fp32 by default, with adam for sequence models and SGD with momentum for all others. Reading samples counts
-/// if the run includes it. If a model cannot be read, only its own cases have that reason. An Error in the machine, the
-/// coefficients or a profile ends the validation.
+/// if the run includes it. If a model cannot be read, only the cases of that model have no prediction. An Error in the
+/// machine, the coefficients or a profile ends the validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients, const ProfileChoice& profiles = {},
                                   const std::string& software = {}, const std::string& by = "strategy",
                                   const BeforeRun& before_run = {});
 
-/// One run with its predictions by these coefficients and by the closed forms. `run`: converted to seconds.
+/// Returns a run with its predictions by these coefficients and by the closed forms. `run` must be converted to seconds.
 [[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);
 
-/// Only the summary, of cases with given predictions. `by`: the column of runs whose values define the groups.
+/// Summarizes cases that have their predictions. `by`: the column of runs whose values define the groups.
 [[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases, const std::string& by = "strategy");
 
 }  // namespace ddl

@@ -88,7 +88,7 @@ Json json_of(const Backends& backends) {
   return json;
 }
 
-/// A row for each device, and for each back end without any.
+/// A row for each device, and one for each back end that has no device.
 Json rows_of(const Backends& backends) {
   Json rows = Json::array();
   const auto add = [&](const Row& row, const std::string& device, const std::string& details) {

@@ -40,13 +40,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The options for fitting measured exchanges, from files or from a live network.
+/// The options for fitting α and β to measured exchanges, from files or from a live network.
 struct FitRequest {
   std::string machine, output, plot;
   std::optional<double> tolerance;
 };
 
-/// Benchmark files, and the facts that the options give for files that do not state them.
+/// Benchmark files. Options give the facts that a file does not state.
 struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
@@ -81,7 +81,7 @@ struct FileRequest {
   ExchangeFacts facts;
 };
 
-/// The position of the first `,name=` in a text; the text's end if there is none.
+/// Returns the position of the first `,name=` in a text; the end of the text if there is none.
 std::size_t facts_begin(const std::string& text) {
   for (std::size_t at = text.find(','); at != std::string::npos; at = text.find(',', at + 1)) {
     std::size_t end = at + 1;
@@ -144,7 +144,7 @@ ExchangeFacts otherwise_of(const FilesRequest& asked) {
   return facts;
 }
 
-/// Each warning once, with the files that it applies to.
+/// Prints each warning once, with the files that it applies to.
 using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
@@ -166,8 +166,8 @@ std::vector<std::string> lines_of(const FileWarnings& said) {
   return lines;
 }
 
-/// The text of the coefficients file: `before`, with the measured times. With `may_lack`, it stays unchanged if nothing was
-/// measured.
+/// Returns the text of the coefficients file: `before` with the measured times added. With `may_lack`, the text stays
+/// unchanged if nothing was measured.
 std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeSeries>& series, const std::string& before,
                               bool may_lack, std::vector<std::string>& warnings) {
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
@@ -181,14 +181,14 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
       joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
   std::string text = with_network_section(before, network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
-  // A file that does not read back to the same curves is not written.
+  // Before a file is written, it is read back; it is refused if the curves differ.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
     throw Error(fmt::format("{} was not written: reading it back would give other values", quote_path(asked.output)));
   }
   return text;
 }
 
-/// The file for the plot of each fit: `fit.svg`, `fit-2.svg`, ...
+/// The name of the file for the plot of each fit: `fit.svg`, `fit-2.svg`, ...
 std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
   const std::size_t stem = path.size() - svg_ending.size();
   std::vector<std::string> paths;
@@ -246,7 +246,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   Report report;
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  // Concurrent groups, and kernels overlapped with a collective, count as a result, like a fit.
+  // Times of concurrent groups, and of kernels overlapped with a collective, are results as well as fits are.
   const bool fits_other_than_exchanges = live && (!live->result.contention.empty() || live->result.overlap);
   if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
@@ -260,7 +260,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
                     asked.output.empty() ? "" : fmt::format(": {} was not written", quote_path(asked.output))));
   }
   const bool writes = !asked.output.empty() && report.status != ExitStatus::beyond_tolerance;
-  // Everything that may be refused is checked before anything is written.
+  // All checks that may refuse the command run before anything is written.
   std::string coefficients;
   if (writes) {
     coefficients = coefficients_with(asked, *series, measured.before, live.has_value(), report.warnings);
@@ -339,14 +339,14 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
   }
-  measured.before = coefficients_before(asked);  // after the files are known, so that none is overwritten
+  measured.before = coefficients_before(asked);  // checked after the files are known, so that none of them is overwritten
   return fitted(asked, std::move(measured));
 }
 
 Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOptions& options) {
   check(asked);
   Measured measured;
-  measured.before = coefficients_before(asked);  // an unwritable file is reported before measurements start
+  measured.before = coefficients_before(asked);  // a file that cannot be written is reported before measurements start
   measured.live = measure_live(live, {{"--output", asked.output}, {"--plot", plots_file(asked) ? asked.plot : ""}});
   if (!measured.live->speaks) return silent_report(options);
   *measured.series = measured.live->series;
@@ -358,7 +358,7 @@ void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& r
   offer_machines(command.add_option("--machine", asked.machine,
                                     "machine the measurements were taken on: a name, or a path to a machine file"));
   command.add_option("--plot", asked.plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
-  add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
+  add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "maximum median |error| of a fit for exit status 0");
   add_output_option(command, asked.output, "write the results into this coefficients file of the machine");
   add_format_option(command, report);
 }
@@ -382,7 +382,9 @@ void add_network(const Command& calibrate, Request& request) {
   command.add_option("--operation", files.operation, "collective that was timed, if a file does not state it");
   add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "number of ranks, if a file does not state it");
   add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks, "number of nodes, if a file does not state it");
-  command.add_option("--level", files.level, "node or between-nodes, if neither a file nor its nodes state it");
+  command.add_option("--level", files.level,
+                     "level of the network: node or between-nodes, if neither a file nor its "
+                     "number of nodes tells it");
   command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other");
   add_fit_options(command, fit, request.report);
   command.callback([asked, &request] {

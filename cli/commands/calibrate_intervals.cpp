@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `calibrate intervals`: the errors of predicted times.
+/// `calibrate intervals`: fits the errors of predicted times.
 struct IntervalsRequest {
   std::string output;
 };
@@ -37,13 +37,15 @@ Document intervals_document(const TimeErrorsFile& file) {
   document.line(
       fmt::format("interval scale {:.2f}: coverage {} on held-out sets", file.widened, whole_percent(interval_level)));
   if (file.ratios.pairs > 0) {
-    document.line(fmt::format("ratios of two plans: {} of {} pairs are covered, {:.2f} times as wide as for one time",
-                              whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
-                              file.ratios.mean_width / file.ratios.mean_single));
+    document.line(
+        fmt::format("ratios of two plans: {} of {} pairs are covered, by intervals {:.2f} times as wide as for "
+                    "one time",
+                    whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
+                    file.ratios.mean_width / file.ratios.mean_single));
   }
   if (file.learned_runs > 0) {
-    document.line(fmt::format("fitted to other runs: {} of {} runs are covered", whole_percent(file.learned_held),
-                              with_thousands(file.learned_runs)));
+    document.line(fmt::format("with factors fitted to other runs: {} of {} runs are covered",
+                              whole_percent(file.learned_held), with_thousands(file.learned_runs)));
   }
   Table table(
       {words("set"), figures("runs"), figures("held"), figures("covered, held out"), figures("from"), figures("to")});

@@ -42,7 +42,7 @@ std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
 Document document_of(const KernelFit& fit, std::size_t rows, std::size_t ignored, const Device& device) {
   Document document;
   document.line(fmt::format("{} kernels of {}", rows, device.name),
-                ignored > 0 ? fmt::format("; {} rows have a kind or format without a formula", ignored) : "");
+                ignored > 0 ? fmt::format("; {} rows are of a kind or format that has no formula", ignored) : "");
   Table table({words("kernels"), words("pass"), words("precision"), figures("rows"), figures("formula, median"),
                figures("90 %"), figures("held out, median"), figures("90 %")});
   for (const KernelFitReport& one : fit.reports) {
@@ -70,7 +70,7 @@ Json json_of(const KernelFit& fit) {
   return {{"families", families}};
 }
 
-/// The device file, in which the fitted families replace the previous ones.
+/// The text of the device file, in which the fitted families replace the previous ones.
 void write_families(const KernelsRequest& asked, const Device& device, const KernelFit& fit) {
   DeviceFile file;
   if (std::filesystem::exists(asked.output)) {
@@ -108,7 +108,10 @@ Report calibrate_from_kernels(const KernelsRequest& asked) {
                                    .source = asked.source,
                                    .known = known_families(asked.output)};
   const auto fit = std::make_shared<KernelFit>(fit_kernels(samples, machine.device, settings));
-  if (fit->families.empty()) throw Error("too few kernels of any kind to fit", "a kind, pass and precision needs four rows");
+  if (fit->families.empty())
+    throw Error("too few kernels of any kind to fit",
+                "a formula needs at least four rows of the "
+                "same kind, pass and precision");
   if (!asked.output.empty()) write_families(asked, machine.device, *fit);
   Report report;
   report.document = document_of(*fit, samples.size(), table.ignored, machine.device);
@@ -138,7 +141,7 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
   command.add_switch("--includes-launch", asked->includes_launch,
                      "the times include the launch overhead, which is subtracted");
   add_whole_number(command, "--residuals", asked->residuals, 0, most_residuals,
-                   "kernels of a family to keep in addition to its formula (default 1500)");
+                   "number of kernels per family that are kept in addition to the formula (default 1500)");
   add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
   command.callback([asked, &request] {

@@ -50,7 +50,7 @@ constexpr std::string_view separate_word = "separate";
 
 /// Largest message of a sweep. Two buffers of that size are allocated.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
-/// Gradients of a model are that large, and NCCL changes its protocols up to that size.
+/// Gradients of a model may be this large, and NCCL changes its protocol at sizes below this.
 constexpr std::int64_t default_largest_of_nccl = std::int64_t{1} << 30U;
 /// MPI counts bytes in an int, so this is the largest power of two.
 constexpr std::int64_t largest_mpi_message = std::int64_t{1} << 30U;
@@ -130,7 +130,7 @@ SweepPlan plan_of(const LiveRequest& request) {
   return plan;
 }
 
-/// Refuses options that apply to --nccl only.
+/// Refuses options that only apply to --nccl.
 void check_nccl_options(const LiveRequest& request) {
   const bool has_patience = request.patience.has_value();
   for (const auto& [option, is_given] :
@@ -152,7 +152,7 @@ std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
   return open_nccl({.rendezvous = request.rendezvous}, options);
 }
 
-/// A single rank copies within its GPU: its times contain neither α nor β, so nothing is fitted to them.
+/// A single rank only copies within its GPU. Its times contain neither α nor β, so nothing is fitted to them.
 void require_network(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan) {
   constexpr std::string_view alone = "a single rank copies within its GPU, which does not measure α and β of a network";
   constexpr std::string_view several =
@@ -172,7 +172,7 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
   }
 }
 
-/// A convolution of a ResNet's second stage. On a GPU it has enough samples to keep the device busy.
+/// A convolution of a ResNet's second stage. On a GPU, it has enough samples to keep the device busy.
 std::string usual_kernel(const BackendKind& backend) {
   return fmt::format(
       "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples={} precision=fp32 pass=forward",
@@ -208,7 +208,7 @@ std::string where_of(Transport& transport) {
                      nodes.size() == 1 ? "" : "s", count, count == 1 ? "" : "s", names);
 }
 
-/// Throws Error unless the folder of a file that is written later exists and is writable.
+/// Checks a file that will be written later. Throws Error if its folder does not exist or is not writable.
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   if (option != "--output" && is_input_file(path)) {  // which is extended
@@ -229,7 +229,7 @@ void require_writable(const std::string& option, const std::string& path) {
   }
 }
 
-/// Warns if ranks waited for processors longer than this part of the shortest measured time.
+/// Warns if ranks waited for processors for more than this fraction of the shortest measured time.
 void warn_of_waiting(SweepResult& result, Seconds wait) {
   constexpr double part = 0.05;
   std::optional<Seconds> shortest;
@@ -254,8 +254,8 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
     throw Error("contention needs two nodes with several ranks each", "start more ranks, or leave it out of --measure");
   }
   if (transport.nodes().size() < 2) require_network(request, outputs, plan);
-  // Checked before the measurements, which take long. Only the reporting rank checks, because others may not see the
-  // folder.
+  // The output file is checked before the measurements, which take long. Only the reporting rank checks it, because other
+  // ranks may not see the folder.
   if (live.speaks) {
     std::map<std::string, std::string> taken;
     for (const auto& [option, path] : outputs) {
@@ -275,7 +275,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
         if (!progress) progress = std::make_unique<Progress>(all);
         progress->show(done, 0, next);
       });
-  // A simulated network has no clock.
+  // A simulated network has no real time.
   if (request.simulated.empty()) warn_of_waiting(live.result, wait.longest(transport.processes()));
   if (transport.nodes().size() < 2) {
     live.result.warnings.emplace_back(
@@ -297,7 +297,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
 /// A rank sends a heartbeat every second. A rank without one for this long was stopped, or cannot be reached.
 constexpr Seconds usual_silence(30);
 
-/// Ends all ranks, with a message, if one of them no longer runs: MPI or NCCL might wait for it forever.
+/// Ends all ranks with a message if one of them no longer runs. Otherwise MPI or NCCL might wait for it forever.
 RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
   const Seconds silence = request.patience ? min(Seconds(*request.patience), usual_silence) : usual_silence;
   return RankWatch(processes, request.mpi && request.patience ? Seconds(*request.patience) : silence,
@@ -308,7 +308,7 @@ RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
                    });
 }
 
-/// Ends all ranks; the others would wait for this one.
+/// Ends all ranks, because the others would wait for this one.
 [[noreturn]] void end_all(Processes& processes, const std::string& what, const std::string& hint) {
   const auto rank = static_cast<std::size_t>(processes.rank());
   const auto node = static_cast<std::size_t>(processes.nodes()[rank]);
@@ -331,12 +331,14 @@ void add_live_options(const Command& command, LiveRequest& request) {
   command.add_option("--simulated", request.simulated,
                      "measure on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
   command.add_option("--measure", request.measure,
-                     fmt::format("measurements, of {} (default: all)", fmt::join(measure_words(), ", ")));
+                     fmt::format("measurements to make, from {} (default: all)", fmt::join(measure_words(), ", ")));
   command.add_option("--smallest", request.smallest, "smallest message").default_str("4 B");
   command.add_option("--largest", request.largest, "largest message").default_str("4 MiB, with --nccl 1 GiB");
   add_number(command, "--limit", request.limit, 0, 1e6, "seconds per message size of each table (default 0.1)");
-  command.add_option("--kernel", request.kernel, "problem that is overlapped with a collective (default: a convolution)");
-  command.add_option("--backend", request.backend, "back end of that problem (default: onednn, with --nccl cuda)");
+  command.add_option("--kernel", request.kernel, "kernel problem to overlap with a collective (default: a convolution)");
+  command.add_option("--backend", request.backend,
+                     "back end that runs the overlapped kernel (default: onednn, with "
+                     "--nccl cuda)");
   command.add_option("--buffers", request.buffers, "buffers of --nccl: in-place, as in DDP and FSDP, or separate")
       .default_str("in-place");
   command.add_option("--rendezvous", request.rendezvous,
@@ -399,7 +401,7 @@ std::string LiveSweep::with_measured(const std::string& coefficients, const std:
           "the overlap slowdown is not written: it needs several ranks, and times of kernels and collective alone");
     }
   }
-  static_cast<void>(parse_coefficients(text, "--output"));  // a file that does not read back is not written
+  static_cast<void>(parse_coefficients(text, "--output"));  // a file that cannot be read back is not written
   return text;
 }
 
@@ -431,14 +433,14 @@ void LiveSweep::add_below_fits(Document& document) const {
                  fmt::format("{:.3f} to {:.3f}", point.interval.low, point.interval.high)});
     }
     document.section();
-    document.line("Time of concurrent groups between nodes over that of one group");
+    document.line("Time of concurrent groups between nodes, relative to a single group");
     document.add(std::move(table));
   }
   if (const auto& overlap = result.overlap) {
     const auto beside = [](Seconds alone, Seconds with) {
-      return alone > Seconds(0)
-                 ? fmt::format("{} alone, {} overlapped: {:.2f} times", humanize(alone), humanize(with), with / alone)
-                 : fmt::format("{} overlapped", humanize(with));
+      return alone > Seconds(0) ? fmt::format("{} alone, {} overlapped: {:.2f} times as long", humanize(alone),
+                                              humanize(with), with / alone)
+                                : fmt::format("{} overlapped", humanize(with));
     };
     document.section();
     document.line(fmt::format("An allreduce of {} among {} rank{}, overlapped with kernels ({})",

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// The options of a sweep of a live network, as typed.
+/// The options of a sweep of a live network, as the user typed them.
 struct LiveRequest {
   bool mpi = false, nccl = false;
   std::string simulated;
@@ -36,14 +36,14 @@ struct LiveSweep {
   void add_above_fits(Document& document) const;
   void add_below_fits(Document& document) const;
   /// The machine's coefficients with the measured φ between its nodes and the measured slowdowns of overlapped kernels and
-  /// exchanges. Warns about measurements that this machine has no place for.
+  /// exchanges. Warns about measurements that a file of this machine cannot contain.
   [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,
                                           const std::string& source, std::vector<std::string>& warnings) const;
   /// Adds the other results of the sweep after its series.
   void add_to(nlohmann::ordered_json& report) const;
 };
 
-/// Files that are written after the measurements, each with its option.
+/// Files that are written after the measurements, each with the option that names it.
 using LiveOutputs = std::vector<std::pair<std::string, std::string>>;
 
 /// Joins the ranks that were launched together, and measures. An error in one of several ranks is printed there, and ends

@@ -45,7 +45,7 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
   Document document;
   std::string where = " on " + asked.machine;
   if (fit.left_out > 0) {
-    where += fmt::format("; {} others are not whole steps of several devices, or cannot be predicted", fit.left_out);
+    where += fmt::format("; {} other runs are not whole steps of several devices, or cannot be predicted", fit.left_out);
   }
   document.line(fmt::format("fitted to {} runs", fit.runs), where);
   Table coefficients({words("family"), figures("runs"), figures("misfit"), words("coefficient"), figures("value"),
@@ -102,7 +102,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   std::string before, begin_with = asked.coefficients;
   if (!asked.output.empty()) {
     before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);
-    // The runs are explained with what the file already contains, such as a measured network.
+    // The runs are predicted with what the file already contains, such as a measured network.
     if (std::filesystem::exists(asked.output)) {
       begin_with = (std::filesystem::path(".") / asked.output).string();
     }

@@ -16,7 +16,8 @@ struct Request {
   std::string command;  ///< the whole command line, for the report
 };
 
-// One file per command: it adds its options to the program and, when chosen, fills in the request.
+// Each command has its own file. It adds the command's options to the program, and fills in the request if the command is
+// chosen.
 void add_profile(const Command& program, Request& request);
 void add_profile_import(const Command& profile, Request& request);   // a command of `profile`
 void add_profile_merge(const Command& profile, Request& request);    // the same
@@ -44,11 +45,12 @@ void add_datasets(const Command& program, Request& request);
 void add_serve(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
-// Help is answered by the command line itself. These commands print its declarations, and must not outlive it.
+// Help is answered by the command line itself. These commands print the declarations of the command line, and must not
+// outlive it.
 void add_help(const Command& program);
 void add_completion(CommandLine& command_line, Request& request);
 void add_man(CommandLine& command_line, Request& request);
-/// Adds all commands, with examples of the program.
+/// Adds all commands, and examples of how to use the program.
 void add_commands(CommandLine& command_line, Request& request);
 
 }  // namespace ddl

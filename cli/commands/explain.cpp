@@ -47,14 +47,14 @@ struct ExplainOptions {
   bool memory = false, out_of_core = false;
 };
 
-/// The content of the report, computed before any of it is written.
+/// The content of the report. All of it is computed before any of it is written.
 struct ExplainAnswer {
   std::shared_ptr<Study> study;
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
   std::optional<MemoryTimeline> timeline;  ///< if requested
   std::optional<MemoryTerms> terms;        ///< the same
-  std::string drawn;                       ///< the file with its drawing
+  std::string drawn;                       ///< the file that contains the drawing
   std::optional<OutOfCore> out_of_core;    ///< if requested
   std::vector<Default> defaults;
   Training training;
@@ -64,7 +64,7 @@ struct ExplainAnswer {
 
 bool is_plan_file(const std::string& text) { return text.ends_with(".json") || text.find('/') != std::string::npos; }
 
-/// The explained plan with other degrees. Micro-batches are reduced if a replica would have fewer samples than
+/// Returns the explained plan with other degrees. Micro-batches are reduced if a replica would have fewer samples than
 /// micro-batches.
 Plan with_degrees(const std::string& degrees, const std::string& option, const Plan& explained) {
   Plan plan = explained;
@@ -79,8 +79,8 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   PlanFile file = read_plan(read_file(path), path);
   const auto refuse = [&](std::string_view theirs, std::string_view ours) {
     throw Error(
-        fmt::format("the plan in {} is for {}, the explained one for {}", quote_path(path), theirs, ours),
-        fmt::format("compare plans of the same precision and optimizer, or leave them out of the file of {}", option));
+        fmt::format("the plan in {} is for {}, but the explained plan is for {}", quote_path(path), theirs, ours),
+        fmt::format("compare plans with the same precision and optimizer, or remove both from the file of {}", option));
   };
   if (file.precision && *file.precision != explained.precision)
     refuse(to_string(*file.precision), to_string(explained.precision));
@@ -91,8 +91,8 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   return file.plan;
 }
 
-/// The best plan of a strategy, or of all strategies. If none is possible, the plan that misses by the least; empty if the
-/// devices cannot be divided that way. `options` give devices, batch and fixed choices.
+/// The best plan of a strategy, or of all strategies. If none is possible, the plan that comes nearest to fitting. Empty if
+/// the devices cannot be divided in this way. `options` give devices, batch and fixed choices.
 std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
                               const std::optional<NamedFamily>& family, bool ideal) {
   options.precision = study.precision();
@@ -109,7 +109,7 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
 }
 
 /// Whether the options give the number of devices, but not how to divide them: no plan, no degrees, and no strategy that
-/// leaves a single way.
+/// allows only one mesh.
 bool leave_degrees_open(const PlanOptions& options) {
   if (!options.gpus || !options.plan_file.empty() || !options.degrees.empty()) return false;
   if (options.strategy.empty()) return true;
@@ -117,7 +117,7 @@ bool leave_degrees_open(const PlanOptions& options) {
   return std::popcount(family) > 1 && only_degrees(family, *options.gpus).empty();
 }
 
-/// The study, and the plan that `recommend` would put first.
+/// The study, and the plan that `recommend` ranks first.
 PlanStudy sought_plan(const ExplainOptions& options) {
   PlanOptions open = options.plan;
   open.strategy.clear();
@@ -148,7 +148,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   pair.asked = text;
   std::optional<NamedFamily> family;
   std::optional<Plan> plan;
-  std::string none;  // why there is no plan
+  std::string none;  // the reason why there is no plan
   if (is_plan_file(text)) {
     plan = plan_of_file(text, option, explained);
   } else if (text.find('=') != std::string::npos) {
@@ -168,7 +168,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     pair.explained_name = family_name(explained.mesh.family());
     pair.other_name = family ? family_name(family->family) : text;
     pair.heading = fmt::format("{} {}", beginning, pair.other_name);
-    // A reason that does not begin with a number is about the strategy.
+    // If a reason does not begin with a number, it is about the strategy.
     const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";
     pair.sentence =
         fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(explained.mesh.devices(), "device"), it, none);
@@ -263,7 +263,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.timeline = memory_timeline(estimator, plan);
   if (!answer.timeline) {
     throw Error("this plan has no timeline of memory",
-                options.study.ideal ? "the closed forms of --ideal have totals only" : "it has no prediction either");
+                options.study.ideal ? "the closed forms of --ideal give only totals" : "the plan cannot be predicted");
   }
   const Estimate& estimate = answer.explanation.estimate;
   if (options.memory)
@@ -290,8 +290,9 @@ OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   if (!answer.explanation.has_time() || !may_be_out_of_core(estimate.plan, study.assumptions())) {
-    const char* hint = answer.ideal ? "the closed forms of --ideal have totals only"
-                                    : "use it for plans without a pipeline, --recompute and --offload-activations";
+    const char* hint = answer.ideal ? "the closed forms of --ideal give only totals"
+                                    : "use --out-of-core for plans without a pipeline, --recompute and "
+                                      "--offload-activations";
     throw Error("--out-of-core needs a plan without pipeline, recompute or offload", hint);
   }
   return out_of_core(study.job(), estimate.plan, estimate.memory);
@@ -310,11 +311,11 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
     said = std::move(like.said);
   }
   if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
-    throw Error(fmt::format("--format csv has the layers of one plan only, not {}",
+    throw Error(fmt::format("--format csv contains only the layers of one plan, not {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
   }
-  // A plan that is to be made to fit keeps the default of one micro-batch.
+  // If a plan is to be made to fit, it keeps the default of one micro-batch.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
   const bool is_sought = leave_degrees_open(options.plan);
   if (!is_sought && !options.plan.name_plan()) {
@@ -344,7 +345,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
   const std::int64_t global_batch = asked.plan->global_batch;
-  if (is_sought) asked.plan.reset();  // the choice of a search is no default
+  if (is_sought) asked.plan.reset();  // a choice that a search made is not a default
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, global_batch);
   remove_said(answer->defaults, said);
   Report report;
@@ -375,7 +376,7 @@ void add_explain(const Command& program, Request& request) {
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain the plan of this JSON file");
-  handles.strategy.description("explain a plan of this strategy; without it and --degrees, the best plan of --gpus");
+  handles.strategy.description("explain a plan of this strategy; default without --degrees: the best plan for --gpus");
   const auto like = command.add_option("--like", options->like, like_help);
   handles.plan.excludes(like);
   handles.strategy.excludes(like);

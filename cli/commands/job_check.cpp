@@ -26,7 +26,8 @@
 namespace ddl {
 namespace {
 
-/// Returns the result of `action`. Its error is placed at the node, unless it already has a place in another file.
+/// Returns the result of `action`. If the action throws an Error, it is reported at the node, unless it already has a
+/// position in another file.
 template <class Action>
 auto placed_at(const YamlNode& node, const Action& action) {
   try {
@@ -37,7 +38,7 @@ auto placed_at(const YamlNode& node, const Action& action) {
   }
 }
 
-/// Each input is loaded separately, so that its error is placed at the word that names it.
+/// Each input is loaded separately, so that an error is reported at the word that names the input.
 std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder, const MemoryOptions& options) {
   StudySpec spec = spec_of(parsed.job, folder);
   if (options.gpu_memory) spec.device_memory = options.gpu_memory;
@@ -69,8 +70,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
   const auto spreads = [](const Coefficients& known) { return !known.congestion.empty() || known.exchanges.has_spread(); };
-  // The remaining errors are a precision that the device lacks, congestion that was not measured, and a data set that does
-  // not match the model.
+  // Three kinds of errors remain: a precision that the device lacks, congestion that was not measured, and a data set that
+  // does not match the model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
   const bool lacks_spread = spec.settings.find("congestion") != nullptr && !spreads(inputs.coefficients);
   return placed_at(lacks_precision ? parsed.place({"precision"})
@@ -79,7 +80,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-/// Sequence lengths are tried in steps of this many tokens, or of an eighth of the model's own length if that is shorter.
+/// The step in tokens between the sequence lengths that are tried. It is an eighth of the model's own length if that is
+/// shorter.
 constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 
@@ -111,7 +113,7 @@ std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& 
   };
   try {
     return LongestSequence{.fits = last_within(Verdict::fits), .at_risk = last_within(Verdict::at_risk)};
-  } catch (const Error&) {  // no parameter defines the length
+  } catch (const Error&) {  // no parameter of the model defines the length
     return std::nullopt;
   }
 }
@@ -126,7 +128,7 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
-/// Checks a configuration of another tool, with the options that are given in addition.
+/// Checks a configuration of another tool, with the options on the command line.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
   const auto is_given = [&](const std::string& option) {
@@ -163,14 +165,14 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
 
-/// A job file is complete: options apply only to configurations, which may be given together with it.
+/// A job file is complete, so options apply only to configurations that are given together with it.
 ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   const std::string text = read_file(file, YamlNode::max_bytes);
   if (options.given.empty() || options.has_configurations) return parse_job(text, file);
   try {
     static_cast<void>(parse_job(text, file));
   } catch (const Error&) {
-    static_cast<void>(read_configuration(file));  // which states that there is none
+    static_cast<void>(read_configuration(file));  // a value that means "none"
     throw;
   }
   throw Error(

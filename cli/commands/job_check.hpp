@@ -9,19 +9,19 @@
 
 namespace ddl {
 
-/// Options for every checked file: the memory of a device, and facts that a configuration of another tool does not state.
+/// Options for all checked files: the memory of a device, and facts that configurations of other tools do not state.
 struct CheckOptions {
   MemoryOptions memory;
   StudyOptions study;
   PlanOptions plan;
-  std::vector<std::string> given;   ///< options of configurations on the command line
+  std::vector<std::string> given;   ///< options on the command line that apply to configurations
   bool has_configurations = false;  ///< whether one of the files is a configuration, to which these options apply
 };
 
-/// Whether a file is a configuration of another tool, as far as it can be read.
+/// Returns whether a file is a configuration of another tool, judged by what can be read of it.
 [[nodiscard]] bool is_configuration(const std::string& file);
 
-/// Checks the job of a file, which may be a configuration of another tool. An error that prevents the check is part of the
+/// Checks the job of a file, which may be a configuration of another tool. If an error prevents the check, it is part of the
 /// result.
 [[nodiscard]] JobCheck check_job(const std::string& file, const CheckOptions& options);
 

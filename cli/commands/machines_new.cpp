@@ -31,7 +31,7 @@ struct MachineNewRequest {
   bool force = false;
 };
 
-/// The name of the base machine as the new file gives it: a path is relative to the folder of that file.
+/// The name of the base machine as it stands in the new file. A path is relative to the folder of that file.
 std::string extends_text(const std::string& like, const MachineSheet& sheet, const std::string& output) {
   if (!is_path(like)) return sheet.machine.name;
   std::error_code problem;
@@ -56,7 +56,7 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   if (asked.nodes) request.nodes = static_cast<int>(*asked.nodes);
   request.host = detect_host({asked.root, path != nullptr ? path : ""});
   const auto draft = std::make_shared<MachineDraft>(draft_machine(request));
-  // A file that does not read back to the same machine is not written.
+  // The file is written only if reading it back gives the same machine.
   const MachineSheet sheet = parse_machine_sheet(draft->text, output.empty() ? "here.yaml" : output);
   if (!output.empty()) write_output(output, draft->text);
   const std::string size =

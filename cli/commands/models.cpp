@@ -57,14 +57,14 @@ struct ShowOptions {
   std::string input_shape;
 };
 
-/// A model at a number of samples and a precision, with its work and granularity on a machine.
+/// A model with a number of samples and a precision, its work, and its granularity on a machine.
 struct Shown {
   Model model;
   Precision precision = Precision::fp32;
   double samples = 1;
   std::vector<double> kept_bytes;          ///< by layer
   std::vector<bool> needs_input_gradient;  ///< by layer
-  std::vector<bool> of_sample;             ///< by layer: whether it reads neither another layer nor the model's input
+  std::vector<bool> of_sample;             ///< for each layer, whether it reads neither another layer nor the model's input
   WorkDepth forward, training;
   GraphGrain grain;
   std::string machine;  ///< empty if none was requested
@@ -75,7 +75,7 @@ struct Shown {
     return layer.operation->work(pass, layer.input_shapes, layer.output_shape);
   }
   [[nodiscard]] double flops(const Layer& layer, Pass pass) const { return work(layer, pass).flops * samples; }
-  /// FLOPs of a pass that training runs.
+  /// FLOPs of a pass, if training runs it.
   [[nodiscard]] double flops_run(Pass pass) const {
     double sum = 0;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -104,7 +104,7 @@ Table layer_table(const Shown& shown) {
     if (!shown.of_sample[i]) {
       for (const TensorShape& shape : layer.input_shapes) inputs.push_back(to_string(shape));
     }
-    // Equal inputs, such as those of a sum, are printed once.
+    // Inputs of the same shape, such as those of a sum, are printed once.
     const bool alike = std::adjacent_find(inputs.begin(), inputs.end(), std::not_equal_to<>()) == inputs.end();
     const std::string in = inputs.size() > 1 && alike ? fmt::format("{} of {}", inputs.size(), inputs.front())
                                                       : fmt::format("{}", fmt::join(inputs, ", "));
@@ -190,7 +190,7 @@ Json layer_json(const Shown& shown, std::size_t index) {
                                   std::pair{"backward_weight", Pass::backward_weight}}) {
     const Work done = shown.work(layer, pass);
     entry[fmt::format("flops_{}", key)] = done.flops * shown.samples;
-    // What a kernel reads and writes.
+    // The bytes that a kernel reads and writes.
     entry[fmt::format("bytes_{}", key)] =
         (done.activation_items * shown.samples + done.weight_items) * item_bytes(shown.precision);
   }
@@ -246,9 +246,10 @@ Document document_of(const Shown& shown) {
   document.section("Graph", fmt::format(" ({})", batch));
   document.add(graph_table(shown));
   if (shown.has_grain()) {
-    document.line(fmt::format("granularity: {} in {} over {} from {}: {:.3g} FLOP/B", humanize(Flops(shown.grain_flops())),
-                              shown.at(shown.grain.smallest_node).name, humanize(Bytes(shown.grain_bytes())),
-                              shown.at(shown.grain.largest_edge).name, shown.grain_flops() / shown.grain_bytes()),
+    document.line(fmt::format("granularity: {} (least work, {}) / {} (largest tensor, {}) = {:.3g} FLOP/B",
+                              humanize(Flops(shown.grain_flops())), shown.at(shown.grain.smallest_node).name,
+                              humanize(Bytes(shown.grain_bytes())), shown.at(shown.grain.largest_edge).name,
+                              shown.grain_flops() / shown.grain_bytes()),
                   2);
   }
   if (!shown.machine.empty()) {
@@ -333,13 +334,16 @@ void add_models(const Command& program, Request& request) {
   auto options = std::make_shared<ShowOptions>();
   shows.add_option("model", options->model, "bundled model, model file or ONNX file").required().names_or_file(model_names);
   add_sample_options(shows, options->sequence, options->input_shape);
-  shows.add_option("--machine", options->machine, "machine of the granularity: a bundled one or a machine file")
+  shows
+      .add_option("--machine", options->machine,
+                  "machine for which the granularity is computed: a bundled one or a "
+                  "machine file")
       .names_or_file(machine_names);
   shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16").default_str("fp32");
   shows.examples({{"ddl-oracle models show resnet50", "layers, parameters and work per sample"},
                   {"ddl-oracle models show llama3-8b --seq 4096 --batch 8", "for 8 samples of 4,096 tokens"},
                   {"ddl-oracle models show vgg16 --format csv", "a row for each layer"}});
-  // Multiplied by the devices of the largest machine, this still fits 64 bits.
+  // This number still fits into 64 bits when multiplied by the devices of the largest machine.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "number of samples that the numbers refer to")
       .default_str("1");

@@ -74,11 +74,11 @@ Report import_model_file(const ModelImportRequest& asked, const std::string& for
   ImportOptions options = asked.options;
   if (!asked.input_shape.empty()) {
     if (!is_onnx_file(asked.path))
-      throw Error("--input-shape is for ONNX files", "a config.json says the size of its samples itself");
+      throw Error("--input-shape is for ONNX files", "a config.json already gives the size of its samples");
     options.input_shape = parse_input_shape("--input-shape", asked.input_shape);
   }
   const auto imported = std::make_shared<Import>(import_model(asked.path, options));
-  // A file that does not read back to the same model is not written.
+  // The file is written only if reading it back gives the same model.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
   const std::string output = is_file(asked.output) ? asked.output : "";
   if (!output.empty()) write_output(output, commented(*imported));
@@ -106,7 +106,10 @@ void add_models_import(const Command& models, Request& request) {
   add_output_option(command, asked->output, "write the model file here; without it, to the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
-  command.add_option("--input-shape", asked->input_shape, "sizes of one sample, if the file leaves them open: 3x640x640")
+  command
+      .add_option("--input-shape", asked->input_shape,
+                  "sizes of one sample, such as 3x640x640, if the file does not "
+                  "fix them")
       .type_name("SIZES");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "treat unknown operators that keep the shape as elementwise layers");

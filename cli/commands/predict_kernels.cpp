@@ -27,7 +27,7 @@ struct KernelRequest {
   bool any_device = false;
 };
 
-/// Throws Error, placed in the file, for a line that is no kernel, and for a precision that the device lacks.
+/// Throws Error with the position in the file if a line is not a kernel, or if the device lacks a precision.
 std::vector<KernelProblem> problems_of(const ProblemFile& file, const Device& device) {
   std::vector<KernelProblem> problems;
   for (const std::string& line : file.problems()) {

@@ -61,7 +61,7 @@ ProfileHead head_of(const ProfileJob& job, const DeviceInfo& device, const std::
   return head;
 }
 
-/// Measures the unknown problems, one row at a time.
+/// Measures the problems that have no time yet, one row at a time.
 class Measuring {
  public:
   Measuring(KernelBackend& backend, const ProfileJob& job, std::size_t known)
@@ -81,7 +81,7 @@ class Measuring {
   std::size_t skipped_, done_;
 };
 
-/// Whether a row need not be measured again.
+/// Whether the measurement of a row can be kept.
 bool is_good(const Measurement& measured) {
   return measured.reason.empty() && (measured.algorithm.empty() || measured.samples.settled);
 }
@@ -108,10 +108,10 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   };
   same("shard", shard_text(old), shard_text(head));
   if (old.shard && old.shard->plan != head.shard->plan) {
-    throw Error(fmt::format("{} is shard {} of other problems", quote_path(path), shard_text(old)),
+    throw Error(fmt::format("{} is shard {} of a different list of problems", quote_path(path), shard_text(old)),
                 fmt::format("it was measured by: {}; start over with --overwrite", old.command));
   }
-  // All rows of a file are measured with the same options.
+  // All rows of a profile are measured with the same options.
   for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
     same(key, detail(old, key), detail(head, key));
 }
@@ -126,10 +126,10 @@ void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
               "try another --precision or --backend: see 'ddl-oracle backends'");
 }
 
-/// The lines that this process measures, each with its position in the whole plan.
+/// The profile lines that this process measures, each with its position in the list of all problems.
 using Places = std::unordered_map<std::string, std::int64_t>;
 
-/// Removes the problems of other shards and those of --leave-out from the plan.
+/// Removes the problems of other shards, and those of --leave-out, from the list.
 Places narrow(ProfileJob& job, ProfileHead& head) {
   Places places;
   if (job.shard) {
@@ -146,7 +146,7 @@ Places narrow(ProfileJob& job, ProfileHead& head) {
   return places;
 }
 
-/// Continues an earlier profile: takes its head, and its rows except those that are measured again. Warns if its last line
+/// Continues an earlier profile: copies its head, and all rows except those that are measured again. Warns if its last line
 /// is incomplete.
 void take_over(Profile old, const ProfileJob& job, const Places& places, ProfileResult& result) {
   ProfileHead& head = result.profile.head;
@@ -199,7 +199,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
   if (job.plan.model && backend->maps_pages()) {
-    // Measured first, so that even the shortest run has it.
+    // This is measured first, so that even an interrupted run contains it.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
   const Places places = narrow(job, result.profile.head);
@@ -234,7 +234,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   }
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
   result.steadiness = steadiness_of(result.profile);
-  // A shard has only some of the kernels of a step, and only some parts of a split.
+  // A shard contains only some of the kernels of a step, and only some parts of a split.
   if (job.plan.model && !job.shard) {
     result.sum_checks = sum_checks(result.profile, *job.plan.model);
     result.splits = split_scalings(result.profile, *job.plan.model);
@@ -249,7 +249,7 @@ Report profile(const ProfileOptions& options, const std::string& command) {
   if (result->left > 0) {
     report.next.push_back(command + " --resume");
   } else if (!head.model.empty() && !result->output.empty() && !head.shard) {
-    // The machine is found by the name of its device.
+    // The machine is looked up by the name of its device.
     std::vector<std::string> words{"ddl-oracle", "recommend", head.model, "--profile", result->output};
     for (const std::string& name : machine_names()) {
       if (!is_device(load_machine(name).device, head.device)) continue;
@@ -317,7 +317,7 @@ void add_profile(const Command& program, Request& request) {
       .default_str("channels-last");
   command
       .add_option("--algorithm", o.algorithm,
-                  "algorithm among those of a GPU's library: framework (as PyTorch: the first for matrix products, else the "
+                  "algorithm of the GPU's library: framework (PyTorch's choice: the first for matrix products, else the "
                   "fastest), fastest, first, or smallest (workspace)")
       .default_str("framework");
   command.add_option("--simulated", o.simulated,

@@ -36,12 +36,13 @@ struct ComparedProfiles {
   ProfileComparison comparison;
 };
 
-/// `6.0`: the ratio of the second time to the first.
+/// Formats the ratio of the second time to the first, such as `6.0`.
 std::string times_text(Seconds first, Seconds second) {
   return first > Seconds(0) ? fmt::format("{:.2f}", second / first) : "-";
 }
 
-/// `+35.1 ms`: the difference of the second time to the first. Two times that are equal after rounding have no difference.
+/// Formats the second time minus the first, such as `+35.1 ms`. If the times are equal after rounding, the difference is
+/// zero.
 std::string difference_text(Seconds first, Seconds second) {
   const Seconds difference = second - first;
   if (difference == Seconds(0) || std::abs(difference / first) < 1e-6) return "0 s";

@@ -45,7 +45,7 @@ std::string share_of(Seconds part, Seconds whole) {
   return whole > Seconds(0) ? fmt::format("{:.0f} %", 100 * (part / whole)) : "-";
 }
 
-/// Rows of what was not matched or not timed, up to a maximum.
+/// Rows for events that were not matched, or problems without a time, up to a maximum.
 constexpr std::size_t rows_shown = 12;
 
 void add_rest(Document& document, std::size_t rows) {
@@ -121,7 +121,7 @@ Report import_profile_file(const ProfileImportRequest& asked, const std::string&
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));
   const std::string text = print_profile(imported->profile);
-  // A file that does not read back to the same profile is not written.
+  // The file is written only if reading it back gives the same profile.
   static_cast<void>(parse_profile(text, "the import of " + asked.path));
   const std::string output = is_file(asked.output) ? asked.output : "";
   if (!output.empty()) write_output(output, text);

@@ -39,8 +39,8 @@ std::string file_name(std::string_view text) {
   return name.empty() ? "device" : name.substr(0, longest);
 }
 
-/// Locks all of an open file. The lock belongs to the open file, not to the process, so it stays if the same process also
-/// reads the file. Returns 0 or the error number.
+/// Locks all of an open file. The lock belongs to the open file, not to the process, so it persists when the same process
+/// also reads the file. Returns 0 or the error number.
 int lock_all(int file) {
   struct flock all {};
   all.l_type = F_WRLCK;
@@ -55,7 +55,7 @@ bool is_same_file(int open, const std::string& path) {
          is.st_ino == there.st_ino;
 }
 
-/// The process on this machine that has locked a file; `another process` if it is invisible, for example on another
+/// The process that has locked a file; `another process` if it cannot be seen, for example because it runs on another
 /// machine.
 std::string holder_of(int locked) {
   struct stat wanted {};
@@ -87,7 +87,7 @@ ProfileLock::ProfileLock(const std::string& profile) {
     // A file that does not exist cannot be locked yet, and a pipe is not a profile.
     if (::stat(profile.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     file_ = ::open(profile.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0) return;  // a process that cannot write the file does not measure into it
+    if (file_ < 0) return;  // without write permission, no process measures into the file
     const int reason = lock_all(file_);
     if (reason == EACCES || reason == EAGAIN) {
       const std::string who = holder_of(file_);
@@ -96,7 +96,8 @@ ProfileLock::ProfileLock(const std::string& profile) {
                   "wait for it, or give each process an --output of its own, as with --shard");
     }
     if (reason != 0) return;  // the file system has no locks
-    // The previous holder may have replaced the file between the two calls: this one then has no name any more.
+    // Between the two calls, the process that held the lock may have replaced the file. The opened file then no longer has a
+    // name.
     if (is_same_file(file_, profile)) return;
     ::close(std::exchange(file_, -1));
   }
@@ -111,7 +112,7 @@ ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std
     if (file_ >= 0) ::close(std::exchange(file_, -1));
   };
   try {
-    // Locked before it gets its name, so that no other process can lock it in between.
+    // The file is locked before it gets its name, so that no other process can lock it first.
     const Written written = write_over(path_, print_profile(known), [&](int made) {
       close();
       file_ = ::fcntl(made, F_DUPFD_CLOEXEC, 0);

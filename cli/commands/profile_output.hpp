@@ -8,8 +8,8 @@
 namespace ddl {
 
 /// Keeps other processes from measuring into the same profile, on this machine and on others that share its folder by NFS.
-/// The lock is on the file itself and ends with the process, however it ends. A profile that does not exist yet is locked
-/// by the ProfileOutput that creates it.
+/// The file itself is locked until the process ends, in whatever way it ends. A profile that does not exist yet is locked by
+/// the ProfileOutput that creates it.
 class ProfileLock {
  public:
   /// Of nothing.
@@ -25,7 +25,7 @@ class ProfileLock {
   int file_ = -1;
 };
 
-/// A profile that grows row by row: written rows survive however the program ends.
+/// A profile that grows row by row. Rows that are written are kept, even if the program crashes.
 class ProfileOutput {
  public:
   /// Nowhere.
@@ -39,7 +39,7 @@ class ProfileOutput {
 
   /// Throws Error if another process has replaced the file.
   void add(const ProfileRow& row);
-  /// Called after all rows. Throws Error if they are not in the file at the path.
+  /// Called after all rows. Throws Error if the file at the path does not contain them.
   void finish() const;
 
  private:
@@ -54,9 +54,9 @@ class ProfileOutput {
 [[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume);
 
 /// The default path of a model's profile of this device in the data directory (data_directory), whose folder is created:
-/// `profiles/resnet50-fp32@Tesla-V100.profile`. `-autocast` follows the precision if that is the recipe. A shard's name
-/// ends in `.3-of-16`, so that it is not taken for the profile of the model. Throws Error if no environment variable gives
-/// the data directory, or if the folder cannot be created.
+/// `profiles/resnet50-fp32@Tesla-V100.profile`. With the autocast recipe, the precision is followed by `-autocast`. The name
+/// of a shard ends in `.3-of-16`, so that it is not mistaken for the profile of the model. Throws Error if no environment
+/// variable gives the data directory, or if the folder cannot be created.
 [[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe = {});
 
 }  // namespace ddl

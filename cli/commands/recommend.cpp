@@ -67,7 +67,7 @@ void search_into(RecommendAnswer& answer) {
   search_options.objective = answer.objective;
   search_options.all = options.all;
   const std::int64_t rows = options.top.value_or(0);
-  // --save-dir gets all families, whether shown or not.
+  // --save-dir writes all families, whether they are shown or not.
   search_options.top = options.save_dir.empty() || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
@@ -116,7 +116,7 @@ void search_into(RecommendAnswer& answer) {
   }
 }
 
-/// The best plan compared with plain data parallelism; empty if that is the best plan, or was not tried.
+/// Compares the best plan with plain data parallelism; empty if data parallelism is the best plan, or was not tried.
 std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
@@ -127,14 +127,14 @@ std::string compared_with_data(const RecommendAnswer& answer) {
     const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
     return is_tried ? " (plain data parallelism is not possible)" : "";
   }
-  // A plan that may not fit is no alternative to one that fits.
+  // A plan that may not fit is not an alternative to a plan that fits.
   if (data->verdict > best.verdict) return " (plain data parallelism may not fit)";
   const double ratio = data->time.step_time() / best.time.step_time();
   return ratio >= 1 ? fmt::format(", {:.2f}x as fast as plain data parallelism", ratio)
                     : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
 }
 
-/// Whether the search chose to offload to host memory, which it does only if nothing fits otherwise.
+/// Whether the search chose to offload to host memory. It does so only if no other plan fits.
 bool had_to_offload(const RecommendAnswer& answer) {
   const ChosenOfPlan chosen = chosen_of(answer.options.plan);
   const Plan& plan = answer.shown.front().plan;
@@ -155,7 +155,7 @@ bool has_faster_behind(const RecommendAnswer& answer) {
   for (std::size_t i = 1; i < shown.size(); ++i) {
     const Estimate &before = shown[i - 1], &after = shown[i];
     if (after.verdict != before.verdict || after.time.step_time() >= before.time.step_time()) continue;
-    // At a larger distance, the slower plan ranks first for another reason, which "Why not the others" gives.
+    // If the difference is larger, the slower plan ranks first for another reason, which "Why not the others" gives.
     if (before.time.step_time() <= after.time.step_time() * (1 + usual_tie)) return true;
   }
   return false;
@@ -265,7 +265,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   };
   report.rows = [answer] {
     add_reserved(*answer);
-    // A plan that was requested has no rank.
+    // If the user gave the plan, it has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };
@@ -279,7 +279,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan));
   if (answer->result.stopped) {
-    report.warnings.push_back(fmt::format("interrupted: {} plans were searched, better ones may be among the rest",
+    report.warnings.push_back(fmt::format("interrupted: {} plans were searched, and the others may include better ones",
                                           with_thousands(answer->result.considered)));
     report.status = ExitStatus::interrupted;
   }
@@ -295,7 +295,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
 
 }  // namespace
 
-// Only read in JSON and CSV.
+// Used only for JSON and CSV.
 void add_reserved(RecommendAnswer& answer) {
   add_reserved(*answer.estimator, answer.shown);
   add_reserved(*answer.estimator, answer.result.rejected);
@@ -354,7 +354,7 @@ void write_missing(const RecommendAnswer& answer, const std::string& output) {
   write_output(path, text, "--missing");
 }
 
-/// Writes the first plan as a job for `check`. The report says so if there is no plan to write.
+/// Writes the first plan as a job for `check`. If there is no plan, the report says so.
 void write_job(const RecommendAnswer& answer, const std::string& output, Report& report) {
   const std::string& path = answer.options.save_job;
   if (answer.shown.empty()) {
@@ -367,7 +367,7 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);
   const std::string text = print_job(job);
-  static_cast<void>(parse_job(text, path));  // a path may be invalid text
+  static_cast<void>(parse_job(text, path));  // a path may contain invalid UTF-8
   write_output(path, text, "--save-job");
 }
 
@@ -400,7 +400,7 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
-/// A search for the best plan for the work of a configuration, which is predicted in addition.
+/// Searches for the best plan for the work of a configuration, and also predicts the configuration's own plan.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
   const Configuration& read = configured.configuration;
@@ -485,7 +485,7 @@ void add_recommend(const Command& program, Request& request) {
   add_training_options(command, options->training);
   add_goal_options(command, options->goals);
   const auto strategies = command.add_option("--strategies", options->strategies,
-                                             "only these strategies, separated by commas: data,data+filter,…");
+                                             "search only these strategies, separated by commas: data,data+filter,…");
   const auto objective = command.add_option("--objective", options->objective, "what to minimize: time, cost or memory")
                              .capture_default_str()
                              .words([] {
@@ -493,7 +493,7 @@ void add_recommend(const Command& program, Request& request) {
                              });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
-                                       "rank plans that may not fit in memory (AT-RISK) like those that fit");
+                                       "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");
   command.add_option("--missing", options->missing, "write the unmeasured kernels of these plans to FILE")
       .file()
@@ -511,7 +511,7 @@ void add_recommend(const Command& program, Request& request) {
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
-  // Without a search, options of the search would be ignored.
+  // Options of the search are refused if there is no search, because they would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);

@@ -30,7 +30,7 @@ bool is_known(const RecommendOptions& options) {
   }
 }
 
-/// The short answer for one of several studies, or the reason why it has none.
+/// The short answer for one of several studies, or the reason why there is none.
 StudyOutcome outcome_of(const RecommendOptions& options, const Command& command) {
   StudyOutcome outcome;
   outcome.model = options.study.model;
@@ -70,8 +70,8 @@ void refuse_about_one(const Command& command, std::string_view several) {
   }
 }
 
-/// The numbers of GPUs to try if only goals are given: powers of two inside a node, then 1, 2, 3, 4, 6, 8, 12 … nodes, up
-/// to the whole machine.
+/// The numbers of GPUs that are tried if only goals are given: powers of two inside a node, then 1, 2, 3, 4, 6, 8, 12 …
+/// nodes, up to the whole machine.
 std::vector<std::int64_t> usual_gpu_counts(const Machine& machine) {
   const std::int64_t node = std::max<std::int64_t>(1, machine.devices_per_node());
   std::vector<std::int64_t> counts;

@@ -17,7 +17,7 @@
 
 namespace ddl {
 
-/// The options of `recommend`, as typed.
+/// The options of `recommend`, as the user typed them.
 struct RecommendOptions {
   StudyOptions study;
   PlanOptions plan;
@@ -28,7 +28,7 @@ struct RecommendOptions {
   Goals goals;
 };
 
-/// The content of the report, computed before any of it is written.
+/// The content of the report. All of it is computed before any of it is written.
 struct RecommendAnswer {
   std::shared_ptr<Study> study;
   std::shared_ptr<Estimator> estimator;
@@ -38,10 +38,10 @@ struct RecommendAnswer {
   SearchResult result;
   std::vector<Estimate> shown;  ///< the ranked plans that are printed
   std::vector<Default> defaults;
-  /// The kernel times of the shown plans by provenance; only with measured kernels.
+  /// The shares of the shown plans' kernel times by provenance; only with measured kernels.
   std::vector<Explanation> shares;
   double seconds = 0;
-  bool single = false;  ///< one given plan was predicted, without a search
+  bool single = false;  ///< whether one given plan was predicted, without a search
   /// Requested strategies that cannot divide this number of devices.
   std::vector<Family> without_plans;
   std::optional<ConfiguredPlan> configured;  ///< of --like
@@ -56,7 +56,7 @@ void add_reserved(RecommendAnswer& answer);
 
 /// The best plan of each of several models and machines, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
-/// The best plans for several numbers of GPUs or batches, or for those that meet a goal.
+/// The best plans for several numbers of GPUs or batches, which may have to meet goals.
 [[nodiscard]] Report recommend_scaling(const RecommendOptions& options, const Command& command);
 
 }  // namespace ddl

@@ -51,7 +51,7 @@ struct Started {
   LaunchOutcome outcome;
 };
 
-/// Asks every runtime, and adds the files of those that can.
+/// Asks every runtime for its files, and adds the files of each runtime that can launch the plan.
 std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
   std::vector<Started> all;
   for (const Launcher& launcher : launchers()) {
@@ -123,7 +123,7 @@ void check_save_directory(const SaveDirectory& directory) {
 Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
                         const SavedAnswer& answer) {
   const std::string job = print_job(job_of(study, estimate.plan, directory.path));
-  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path may be invalid text
+  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path may contain invalid UTF-8
   std::vector<FolderFile> files{
       {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
   const std::vector<Started> started = started_by(study, estimate, files);

@@ -37,7 +37,7 @@ std::string machine_name() {
 }
 
 Report serve(const ServeOptions& options) {
-  // A file that cannot be read is reported at the start, not in the page.
+  // A file that cannot be read is reported when the server starts, and not only in the page.
   for (const std::string& file : options.files.models) static_cast<void>(load_model(file));
   for (const std::string& file : options.files.machines) static_cast<void>(load_machine(file));
   Answers answers(options.files, known_hosts(options.host, machine_name()), *options.time_limit);

@@ -63,7 +63,7 @@ Report show_software(const std::string& name) {
   return report;
 }
 
-/// `yes, no`, all names, or a range.
+/// The possible values as text: `yes, no`, all names, or a range.
 std::string values_text(const SettingRow& row) {
   switch (row.kind) {
     case SettingKind::flag:
@@ -76,7 +76,7 @@ std::string values_text(const SettingRow& row) {
   }
 }
 
-/// The kinds of files that may have the setting. A run, a job and an option may have every setting.
+/// The kinds of files that may contain the setting. Runs, jobs and options may contain every setting.
 std::string sayers_text(const SettingRow& row) {
   if (row.by_software && row.by_coefficients) return "software, coefficients";
   if (row.by_software) return "software";
@@ -100,8 +100,7 @@ Report list_keys() {
 }  // namespace
 
 void add_software(const Command& program, Request& request) {
-  const Command command =
-      program.add_subcommand("software", "list bundled software, show what one does, or what can be set");
+  const Command command = program.add_subcommand("software", "list bundled software, show one, or list all settings");
   command.require_subcommand();
   command.examples({{"ddl-oracle software list", "the bundled software"},
                     {"ddl-oracle software show pytorch", "one of them, with its sources"},
@@ -114,15 +113,17 @@ void add_software(const Command& program, Request& request) {
   lists.callback([&request] {
     request.run = [] { return list_software().then({"ddl-oracle", "software", "show", "pytorch"}); };
   });
-  const Command keys = command.add_subcommand("keys", "what software files, tables of runs, jobs and --setting may say");
+  const Command keys = command.add_subcommand("keys",
+                                              "settings that software files, tables of runs, jobs and --setting "
+                                              "may contain");
   keys.examples({{"ddl-oracle software keys", "all keys, their values and meaning"},
-                 {"ddl-oracle software keys --wide", "with the files that may say each"},
+                 {"ddl-oracle software keys --wide", "also shows which files may contain each"},
                  {"ddl-oracle software keys --format csv", "the same for programs"}});
   add_report_options(keys, request.report);
   keys.callback([&request] {
     request.run = [] { return list_keys().then({"ddl-oracle", "software", "show", "pytorch"}); };
   });
-  const Command shows = command.add_subcommand("show", "what a software does, and where that is known from");
+  const Command shows = command.add_subcommand("show", "the settings of a software, with their sources");
   const auto name = std::make_shared<std::string>();
   shows.add_option("software", *name, "bundled software or file").required().names_or_file(software_names);
   shows.examples({{"ddl-oracle software show pytorch", "a bundled one"},

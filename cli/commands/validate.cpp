@@ -270,7 +270,7 @@ void add_validate(const Command& program, Request& request) {
   command.add_option("--by", options->by, "column of the table to group the summary by").capture_default_str();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "maximum mean |error| for exit status 0");
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
-                                          "fit to all other configurations before each is predicted");
+                                          "predict each configuration with factors fitted to all others");
   add_whole_number(command, "--fit-up-to", options->fit_up_to, 1, 1'000'000,
                    "fit to runs on at most this many GPUs, and predict the others")
       .excludes(leave);

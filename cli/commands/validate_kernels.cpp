@@ -32,7 +32,7 @@ constexpr double most_overhead_us = 1'000'000;
 
 std::string error_text(double part) { return fmt::format("{:.1f} %", part * 100); }
 
-/// The names of a group's numbers in CSV and JSON.
+/// The names of the numbers of a group in CSV and JSON.
 Fields<KernelAccuracy> accuracy_fields() {
   Fields<KernelAccuracy> fields;
   fields.add("kernels", [](const KernelAccuracy& group) { return group.kernels; });
@@ -50,7 +50,7 @@ Fields<KernelAccuracy> accuracy_fields() {
 Document document_of(const KernelValidation& validation, std::size_t rows, std::size_t ignored, const Machine& machine) {
   Document document;
   document.line(fmt::format("{} kernels of {}", rows, machine.device.name),
-                ignored > 0 ? fmt::format("; {} rows have a kind or format without a formula", ignored) : "");
+                ignored > 0 ? fmt::format("; {} rows are of a kind or format that has no formula", ignored) : "");
   Table table({essential(words("kernels")), essential(words("pass")), essential(words("precision")),
                essential(figures("rows")), essential(figures("error, median")), essential(figures("90 %")),
                figures("predicted / measured"), figures("inside 95 %"), words("based on")});

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t bars_drawn = 12;
 /// Plans that take this many times as long as the first one are left out: the other bars would be too short.
 constexpr double longest_drawn = 5;
-/// Maximum number of positions along a drawing.
+/// Maximum number of positions along the axis of a drawing.
 constexpr std::size_t places_drawn = 1200;
 /// Maximum number of drawn kernels; those that take longest are drawn.
 constexpr std::size_t kernels_drawn = 500;
@@ -38,7 +38,7 @@ constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blu
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
 
-/// The color of each StepWork: that of the part of a step that it counts as.
+/// The color of each StepWork is that of the part of the step that it belongs to.
 constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
                                                Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 
@@ -302,7 +302,7 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
 
 namespace {
 
-/// The `inputs` of the JSON report, for readers.
+/// The `inputs` of the JSON report, as a table.
 Table inputs_table(const Study& study) {
   Table table({words("input"), words("value")});
   const nlohmann::ordered_json inputs = inputs_to_json(study);

@@ -13,9 +13,9 @@
 
 namespace ddl {
 
-/// The parts of a step of the first plans, as bars. Plans that take many times as long as the first one are left out.
+/// Draws the parts of a step of the first plans as bars. Plans that take many times as long as the first one are left out.
 [[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
-/// The same for plans of several studies, each with its label.
+/// Draws such bars for plans of several studies, each with its label.
 [[nodiscard]] Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans);
 /// The timeline of a step, with a lane for each stage.
 [[nodiscard]] Chart step_lanes(const StepTimeline& timeline, const Plan& plan);
@@ -28,7 +28,7 @@ namespace ddl {
 /// Patterson, Roofline, CACM 52(4), 2009].
 [[nodiscard]] Chart roofline_plot(const Explanation& explanation, const Study& study);
 
-/// The tables that add_plan_figures() adds in addition to drawings, unless the document already has them.
+/// Which tables add_plan_figures() adds to the drawings, because the document does not have them yet.
 struct PlanTables {
   bool phases = true, memory_items = true;
 };

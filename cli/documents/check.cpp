@@ -63,7 +63,7 @@ std::string largest_batch_text(const JobCheck& check) {
   return text;
 }
 
-/// Empty for a model without a sequence length.
+/// Returns an empty text for a model without a sequence length.
 std::string longest_sequence_text(const JobCheck& check) {
   if (!check.longest) return {};
   const std::string batch = fmt::format(", with global batch {}", with_thousands(check.checked.estimate.plan.global_batch));
@@ -90,7 +90,7 @@ std::string fewest_gpus_text(const JobCheck& check) {
                      check.fewest->verdict == Verdict::fits ? "" : ", at risk");
 }
 
-/// In the syntax of --degrees: `data=8,tensor=4`.
+/// Returns the degrees in the syntax of --degrees: `data=8,tensor=4`.
 std::string degrees_option(const Mesh& mesh) {
   std::string text = degrees_text(mesh);
   std::replace(text.begin(), text.end(), ' ', ',');
@@ -121,7 +121,7 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
   return text;
 }
 
-/// The time of an step_time, and the throughput.
+/// Returns the time of a step, and the throughput.
 std::string step_text(const JobCheck& check) {
   const Job& job = check.study->job();
   const Estimate& estimate = check.checked.estimate;

@@ -22,28 +22,28 @@ struct JobProblem {
   int line = 1, column = 1;
 };
 
-/// The longest samples, in tokens, for which the plan's upper bound fits, and for which its expected memory fits; 0 if
-/// there are none.
+/// The length in tokens of the longest samples for which the plan fits, and of the longest for which only its expected
+/// memory fits; 0 if there are none.
 struct LongestSequence {
   std::int64_t fits = 0, at_risk = 0;
 };
 
-/// Whether one job fits, and which changes would fit.
+/// Whether a job fits, and with which changes it would fit.
 struct JobCheck {
-  std::string file;  ///< as the user wrote it
+  std::string file;  ///< the path, as the user wrote it
   std::optional<JobProblem> problem;
   // Without a problem:
-  int line = 1, column = 1;  ///< of the plan
+  int line = 1, column = 1;  ///< verdict of the plan
   std::shared_ptr<Study> study;
   Bytes device_memory{}, margin{};
   MemoryCheck checked;
-  bool batch_per_gpu = false;  ///< the job gives the batch per GPU
+  bool batch_per_gpu = false;  ///< whether the job gives the batch per GPU
   LargestBatch largest;
   std::optional<MemoryCheck> fewest;
   /// Tokens of a sample for the same plan and batch; empty for a model without a sequence length.
   std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
-  std::optional<OutOfCore> out_of_core;  ///< if the plan fits only out of core
+  std::optional<OutOfCore> out_of_core;  ///< set if the plan fits only out of core
   std::vector<std::string> notes;        ///< keys of a configuration that were not read, or are not modeled
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
@@ -52,8 +52,8 @@ struct JobCheck {
 
 /// The syntax of a change: keys of a job file, or options.
 enum class WordsOfChange { job_file, options };
-/// A table of changes that make a plan fit. The first row is the plan itself; the last line is the plan out of core, if it
-/// fits.
+/// A table of changes that make a plan fit. The first row is the plan itself. The last row is the plan out of core, if it
+/// fits that way.
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
                  const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of);
 
@@ -63,8 +63,8 @@ void add_what_fits(Document& document, const Estimator& estimator, const Estimat
 /// The worst status, in the order 2, 1, 3, 0.
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);
 
-/// The memory of each job, item by item, and the changes that would fit. Jobs with a problem are left out, because it is
-/// printed as an error.
+/// The memory of each job, item by item, and the changes that would fit. Jobs with a problem are left out, because the
+/// problem is printed as an error.
 [[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks, bool drawn = false);
 /// An object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// How much faster the best plan is: 0.23 for 23 %; negative if it is slower.
+/// How much faster the best plan is than the configuration: 0.23 for 23 %; negative if it is slower.
 double faster_by(const Estimate& own, const Estimate& best) { return own.time.step_time() / best.time.step_time() - 1; }
 
 std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
@@ -112,7 +112,8 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
       table.add({visible(change.argument), line_text(change.place), or_none(change.now), or_none(change.then)});
     if (!table.empty()) document.add(std::move(table));
     if (!plan.changes.unsaid.empty()) {
-      document.line(fmt::format("no argument of {} sets: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")), 2);
+      document.line(fmt::format("{} has no argument that sets: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")),
+                    2);
     }
   }
   document.section();

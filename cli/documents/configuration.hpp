@@ -10,14 +10,14 @@
 
 namespace ddl {
 
-/// The predicted plan of a configuration, and the changes in the file that the best plan for the same work needs.
+/// The predicted plan of a configuration, and the changes in its file that lead to the best plan for the same work.
 struct ConfiguredPlan {
   Configuration configuration;
   Estimate estimate;
   ConfigurationChanges changes{};  ///< empty if there is no other plan
 };
 
-/// Throws Error if the shape of the plan is impossible, placed at the argument that causes it.
+/// Throws Error at the argument that causes the problem, if the shape of the plan is impossible.
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 
 /// The estimate of the configuration's plan, the comparison with the best plan, and the arguments that would change. `best`

@@ -101,7 +101,7 @@ std::string kernel_times_text(const Study& study) {
   const ShardTimes* measured = study.kernels().measured();
   if (measured == nullptr) return std::string(to_string(study.kernels().origin()));
   std::string text = "profile of " + measured->name();
-  // The layout is printed, because a script with another layout runs other kernels.
+  // The memory format is printed, because a script with another format runs other kernels.
   if (!has_layout(study.model())) return text;
   if (measured->layout() == to_string(ImageLayout::channels_last)) text += ", images channels-last (torch.channels_last)";
   if (measured->layout() == to_string(ImageLayout::channels_first)) text += ", images channels-first (PyTorch's default)";

@@ -18,7 +18,7 @@
 namespace ddl {
 
 /// The first line of an answer: strategy, degrees, time, throughput and memory, or why the plan is not possible. `besides`
-/// follows the time.
+/// is text that follows the time.
 void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
               const std::string& besides = {});
 /// A line with the throughput of a plan; adds nothing for a plan without a predicted time. `of` is the heading:
@@ -30,21 +30,21 @@ void add_throughput(Document& document, const Estimate& estimate, const Study& s
 /// was measured.
 [[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
 /// The source of exchange times between nodes if none was measured there: `datasheet, at the efficiency of 5 published
-/// clusters (infiniband)`. Empty if some were measured, or if no other clusters of that kind are known.
+/// clusters (infiniband)`. Empty if some times were measured, or if no other clusters of that kind are known.
 [[nodiscard]] std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured);
-/// `93 % measured, 5 % interpolated, 2 % curve`, and the same as an object.
+/// The provenance of kernel times as text, `93 % measured, 5 % interpolated, 2 % curve`, and as an object.
 [[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);
 [[nodiscard]] nlohmann::ordered_json kernel_shares_to_json(const Explanation& explanation);
 /// The title lines of a report: model, data set, devices, batch, precision, and the sources of kernel times.
 void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch);
-/// The section about what bounds a plan's time.
+/// The section about what limits a plan's time.
 void add_findings(Document& document, const Estimate& estimate, const Study& study);
-/// The section of defaults in force; adds nothing if the user gave every option.
+/// Adds the section of defaults in force; adds nothing if the user gave every option.
 void add_defaults(Document& document, const std::vector<Default>& defaults);
 /// All reasons that rule a plan out, as text.
 [[nodiscard]] std::string reasons_text(const Estimate& estimate, const Model& model);
 
-/// The inputs of a report, and the sources of its numbers.
+/// Returns the inputs of a report, and the sources of its numbers.
 [[nodiscard]] nlohmann::ordered_json inputs_to_json(const Study& study, const Training& training = {});
 [[nodiscard]] nlohmann::ordered_json defaults_to_json(const std::vector<Default>& defaults);
 

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Larger median or maximum errors are reported as a poor fit.
+/// If the median or maximum error is larger, the fit is reported as poor.
 constexpr double poor_median = 0.15, poor_worst = 0.5;
 
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
@@ -35,7 +35,7 @@ std::string alpha_text(const std::optional<Estimated<Seconds>>& alpha) {
   return fmt::format("{} ({} to {})", humanize(alpha->value), humanize(alpha->low), humanize(alpha->high));
 }
 
-/// β as a bandwidth. The ends of its interval are exchanged, because the bandwidth is the inverse.
+/// β as a bandwidth. The ends of its interval are swapped, because the bandwidth is the inverse of β.
 std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
   if (!beta || !(beta->value.value() > 0)) return "-";
   const auto rate = [](SecondsPerByte time) {

@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// A row for each series of a file: the facts that it states, and its number of sizes.
+/// A row for each series of a file: the facts that the series states, and its number of sizes.
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
 

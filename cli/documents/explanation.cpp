@@ -73,7 +73,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
-/// The least certain source of the layer's kernel times, without the time of a step outside kernels.
+/// The least certain provenance of the layer's kernel times. The time of a step outside kernels does not count.
 Provenance kernel_source(const LayerExplanation& layer) {
   Provenance source = Provenance::measured;
   for (const TimedKernel& kernel : layer.detail.kernels) {
@@ -82,7 +82,7 @@ Provenance kernel_source(const LayerExplanation& layer) {
   return source;
 }
 
-/// Exchanges of one micro-batch on one line: `allgather 3.06 MiB among 4 filter (ring), …`.
+/// The exchanges of a layer for one micro-batch, on one line: `allgather 3.06 MiB among 4 filter (ring), …`.
 std::string exchanges_text(const LayerExplanation& layer) {
   std::string text;
   for (const TimedExchange& one : layer.detail.exchanges) {
@@ -101,7 +101,7 @@ std::vector<TimePart> parts_above_zero(const Breakdown& time) {
   return parts;
 }
 
-/// `leaf, φ 2: 4 flows on 2 links`.
+/// Describes a link: `leaf, φ 2: 4 flows on 2 links`.
 std::string busiest_text(const std::optional<Bottleneck>& busiest) {
   if (!busiest) return {};
   const auto count = [](double number, std::string_view thing) {
@@ -180,16 +180,16 @@ Table memory_table(const MemoryBreakdown& memory, const Study& study) {
   return table;
 }
 
-/// The meaning of each provenance without a profile.
+/// The meaning of each provenance if no profile is used.
 constexpr EnumNames<Provenance> meanings{
     "measured", "interpolated: the model's measured total, distributed to the layers by work",
     "curve, or α and β, fitted to other measurements", "roofline, α and β of the datasheet"};
-/// The same if a profile was measured on the device.
+/// The meaning of each provenance if a profile of the device is used.
 constexpr EnumNames<Provenance> meanings_by_profile{
     meanings[Provenance::measured], "interpolated between measured neighbours",
     "curve fitted to other problems measured on this device", meanings[Provenance::roofline]};
 
-/// The legend of the provenance letters that occur.
+/// The legend for those provenance letters that occur.
 std::string legend(const Explanation& explanation, bool profile) {
   std::set<Provenance> used;
   for (const PhaseShare& phase : explanation.phases) {
@@ -266,7 +266,7 @@ std::string limits_text(const Explanation& explanation, const Study& study) {
   return explanation.estimate.limits.empty() ? "" : reasons_text(explanation.estimate, study.model());
 }
 
-/// All fields of a layer in machine-readable formats.
+/// All fields of a layer in JSON and CSV.
 Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Study& study) {
   using Row = LayerExplanation;
   const Plan& plan = explanation.estimate.plan;

@@ -23,14 +23,15 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// The name of intervals in column headings: `90 % interval`.
 [[nodiscard]] std::string interval_name();
 
-/// The interval of the ratio of the times of two plans of one study, `other` over `of`; empty if one of them has no
+/// The ratio of the times of two plans of one study, `other` divided by `of`, with its interval; empty if one of them has no
 /// interval.
 [[nodiscard]] std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other);
-/// Whether `other` is slower or faster according to the interval; empty if one of them has no interval.
+/// Whether `other` is slower or faster than `of` according to the interval; empty if one of them has no interval.
 [[nodiscard]] std::optional<bool> differ(const Estimate& of, const Estimate& other);
-/// `2 to 4: tied with plan 1, …`; empty if no plan is tied, or none has an interval.
+/// `2 to 4: tied with plan 1, …`; empty if no plan is tied, or if plans have no intervals.
 [[nodiscard]] std::string undecided_text(const std::vector<Estimate>& ranked);
-/// The same for programs: for each other plan of a ranking its rank, the ratio to the first one, and whether they differ.
+/// The ties for programs: for each other plan of a ranking, its rank, its ratio to the first plan, and whether the two
+/// differ.
 [[nodiscard]] nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked);
 /// `2.10 (1.63 to 2.71)`: the ratio of the times of two compared plans, `other` over `of`; empty without intervals.
 [[nodiscard]] std::string ratio_text(const Estimate& of, const Estimate& other);

@@ -22,7 +22,7 @@ namespace ddl {
 /// The ranks with the largest memory: `each of the 4 ranks of stage 1 of 2`, or `all ranks alike`.
 [[nodiscard]] std::string fullest_rank_text(const Plan& plan, int stage);
 
-/// What MemoryBreakdown::held is.
+/// The name of MemoryBreakdown::held in reports.
 inline constexpr std::string_view held_name = "as nvidia-smi shows it";
 /// `14.6 GiB of 15.8 GiB per GPU: AT-RISK, at most 18.1 GiB`
 [[nodiscard]] std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const Study& study);
@@ -30,7 +30,7 @@ inline constexpr std::string_view held_name = "as nvidia-smi shows it";
 /// The ranks of a communicator: `data, copies of shards`.
 [[nodiscard]] std::string whose_text(const Communicator& communicator);
 
-/// The part of the total that is only known from other machines: `assumed: 1.60 GiB of it (3 %), …`.
+/// The part of the total that is known only from other machines: `assumed: 1.60 GiB of it (3 %), …`.
 [[nodiscard]] std::string assumed_text(const MemoryBreakdown& memory);
 
 /// Memory by item, without a sum. Items of zero bytes are only listed up to `last_empty`.

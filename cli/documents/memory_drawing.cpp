@@ -22,7 +22,7 @@ constexpr std::string_view allocated_colour = svg_colours[0];
 constexpr std::string_view reserved_colour = svg_colours[4];
 constexpr std::string_view capacity_colour = svg_colours[1];
 
-/// The distance of grid lines: 1, 2 or 4 times a power of two, such that there are at most eight lines.
+/// The distance between grid lines: a power of two, chosen such that there are at most eight lines.
 double tick_of(double most) {
   double tick = 1;
   while (most / tick > 8) tick *= 2;
@@ -47,7 +47,7 @@ std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std:
     svg.line({left, y_of(bytes)}, {width - right, y_of(bytes)}, "#dddddd");
     svg.text(left - 6, y_of(bytes) + 4, "end", humanize(Bytes(bytes)));
   }
-  // The position at which a phase begins.
+  // The horizontal position at which a phase begins.
   for (std::size_t i = 0; i < timeline.points.size(); ++i) {
     if (i > 0 && timeline.points[i].phase == timeline.points[i - 1].phase) continue;
     const double x = x_of(static_cast<double>(i));

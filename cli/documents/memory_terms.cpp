@@ -24,7 +24,7 @@ constexpr Bytes nothing(1024);
 std::string bytes_each(double bytes) { return fmt::format("{:.4g} B", bytes); }
 std::string parameters_text(double count) { return whole_text(std::round(count)) + " parameters"; }
 
-/// Collects the terms of each item, and adds the rest that they do not explain.
+/// Collects the terms of each item, and adds a term for the rest.
 class TermsMaker {
  public:
   TermsMaker(const Estimate& estimate, const ParameterCounts& counts, const Study& study)
@@ -56,7 +56,7 @@ class TermsMaker {
     terms_.items.push_back({goes_on ? "" : name, std::move(from), bytes});
     told_ += bytes;
   }
-  /// Adds the difference between the item and its terms since the last call.
+  /// Adds a term for the difference between the item and its terms since the last call.
   void add_rest(MemoryItem item, const std::string& from) {
     const Bytes rest = memory_.of(item) - std::exchange(told_, Bytes{});
     if (rest > nothing || rest < -nothing) add(item, from, rest);

@@ -14,7 +14,7 @@ namespace ddl {
 
 /// A term of a memory item in words: `1,235,814,400 parameters × 2 B`.
 struct MemoryTerm {
-  std::string item;  ///< empty: the same item as the previous term
+  std::string item;  ///< name of the item; empty if it is the same as in the previous term
   std::string from;
   Bytes bytes{};
 };

@@ -19,10 +19,10 @@ namespace {
 
 /// Fits a terminal of 80 columns.
 constexpr std::size_t drawing_width = 80;
-/// Minimum columns for a layer at any depth.
+/// Minimum number of columns for a layer at any depth.
 constexpr std::size_t least_room = 40;
 constexpr std::size_t longest_word = 44;
-/// Longest sequence of unnamed layers that is searched for repetitions.
+/// Maximum length of a sequence of unnamed layers that is searched for repetitions.
 constexpr std::size_t longest_period = 32;
 
 std::string shortened(std::string text, std::size_t columns) {
@@ -66,13 +66,13 @@ std::vector<std::string_view> steps_of(const Layer& layer) {
   return steps;
 }
 
-/// The unit of the drawing: an element of a series, or a part that the file names.
+/// The unit of the drawing: an element of a series of layers, or a part that the model file names.
 struct Item {
-  const SeriesElement* element = nullptr;  ///< nullptr: a part
+  const SeriesElement* element = nullptr;  ///< nullptr if the item is a part
   std::string_view name;                   ///< of a part
   std::vector<Item> inner;                 ///< of a part
   std::vector<std::vector<Item>> branches;
-  int signature = 0;       ///< equal for items that are drawn alike
+  int signature = 0;       ///< a number that is equal for items that are drawn in the same way
   int last_layer = -1;     ///< the layer whose output it returns
   std::size_t layers = 0;  ///< in it
 };
@@ -83,7 +83,7 @@ class Itemizer {
  public:
   explicit Itemizer(const Model& model) : model_(model) {}
 
-  /// The items of elements [first, last). Elements whose path has more than `depth` steps are gathered into parts.
+  /// The items of elements [first, last). Elements whose path has more than `depth` steps are combined into parts.
   Items items(const SeriesElement* first, const SeriesElement* last, std::size_t depth) {
     Items result;
     while (first != last) {
@@ -114,7 +114,7 @@ class Itemizer {
     return path.size() > depth && path[depth] == other[depth];
   }
 
-  /// The common first steps of the paths of all layers of an element.
+  /// The steps that the paths of all layers of an element have in common at the beginning.
   const std::vector<std::string_view>& path_of(const SeriesElement& element) {
     const auto known = paths_.find(&element);
     if (known != paths_.end()) return known->second;
@@ -195,7 +195,7 @@ class Drawing {
       if (items[i].element == nullptr) {
         const std::size_t end = end_of_instances(items, i);
         if (in_branch && end == i + 1) {
-          // A branch has room for one heading: its own.
+          // A branch has room for only one heading, its own.
           draw_inline(items[i].inner, row);
         } else {
           flush(row);
@@ -234,7 +234,7 @@ class Drawing {
   }
 
  private:
-  /// Layers in a row that are not written yet.
+  /// Layers of the current row that are not written yet.
   struct Row {
     std::string first, rest;
     bool with_shape = false;
@@ -330,12 +330,11 @@ class Drawing {
       repeats = repeats || items[end].signature == items[end - 1].signature;
       ++end;
     }
-    // Unnamed blocks are numbered from 0. Stages that the file numbers itself are distinct parts.
+    // Unnamed blocks are numbered from 0. Stages that the model file itself numbers are distinct parts.
     return repeats || first.number == "0" ? end : begin + 1;
   }
 
-  /// The period of the repeating sequence of unnamed elements at `begin`, and its number of repetitions: the longest such
-  /// sequence.
+  /// The period and the number of repetitions of the longest repeating sequence of unnamed elements at `begin`.
   static std::pair<std::size_t, std::size_t> repetition(const Items& items, std::size_t begin) {
     std::size_t best = 1;
     std::size_t best_times = 1;

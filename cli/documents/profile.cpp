@@ -57,7 +57,7 @@ Table rows_table(const ProfileResult& result) {
   return table;
 }
 
-/// The number of problems that were measured, did not settle, or were refused.
+/// The numbers of problems that were measured, did not settle, or were refused.
 std::string counts_text(const ProfileResult& result, const RowCounts& counts) {
   std::string text = fmt::format("{} of {} problems", result.items - result.left, result.items);
   if (const auto& shard = result.profile.head.shard) text += fmt::format(" of shard {}/{}", shard->index, shard->count);

@@ -14,9 +14,9 @@ namespace ddl {
 /// The result of a measurement.
 struct ProfileResult {
   Profile profile;
-  std::vector<std::size_t> asked;  ///< rows of this question; an earlier one may have left others
+  std::vector<std::size_t> asked;  ///< rows of the requested problems; the file may contain others from earlier commands
   std::string output;
-  std::size_t items = 0, known = 0, left = 0;  ///< requested problems; those known before; those not measured yet
+  std::size_t items = 0, known = 0, left = 0;  ///< requested problems, those known before, those left to measure
   int merged_shards = 0;                       ///< number of merged shards; 0 for a measurement
   bool stopped = false;
   double seconds = 0;
@@ -27,7 +27,7 @@ struct ProfileResult {
 };
 
 /// The report of `profile`: counts, refused problems, steadiness of the device, sum check, and the cost of splits. Its exit
-/// status says whether problems are left.
+/// status tells whether problems are left to measure.
 [[nodiscard]] Report profile_report(const std::shared_ptr<const ProfileResult>& result);
 
 }  // namespace ddl

@@ -28,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A predicted plan with its rank; rank 0 for none.
+/// A predicted plan with its rank; 0 if it has none.
 struct RankedEstimate {
   const Estimate& estimate;
   int rank = 0;
@@ -138,7 +138,7 @@ void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, con
   add_ratio("ratio_to_first_high", [](const Row&, const TimeInterval& ratio) { return ratio.high; });
 }
 
-/// All fields of a plan in machine-readable formats.
+/// All fields of a plan in JSON and CSV.
 Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training) {
   using Row = RankedEstimate;
   Fields<Row> fields;
@@ -187,7 +187,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   return fields;
 }
 
-/// The shares of an step_time: computing, communicating, waiting.
+/// The shares of the time of a step: computing, communicating, waiting.
 std::vector<double> spent_shares(const Breakdown& time) {
   std::vector<double> shares(spent_names.size(), 0.0);
   const Seconds all = time.step_time();
@@ -223,7 +223,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   const TimeUnit unit = time_unit(longest);
   const bool priced = study.machine().price_per_gpu_hour.has_value();
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
-  // A part that is zero in all plans gets no column.
+  // If a part is zero in all plans, it gets no column.
   std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
   std::erase_if(parts, [&](const TimePart& part) {
     return std::none_of(estimates.begin(), estimates.end(),
@@ -297,7 +297,7 @@ Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>
 
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
   const auto reason = [&](const Estimate& estimate) { return reasons_text(estimate, model); };
-  // Hybrids of a strategy that is impossible at any degree are listed with that strategy.
+  // If a strategy is impossible at any degree, its hybrids are listed together with it.
   const auto always = [](const Estimate& estimate) {
     return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
   };
@@ -335,7 +335,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
 Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, const Training& training) {
   const RankedEstimate row{estimate, rank};
   Json json = json_of(estimate_fields(study, training), row);
-  // A plan that was not predicted has no times to report.
+  // If a plan was not predicted, it has no times to report.
   if (!row.has_time()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
   return json;
 }

@@ -11,8 +11,8 @@
 
 namespace ddl {
 
-/// The impossible plan that exceeds the memory by the least; the first one if none was predicted, and null if there are
-/// none.
+/// The impossible plan that exceeds the memory by the least. If none was predicted, the first impossible plan; null if there
+/// are none.
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
 /// Ranked plans with the parts of their time, in one unit for all times.
@@ -21,8 +21,8 @@ namespace ddl {
 /// The ranked plans, then the impossible ones without a rank, in base units, for programs.
 [[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
                                                 const Study& study, const Training& training);
-/// The reasons why each family has no plan, a paragraph each: pure strategies first, then hybrids; hybrids with the same
-/// reason share one.
+/// The reason why each family has no plan, as a paragraph. Pure strategies come first, then hybrids. Hybrids with the same
+/// reason share a paragraph.
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model);
 
 /// A plan's object with all predictions; `rank` is 0 for a plan that is not possible.

@@ -136,7 +136,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   return table;
 }
 
-/// The best strategy by number of GPUs: adjacent numbers with the same one are merged.
+/// The best strategy by number of GPUs: adjacent numbers with the same strategy are merged.
 void add_winners(Document& document, const Points& points, bool batches) {
   document.section("Best strategy by number of devices");
   const auto alike = [&](const StudyOutcome& a, const StudyOutcome& b) {
@@ -328,7 +328,7 @@ Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
       priced.push_back(i);
     }
     if (!scaling.meets[i]) continue;
-    // Of equally cheap points the faster one; of equally fast ones the cheaper one.
+    // Of two equally cheap points, the faster one is better; of two equally fast points, the cheaper one.
     const auto better = [&](const std::optional<std::size_t>& known, bool by_cost) {
       if (!known) return true;
       const StudyOutcome& best = points[*known];

@@ -12,7 +12,7 @@ namespace ddl {
 /// The question about several numbers of GPUs or batches.
 struct ScalingQuestion {
   Goals goals{};
-  bool fixed_batch = false;  ///< strong scaling: the global batch is fixed; else that of a GPU is
+  bool fixed_batch = false;  ///< whether the global batch is fixed (strong scaling); otherwise the batch of each GPU is
 };
 
 /// The results of comparing all points; each list has one entry per point.
@@ -20,10 +20,10 @@ struct Scaling {
   /// Throughput per GPU, relative to the fewest GPUs with a plan (and the same global batch, if that is fixed). Empty for a
   /// point without a plan.
   std::vector<std::optional<double>> efficiency;
-  /// Whether the point is on the Pareto front of time and cost; none is without prices.
+  /// Whether the point is on the Pareto front of time and cost. Without prices, no point is.
   std::vector<bool> on_front;
   std::vector<bool> meets;                           ///< whether it meets the goals; without goals, whether it has a plan
-  std::optional<std::size_t> cheapest{}, fastest{};  ///< among the points that meet the goals
+  std::optional<std::size_t> cheapest{}, fastest{};  ///< the best ones among the points that meet the goals
 };
 [[nodiscard]] Scaling scaling_of(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
 

@@ -28,8 +28,8 @@ double speed_of(const StudyOutcome& point) {
   return tokens > 0 ? samples * tokens : samples;
 }
 
-/// A logarithmic axis from the nearest step below `least` to the nearest one above `most`. `steps` are positive and
-/// ascending.
+/// A logarithmic axis. It begins at the nearest step below `least`, and ends at the nearest step above `most`. `steps` are
+/// positive and ascending.
 template <class Text>
 ChartAxis stepped_axis(std::string title, const std::vector<double>& steps, double least, double most, const Text& text) {
   auto from = std::upper_bound(steps.begin(), steps.end(), least * 1.0001);
@@ -43,7 +43,7 @@ ChartAxis stepped_axis(std::string title, const std::vector<double>& steps, doub
   return axis;
 }
 
-/// 1, 2 and 5 times the powers of ten.
+/// The steps of an axis: 1, 2 and 5 times the powers of ten.
 std::vector<double> decimal_steps() {
   std::vector<double> steps;
   for (int power = -6; power <= 18; ++power) {
@@ -93,7 +93,7 @@ constexpr std::array<Tone, 6> curve_tones{Tone::blue, Tone::vermilion, Tone::gre
 }  // namespace
 
 std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& question) {
-  std::map<std::int64_t, std::vector<const StudyOutcome*>> curves;  // by the global batch, if it is fixed
+  std::map<std::int64_t, std::vector<const StudyOutcome*>> curves;  // keyed by the global batch, if it is fixed
   std::set<std::int64_t> counts;
   double least = 0, most = 0;
   for (const StudyOutcome& point : points) {

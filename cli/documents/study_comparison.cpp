@@ -60,7 +60,7 @@ class Labels {
   bool models_ = false, machines_ = false;
 };
 
-/// The value of the objective.
+/// The value of the objective of a study's best plan.
 double figure_of(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
   return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
@@ -86,7 +86,7 @@ bool comparable(const Outcomes& outcomes) {
   return true;
 }
 
-/// The outcomes with a plan that fits, best first; equally good ones stay in the order of the request.
+/// The outcomes that have a plan that fits, best first. Equally good outcomes stay in the order of the request.
 std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
   std::vector<const StudyOutcome*> order;
   for (const StudyOutcome& each : outcomes) {
@@ -162,7 +162,7 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// The problems of the studies without an answer, with hints.
+/// Adds the problems of the studies that have no answer, with hints.
 Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   Document problems;
   for (const StudyOutcome& each : outcomes) {
@@ -182,8 +182,8 @@ Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   return problems;
 }
 
-/// A table of defaults with a column for each answered study. An option that the user gave for one study may be a default
-/// of another.
+/// A table of defaults with a column for each answered study. What the user gave as an option for one study may be a default
+/// in another.
 Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   std::vector<Column> columns{essential(words("option"))};
   std::vector<std::string> options;
@@ -208,7 +208,7 @@ Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Why the best plan beats each other one.
+/// Adds the reasons why the best plan is better than each of the others.
 Document others_of(const Outcomes& outcomes, const Labels& labels) {
   Document others;
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
@@ -230,7 +230,7 @@ Document others_of(const Outcomes& outcomes, const Labels& labels) {
   return others;
 }
 
-/// A bar for each plan. Iterations of different models have different samples, so the label gives the batch.
+/// Draws a bar for each plan. Steps of different models have different numbers of samples, so the label gives the batch.
 Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
   std::vector<std::pair<std::string, const Estimate*>> plans;
   for (const StudyOutcome& each : outcomes) {
@@ -298,7 +298,7 @@ Json inputs_json(const StudyOutcome& each) {
   return json;
 }
 
-/// All fields of an outcome in machine-readable formats.
+/// All fields of an outcome in JSON and CSV.
 Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   using Row = StudyOutcome;
   Fields<Row> fields;

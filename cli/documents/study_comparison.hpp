@@ -18,24 +18,24 @@ namespace ddl {
 /// The result of one study: its best plan, or why it has none.
 struct StudyOutcome {
   std::string model, machine;       ///< as asked
-  bool understood = true;           ///< the model and the machine exist
+  bool understood = true;           ///< whether the model and the machine exist
   std::shared_ptr<Study> study;     ///< empty if there is no answer
-  std::optional<Estimate> best;     ///< it may not fit only if the user gave this plan
-  std::optional<Estimate> nearest;  ///< if no plan is possible, the one that misses by the least
+  std::optional<Estimate> best;     ///< a plan that does not fit is here only if the user gave it
+  std::optional<Estimate> nearest;  ///< if no plan is possible, the plan that exceeds the memory by the least
   std::string problem, hint;        ///< empty if there is a plan
   std::vector<Default> defaults;
   std::int64_t gpus = 1, global_batch = 1;
   Objective objective = Objective::time;
   Training training;
 
-  /// `best`, which must exist.
+  /// Returns `best`, which must exist.
   [[nodiscard]] const Estimate& best_estimate() const {
     assert(best);
     return *best;
   }
 };
 
-/// Whether it has a plan that fits.
+/// Whether the study has a plan that fits.
 [[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
 /// The best plans of several studies side by side, in the order of the request. Throws the first study's Error if none has

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// `12,345`, three digits below 100.
+/// Formats a rate: `12,345`, or three digits below 100.
 [[nodiscard]] std::string rate_text(double per_second);
 
 /// `39,700 tokens/s, MFU 48 %`; samples for models without sequences.
@@ -23,7 +23,7 @@ namespace ddl {
 [[nodiscard]] std::string name_of(const Training& training);
 /// `per epoch`, `for 90 epochs`, `to 75.9 % top-1 accuracy on ImageNet`.
 [[nodiscard]] std::string purpose_of(const Training& training);
-/// The time of the training of a plan; zero for a plan without a predicted time.
+/// The time of the whole training with a plan; zero for a plan without a predicted time.
 [[nodiscard]] Seconds time_of(const Estimate& estimate, const Study& study, const Training& training);
 /// The cost of that training; empty if the machine has no price, or the plan no predicted time.
 [[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training);

@@ -41,7 +41,7 @@ std::string whole_text_of(const OptionDescription& option) {
 
 namespace {
 
-/// The first clause, shortened to `width` columns at a suitable end.
+/// The first clause of a text, cut at a suitable place if it is longer than `width` columns.
 std::string brief_text_of(std::string_view text, std::size_t width) {
   text = first_clause(text);
   if (display_width(text) <= width) return std::string(text);

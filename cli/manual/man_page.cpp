@@ -28,7 +28,7 @@ std::string escaped(std::string_view text) {
       out += c;
     }
   }
-  // A line that starts with a dot is a request.
+  // In roff, a line that starts with a dot is a request.
   if (out.starts_with('.')) out.insert(0, "\\&");
   return out;
 }

@@ -14,10 +14,11 @@ namespace ddl {
 [[nodiscard]] const CommandDescription& command_named(const CommandDescription& program,
                                                       const std::vector<std::string>& path);
 
-/// One line for each option, or everything: examples, complete descriptions, and relations between options.
+/// How much help shows: one line for each option, or everything (examples, complete descriptions, and relations between
+/// options).
 enum class HelpForm { brief, whole };
 [[nodiscard]] std::string help_text(const CommandDescription& command, HelpForm form, std::size_t width);
-/// The columns of the terminal within readable bounds, and a default if the output is not a terminal.
+/// The number of columns of the terminal, within readable bounds; a default if the output is not a terminal.
 [[nodiscard]] std::size_t help_width();
 /// The output of `ddl-oracle help COMMAND...`.
 [[nodiscard]] std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path);
@@ -39,7 +40,7 @@ std::string zsh_completion(const CommandDescription& program);
 [[nodiscard]] std::string whole_text_of(const OptionDescription& option);
 /// The text up to its first `;`, which introduces a default, or an exception.
 [[nodiscard]] std::string_view first_clause(std::string_view text);
-/// Whether a value may be a file, as far as known.
+/// Whether a value may be a file, as far as this is known.
 [[nodiscard]] bool offers_files(const OptionDescription& option);
 /// Calls `call` with the program, and with each command of it.
 void for_each_command(const CommandDescription& program, const auto& call) {

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// Quoted by single quotes, with _arguments' special characters escaped.
+/// Quotes a text with single quotes, and escapes the special characters of _arguments.
 std::string zsh_text(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -127,7 +127,8 @@ OptionDescription described(const CLI::Option& option, bool as_argument, const D
   return described;
 }
 
-/// The first long name of each option, in the order of declaration. The parser's sets are ordered by address.
+/// The first long name of each option, in the order of declaration. They are sorted here because the parser's sets are
+/// ordered by address.
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options, const std::vector<const CLI::Option*>& declared) {
   std::vector<std::string> names;
   for (const CLI::Option* each : declared) {
@@ -180,7 +181,7 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(*program_, error);
   } catch (const Error&) {
-    // A value may be wrong because it is missing.
+    // A value may be wrong because the user left it out.
     refuse_missing_values(*program_);
     throw;
   }

@@ -23,7 +23,7 @@ struct Declarations;
 class Option {
  public:
   Option(CLI::Option& option, Declarations& declarations) : option_(&option), declarations_(&declarations) {}
-  // Each adds one property to the option and returns the option.
+  // Each function adds one property to the option, and returns the option.
   Option required() const;
   Option excludes(Option other) const;
   Option needs(Option other) const;
@@ -63,7 +63,7 @@ class Command {
                              const std::string& description) const;
   /// An option without a value.
   Option add_switch(const std::string& name, bool& into, const std::string& description) const;
-  /// The same; `given` is called if the option is given.
+  /// An option without a value; `given` is called if the option is given.
   Option add_switch_function(const std::string& name, const std::function<void()>& given,
                              const std::string& description) const;
   [[nodiscard]] Option get_option(const std::string& name) const;
@@ -90,10 +90,10 @@ class CommandLine {
 
   [[nodiscard]] Command program() const;
   void add_version(const std::string& text);
-  /// All declarations; they must not outlive this object.
+  /// Returns all declarations, which must not outlive this object.
   [[nodiscard]] CommandDescription describe() const;
-  /// Calls the chosen command with the words after the program's name. Returns the text to print if they request help or
-  /// the version. Throws Error, in the words of this program, if they cannot be parsed.
+  /// Calls the chosen command with the words after the program's name. Returns the text to print if they request help or the
+  /// version. Throws Error with a message of this program if they cannot be parsed.
   [[nodiscard]] std::optional<std::string> parse(std::vector<std::string> words);
 
  private:

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// Options of torchrun, Slurm, Megatron-LM, torchtitan and transformers that this program has under another name. Some
-/// resemble other options here, some resemble none.
+/// Options of torchrun, Slurm, Megatron-LM, torchtitan and transformers that have another name in this program. Some of them
+/// look like a different option of this program.
 struct FrameworkOption {
   std::string_view name, option, hint;
 };
@@ -43,7 +43,7 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   const auto known = std::find_if(framework_options.begin(), framework_options.end(),
                                   [&](const FrameworkOption& each) { return each.name == option && has(each.option); });
   if (known != framework_options.end()) return std::string(known->hint);
-  // `--data` more likely abbreviates --dataset than names an axis.
+  // `--data` is probably an abbreviation of --dataset, and not the name of an axis.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::string_view word = option.substr(2);
   const std::optional<Axis> axis = parse_axis(word);

@@ -34,7 +34,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   }
   if (!unit.empty() && !is_currency(unit)) return refuse(fmt::format("{} is not an amount of money", quote(text)));
   money.currency = unit;
-  // Written so that NaN is refused.
+  // The comparison is written so that NaN is refused.
   const bool within = money.amount >= 0.01 && money.amount <= most_budget;
   if (!within) return refuse(fmt::format("{} is not from 0.01 to {:.0e}", quote(text), most_budget));
   return money;
@@ -49,7 +49,7 @@ void add_goal_options(const Command& command, Goals& goals) {
             goals.budget = parse_money(text, problem);
             if (!goals.budget) throw Error("--budget: " + problem.message, problem.hint);
           },
-          "maximum cost of the whole training: 10kUSD")
+          "maximum cost of the whole training, such as 10kUSD")
       .type_name("MONEY");
   command
       .add_option_function(
@@ -60,7 +60,7 @@ void add_goal_options(const Command& command, Goals& goals) {
             if (!goals.deadline) throw Error("--deadline: " + problem.message, "write for example 7d, 36h or 90min");
             if (goals.deadline->value() <= 0) throw Error("--deadline must be positive", "write for example 7d or 36h");
           },
-          "maximum time of the whole training: 7d, 36h")
+          "maximum time of the whole training, such as 7d or 36h")
       .type_name("TIME");
 }
 

@@ -13,7 +13,7 @@ namespace ddl {
 /// An amount of money.
 struct Money {
   double amount = 0;
-  std::string currency{};  ///< empty: that of the machine
+  std::string currency{};  ///< currency; empty: that of the machine
 };
 /// The maximum cost and time of a whole training.
 struct Goals {
@@ -22,11 +22,11 @@ struct Goals {
   [[nodiscard]] bool any() const { return budget || deadline; }
 };
 
-/// The largest budget.
+/// The largest budget that is accepted.
 inline constexpr double most_budget = 1'000'000'000'000'000;
 
-/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Empty, with the
-/// problem set, if the text is invalid or the amount is not from 0.01 to most_budget.
+/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Returns empty
+/// and sets the problem if the text is invalid or the amount is not from 0.01 to most_budget.
 [[nodiscard]] std::optional<Money> parse_money(std::string_view text, UnitProblem& problem);
 
 /// Adds --budget and --deadline.

@@ -89,7 +89,7 @@ class JobReader {
   }
 
  private:
-  /// A name without control characters, which can be written into a file.
+  /// Checks that a name has no control characters, so that it can be written into a file.
   static std::string name_of(const YamlNode& node) {
     std::string name = node.name();
     if (name.find_first_of("\t\r") != std::string::npos) node.fail("the name has control characters", "write only the name");
@@ -135,7 +135,7 @@ class JobReader {
     job_.settings.set(row, {read_setting(row, node), SettingOrigin::job, {}});
   }
 
-  /// Settings with an option have a key of their own; all others are under `settings`.
+  /// Settings that have an option also have a key of their own. All others are under `settings`.
   void read_settings() {
     for (const SettingRow& row : setting_rows()) {
       const auto node = row.has_option ? root_.find(row.key) : std::nullopt;
@@ -200,7 +200,7 @@ class JobReader {
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 
-  /// A strategy of one axis, without degrees, gets all GPUs.
+  /// If a strategy has one axis and no degrees are given, the axis gets all GPUs.
   void give_all_to(const YamlNode& node, const std::optional<Family>& family, std::int64_t gpus) {
     if (!family) node.fail("the plan has neither 'degrees' nor a 'strategy'", example_plan);
     const YamlNode strategy = node.at("strategy");
@@ -285,11 +285,11 @@ std::string seen_from(const std::string& name, const std::string& folder, bool p
   const fs::path base = fs::weakly_canonical(fs::absolute(folder.empty() ? "." : folder, error), error);
   if (error) return whole.string();
   const std::string relative = whole.lexically_proximate(base).string();
-  // A relative path without a slash would be read as a name.
+  // Without a slash, a relative path would be read as a bundled name.
   return relative.find('/') != std::string::npos ? relative : "./" + relative;
 }
 
-/// The inverse: a path that is relative to `folder`.
+/// The inverse function: makes a path relative to `folder`.
 std::string found_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path || folder.empty() || fs::path(name).is_absolute()) return name;
   return (fs::path(folder) / name).string();
@@ -365,7 +365,7 @@ std::string print_job(const JobFile& job) {
   }
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
-    // A choice that is printed with the plan is written into its job, such as `1f1b`, even if it is the default.
+    // If a choice is printed with the plan, such as `1f1b`, it is also written into the job, even if it is the default.
     const bool is_said = row.matters(plan.mesh) && !row.words(value).empty();
     if (value == row.get(usual) && !is_said) continue;
     if (row.first_number) {
@@ -387,8 +387,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
   job.packed_length = spec.packed_length;
-  // A default data set may have another shape than the model's input. A named one must match, so the default is left out
-  // then.
+  // A default data set may differ in shape from the model's input, but one that a job names must match. So the default is
+  // left out if it does not match.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");

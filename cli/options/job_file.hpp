@@ -19,14 +19,14 @@ namespace ddl {
 struct JobFile {
   std::string model, dataset, machine, coefficients, software;
   std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's own
-  std::optional<std::int64_t> packed_length;  ///< tokens of a document in packed sequences; unset: a sequence is one
+  std::optional<std::int64_t> packed_length;  ///< tokens of a document, if sequences are packed; unset: they are not
   std::vector<std::string> profiles;
   bool any_device = false;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
-  Settings settings;                          ///< they override the software's
+  Settings settings;                          ///< they override those of the software
   Plan plan;                                  ///< with the global batch; precision and optimizer are set if the job has them
-  std::optional<std::int64_t> batch_per_gpu;  ///< if the job gives the batch per GPU
+  std::optional<std::int64_t> batch_per_gpu;  ///< set if the job gives the batch per GPU
   std::optional<Bytes> gpu_memory;
   std::optional<Margin> margin;
 
@@ -38,18 +38,19 @@ struct ParsedJob {
   JobFile job;
   YamlNode root;
 
-  /// The value of the first of these keys that the job has, for placing errors; the whole file if it has none of them.
+  /// The value of the first of these keys that the job has, at which errors are reported. If it has none of them, the whole
+  /// file.
   [[nodiscard]] YamlNode place(std::initializer_list<std::string_view> keys) const;
 };
 
-/// Parses the file without looking up models and machines. Errors are placed in the text.
+/// Parses the file without looking up models and machines. Errors have a position in the text.
 [[nodiscard]] ParsedJob parse_job(const std::string& text, const std::string& origin);
-/// Text that parse_job reads back to the same job.
+/// Prints a job as text, which parse_job reads back to the same job.
 [[nodiscard]] std::string print_job(const JobFile& job);
 
-/// The job for a study and this plan of it. Paths become relative to `folder`, in which the file will be.
+/// Returns the job of a study with this plan. Paths become relative to `folder`, in which the file will be.
 [[nodiscard]] JobFile job_of(const Study& study, const Plan& plan, const std::string& folder);
-/// The study of a job whose file is in `folder`. Paths in the job are relative to that folder.
+/// Returns the study of a job whose file is in `folder`. Paths in the job are relative to that folder.
 [[nodiscard]] StudySpec spec_of(const JobFile& job, const std::string& folder);
 
 }  // namespace ddl

@@ -20,7 +20,7 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     Number value{};
     const char* const end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    // Written so that NaN is refused.
+    // The comparison is written so that NaN is refused.
     const bool within = value >= low && value <= high;
     if (problem != std::errc{} || stop != end || !within) {
       throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),

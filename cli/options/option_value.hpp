@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Throws Error: `text` is none of the words that `option` takes.
+/// Throws Error, which says that `text` is none of the words that `option` takes.
 [[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
                                  const std::vector<std::string_view>& known);
 /// The value of the word that was given for `option`. Throws Error if `parse` does not know it.
@@ -22,7 +22,7 @@ template <class Parse>
   return *value;
 }
 [[nodiscard]] std::vector<std::string_view> precision_names();
-/// The words between commas. An empty text has one word, which is empty.
+/// Splits a text at commas. An empty text has one word, which is empty.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
 
 /// An option that takes a whole number in [low, high], written in digits only. Another value is an Error that names the
@@ -30,7 +30,7 @@ template <class Parse>
 Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
                         std::int64_t high, const std::string& description);
 
-/// The same for any finite number in [low, high], with a point and an exponent as in JSON.
+/// An option that takes any finite number in [low, high], with a point and an exponent as in JSON.
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
                   const std::string& description);
 

@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
-/// Reads and checks the plan's fields one by one. Errors name the key and its place.
+/// Reads and checks the plan's fields one by one. Errors name the key and its position.
 class PlanReader {
  public:
   explicit PlanReader(const JsonSource& source) : source_(source) {
@@ -76,7 +76,7 @@ class PlanReader {
     throw source_.error(path_to(key), message, hint);
   }
 
-  /// Empty if the report does not contain it.
+  /// Returns empty if the report does not contain the key.
   [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
     const Json& root = source_.root();
     if (!root.contains("inputs")) return std::nullopt;
@@ -117,7 +117,7 @@ class PlanReader {
     }
   }
 
-  /// The name of the strategy is redundant next to degrees, so the two must agree.
+  /// Degrees already determine the strategy, so its name must agree with them.
   void check_strategy(const Plan& plan) const {
     if (!object_->contains("strategy")) return;
     const std::string name = family_name(plan.mesh.family());
@@ -130,7 +130,7 @@ class PlanReader {
     }
   }
 
-  /// Empty if the value is no whole number in the range.
+  /// Returns empty if the value is not a whole number in the range.
   static std::optional<std::int64_t> whole_number(const Json& value, std::int64_t low, std::int64_t high) {
     if (!value.is_number_integer()) return std::nullopt;
     // An unsigned number above the signed range must not become negative.
@@ -255,7 +255,7 @@ std::string degrees_word(const Mesh& mesh) {
   return word.empty() ? "1 device" : word;
 }
 
-/// The choices of a plan in addition to its degrees; `with_zero`: including its ZeRO stage.
+/// The choices of a plan in addition to its degrees. With `with_zero`, the ZeRO stage is included.
 std::string choices_of(const Plan& plan, bool with_zero) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -293,7 +293,7 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
     default:
-      // Some signs are words.
+      // Some choices are written as words, not as a letter with a number.
       return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
   }
 }

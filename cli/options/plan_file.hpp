@@ -13,7 +13,7 @@ namespace ddl {
 template <class Row>
 struct Fields;
 
-/// All choices of a plan, for JSON and CSV.
+/// Returns all choices of a plan, for JSON and CSV.
 [[nodiscard]] Fields<Plan> plan_fields();
 /// The choices as an object, from which the plan can be read again: plan_from_json ∘ plan_to_json is the identity.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
@@ -24,20 +24,20 @@ struct PlanFile {
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
   std::set<std::string> given;                ///< the keys of the plan's object
-  std::optional<std::string> model, machine;  ///< of the report, if the file is a whole one
+  std::optional<std::string> model, machine;  ///< inputs of the report, if the file is a whole report
 };
 /// Reads a plan's object, or a whole report of `recommend` (its best plan) or `explain`. Predictions in a report are
-/// ignored; other unknown keys are refused. Errors are placed in the text, whose name is `origin`.
+/// ignored; other unknown keys are refused. Errors have a position in the text, whose name is `origin`.
 [[nodiscard]] PlanFile read_plan(const std::string& text, const std::string& origin);
 [[nodiscard]] Plan plan_from_json(const std::string& text, const std::string& origin);
 
 /// The choices of a plan in addition to its degrees: `8 micro-batches 1f1b, ZeRO-1, recompute`; empty if there are none.
 [[nodiscard]] std::string choices_text(const Plan& plan);
-/// A plan as one short text: `dp64·tp8·pp4 z1 m4`.
+/// The short notation of a plan: `dp64·tp8·pp4 z1 m4`.
 [[nodiscard]] std::string plan_word(const Plan& plan);
-/// The same for a sentence: `dp64·tp8·pp4 as ZeRO-1, 4 micro-batches 1f1b`.
+/// A plan in a sentence: `dp64·tp8·pp4 as ZeRO-1, 4 micro-batches 1f1b`.
 [[nodiscard]] std::string plan_phrase(const Plan& plan);
-/// The meaning of the letters that follow the degrees of these plans; empty if there are none.
+/// The meaning of the letters that follow the degrees in the short notation of these plans; empty if there are none.
 [[nodiscard]] std::string letters_text(const std::vector<Plan>& plans);
 
 }  // namespace ddl

@@ -62,7 +62,7 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
               fmt::format("add {}, or give the object of its plan alone", options));
 }
 
-/// More devices than the machine has are refused at once, instead of for each strategy after a long search.
+/// If more devices are requested than the machine has, the command ends at once, and not after a long search.
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
@@ -89,8 +89,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// The fastest number of micro-batches that fits, if it is not given; the smallest of equally good ones. Without a
-/// pipeline, it is one micro-batch if that fits.
+/// If the number of micro-batches is not given, the fastest one that fits is used, and the smallest of equally fast ones.
+/// Without a pipeline, it is one micro-batch if that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -133,7 +133,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
                   *family == 0 ? "write --gpus 1"
                                : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
     }
-    // A strategy of one axis gets all devices. A hybrid gets them if there is only one way to divide them.
+    // A strategy with one axis uses all devices. A hybrid uses them if there is only one way to divide them.
     const std::string only = only_degrees(*family, *options.gpus);
     if ((*family & (*family - 1)) != 0 && only.empty()) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
@@ -170,7 +170,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   return plan;
 }
 
-/// Defaults of a plan that the user gives. They are named by the key for a file, and by the option on the command line.
+/// Defaults of a plan that the user gives. For a file they are named by the key, on the command line by the option.
 void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
@@ -227,7 +227,8 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
   const auto [global, per_gpu, micro_batches] = add_batch_options(command, options, lists);
   const auto placement = command.add_option("--placement", options.placement,
-                                            "placement of the degrees on neighboring devices, innermost first: filter,data");
+                                            "order in which degrees are placed on neighboring devices, innermost first, "
+                                            "such as filter,data");
   std::vector<Option> choices;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
@@ -248,7 +249,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
   const auto strategy =
       command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
   const auto degrees = command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2");
-  // Options that a plan file contains would be ignored.
+  // Options are refused if the plan file already determines them, because they would be ignored.
   for (const Option& said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
   return {plan, strategy, degrees};
@@ -339,7 +340,7 @@ std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& 
     try {
       load(*reported);
     } catch (const Error&) {
-      return;  // a file of the user, whose name the report does not contain
+      return;  // a file of the user; reports do not contain its name
     }
     into = *reported;
     said.emplace_back(option);

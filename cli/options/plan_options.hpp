@@ -16,27 +16,28 @@
 
 namespace ddl {
 
-/// Default samples per device: the number in the model file, else enough tokens for its matrix products, else 32.
+/// The default number of samples per device: that of the model file, else a number with enough tokens for large matrix
+/// products, else 32.
 [[nodiscard]] std::int64_t usual_batch_per_gpu(const Model& model);
 
-/// The options that give a plan, or that fix some choices of the searched plans, as typed.
+/// The options that give a plan, or that fix some choices of the searched plans, as the user typed them.
 struct PlanOptions {
   std::optional<std::int64_t> gpus, global_batch, batch_per_gpu, micro_batches;
-  /// The values if a command takes lists; otherwise `gpus` and `global_batch` are set.
+  /// The values, if a command accepts lists. Other commands set `gpus` and `global_batch`.
   std::vector<std::int64_t> gpu_counts{}, global_batches{};
   std::string placement, plan_file, strategy, degrees;
-  /// For each choice its number, or its name.
+  /// For each choice, its number or its name.
   std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
   std::array<std::string, plan_choice_count> names;
 
   /// Whether they give a single plan.
   [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !strategy.empty() || !degrees.empty(); }
 };
-/// The handles of --plan, --strategy and --degrees, for options that contradict them.
+/// Handles of --plan, --strategy and --degrees, for declaring which options contradict them.
 struct PlanOptionHandles {
   Option plan, strategy, degrees;
 };
-/// Adds --gpus, --global-batch, --batch-per-gpu and --micro-batches. `lists`: --gpus and --global-batch take several
+/// Adds --gpus, --global-batch, --batch-per-gpu and --micro-batches. With `lists`, --gpus and --global-batch take several
 /// values.
 struct BatchOptionHandles {
   Option global, per_gpu, micro_batches;
@@ -59,14 +60,14 @@ struct PlanStudy {
   std::optional<PlanFile> file;  ///< of --plan
   std::optional<Plan> plan;
 };
-/// Takes model and machine from the report of --plan, unless options give them. Returns the options that it set.
+/// Uses model and machine of the report of --plan, unless options give them. Returns the options that were set this way.
 [[nodiscard]] std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options,
                                                       const Command& command);
 
 /// Loads the study and the plan. Throws Error if options contradict each other, the machine or the file.
 [[nodiscard]] PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options);
 
-/// Throws Error if a limit of the shape rules out a plan that the user gave.
+/// Throws Error if a limit of the shape excludes the plan that the user gave.
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options);
 
 /// All defaults in force, including the batch and the choices that a given plan leaves open.

@@ -53,7 +53,8 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// The lines to leave out, in the format of the plan. Throws Error if a line is not in the plan, or if no problem is left.
+/// The lines to leave out, as the list of problems has them. Throws Error if a line is not in the list, or if no problem is
+/// left.
 std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
   std::vector<std::string> lines;
   for (const std::string& each : given) {
@@ -71,7 +72,7 @@ std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std
   return lines;
 }
 
-/// The shard to measure. Without --shard, several processes of a launch would overwrite each other's profile.
+/// The shard to measure. Without --shard, processes that were launched together would overwrite each other's profile.
 std::optional<Shard> shard_of_this(const ProfileOptions& o, const LaunchedRank& rank) {
   if (!o.shard.empty()) return parse_shard("--shard", o.shard);
   if (rank.ranks == 1) return std::nullopt;
@@ -153,7 +154,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
-    // In addition to the updates of the layers, of which whole steps are made.
+    // This is measured in addition to the updates of single layers, which are parts of whole steps.
     if (is_of_list(implementation) && plan.model->parameters() > 0)
       plan.problems.push_back(
           {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,
@@ -167,7 +168,7 @@ ProfileJob job_of(const ProfileOptions& o) {
 ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     if (is_sequence_problem(line)) {
-      // The parts of a step run one after the other, so they are removed together.
+      // The parts of a step are measured one after the other, so they are removed together.
       std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
     } else {
       std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });

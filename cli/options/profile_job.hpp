@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The options of `profile`, as typed.
+/// The options of `profile`, as the user typed them.
 struct ProfileOptions {
   std::string model, backend, precision = "fp32", optimizer = "momentum", machine = "dgx-a100", caches = "step";
   std::string batch, layout, algorithm, problems, output, simulated, blas, implementation, mixed, shard;
@@ -23,22 +23,22 @@ struct ProfileOptions {
   bool resume = false, overwrite = false, retry = false, no_sequence = false, graph = false;
 };
 
-/// What is measured, on which device, and the output file.
+/// What is measured, the device that is measured, and the output file.
 struct ProfileJob {
   std::string backend;
   BackendOptions device;
   ProfilePlan plan;
   std::string output;                 ///< empty: nowhere
   std::string recipe;                 ///< the recipe of mixed precision; empty if there is one precision
-  std::optional<Shard> shard;         ///< the measured part of the plan; unset: all of it
-  std::vector<std::string> left_out;  ///< lines of the plan that are not measured
+  std::optional<Shard> shard;         ///< the measured part of the problems; unset: all of them
+  std::vector<std::string> left_out;  ///< lines of problems that are not measured
   bool resume = false, overwrite = false, retry = false;
 };
-/// Throws Error for unknown words, for options that contradict each other, and for one of several launched processes
-/// without --shard, because each would measure everything.
+/// Throws Error for unknown words, and for options that contradict each other. It also throws if several processes were
+/// launched without --shard, because each of them would measure everything.
 [[nodiscard]] ProfileJob job_of(const ProfileOptions& options);
 
-/// The plan without these lines. A line of a whole step removes the complete step.
+/// Returns the problems without these lines. A line of a whole step removes the complete step.
 [[nodiscard]] ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines);
 
 }  // namespace ddl

@@ -9,15 +9,15 @@
 namespace ddl {
 
 /// The values of --splits, such as `filter=2,4`: degrees of filter, channel and tensor splits, tiles of spatial splits, and
-/// parts of the batch. `none` is no split; without a value, all powers of two up to `devices` are used.
+/// parts of the batch. `none` means no split. Without a value, all powers of two up to `devices` are used.
 struct SplitRequest {
   std::vector<Mesh> meshes{};  ///< the model is split by each of these
-  std::vector<int> batch{};    ///< the numbers of parts of each batch
+  std::vector<int> batch{};    ///< the numbers of parts into which each batch is split
 };
 /// Throws Error for an unknown axis, with "did you mean", and for an invalid degree.
 [[nodiscard]] SplitRequest parse_splits(const std::vector<std::string>& words, int devices, const ModelFacts& facts);
 
-/// `1,4,16`: whole numbers of at least 1. Throws Error that names the option otherwise.
+/// Parses `1,4,16`: whole numbers of at least 1. Otherwise throws Error, which names the option.
 [[nodiscard]] std::vector<std::int64_t> parse_counts(const std::string& option, const std::string& text);
 
 }  // namespace ddl

@@ -24,7 +24,7 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// All strategies, then their other names, then the hybrids. A printed list ends after a dozen.
+/// All strategies, then their other names, then the hybrids. Lists that are printed end after a dozen names.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Axis axis : spoken_axes) names.emplace_back(to_string(axis));
@@ -39,7 +39,7 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-/// Names that frameworks use for a strategy, but that are a choice of a plan here.
+/// Names of strategies in frameworks that are choices of a plan in this program.
 struct ChoiceWord {
   std::string_view word, hint;
 };
@@ -70,7 +70,7 @@ std::string why_without_plans(std::int64_t gpus, Family family) {
 std::string example_degrees(Family family, std::int64_t gpus) {
   std::vector<std::int64_t> factors = prime_factors(gpus);
   if (!can_divide(gpus, family)) factors.assign(static_cast<std::size_t>(std::popcount(family)), 2);
-  // The last axis takes the remaining factors: data, if the family has it, because it scales furthest.
+  // The last axis gets the remaining factors. It is data if the family has data, because data parallelism scales furthest.
   std::string text;
   std::size_t taken = 0;
   std::vector<Axis> axes;
@@ -93,7 +93,7 @@ std::string example_degrees(Family family, std::int64_t gpus) {
 std::string only_degrees(Family family, std::int64_t gpus) {
   const std::vector<std::int64_t> factors = prime_factors(gpus);
   const auto parts = static_cast<std::size_t>(std::popcount(family));
-  // Tiles of two dimensions can be cut in two ways.
+  // Factors can be assigned to the dimensions of spatial tiles in several ways.
   const bool is_one =
       parts > 1 && factors.size() == parts && factors.front() == factors.back() && (family & family_bit(Axis::spatial)) == 0;
   return is_one ? example_degrees(family, gpus) : std::string();

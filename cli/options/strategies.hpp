@@ -12,9 +12,9 @@ namespace ddl {
 
 /// Whether this number of devices is a product of degrees above 1, one for each axis of the family.
 [[nodiscard]] bool can_divide(std::int64_t gpus, Family family);
-/// Why the family has no plan for this number of devices: `needs at least 4 devices`.
+/// The reason why the family has no plan for this number of devices: `needs at least 4 devices`.
 [[nodiscard]] std::string why_without_plans(std::int64_t gpus, Family family);
-/// Example degrees of this strategy for --degrees: for this number of devices if they can be divided that way.
+/// Example degrees of this strategy for --degrees. They are for this number of devices, if it can be divided in this way.
 [[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
 
 /// The degrees of a hybrid if there is only one way to divide this number of devices, such as data+tensor on 4. Empty if

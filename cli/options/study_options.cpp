@@ -56,7 +56,10 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape) {
   add_whole_number(command, "--seq,--seq-len,--sequence-length", sequence, 1, max_attribute,
                    "tokens per sample of a sequence model; default: the model's");
-  command.add_option("--input-shape", input_shape, "sizes of one sample, if an ONNX file leaves them open: 3x640x640")
+  command
+      .add_option("--input-shape", input_shape,
+                  "sizes of one sample, such as 3x640x640, if an ONNX file does not fix "
+                  "them")
       .type_name("SIZES");
 }
 
@@ -84,7 +87,7 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
             if (*options.gpu_memory <= Bytes{})
               refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
           },
-          "memory per GPU instead of the machine's: 80GiB")
+          "memory per GPU, such as 80GiB, instead of the machine's")
       .type_name("SIZE");
   command
       .add_option_function(
@@ -96,7 +99,7 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
               problem.hint = "write for example 2GiB or 5%";
             if (!options.margin) refuse("--margin", problem);
           },
-          "memory to keep free: 2GiB or 5%")
+          "memory to keep free, such as 2GiB or 5%")
       .type_name("SIZE")
       .default_str("0 B");
 }
@@ -118,7 +121,8 @@ std::string option_of(const SettingRow& row) {
   return name;
 }
 
-/// Adds the option of a setting: a switch for a flag, else an option with a value. A switch `--no-…` sets the flag to no.
+/// Adds the option of a setting. A flag gets a switch, and other settings get an option with a value. A switch `--no-…` sets
+/// the flag to no.
 Option add_setting(const Command& command, std::string_view key, Settings& settings, std::string name = {}) {
   const SettingRow& row = setting_named(std::string(key));
   if (name.empty()) name = option_of(row);

@@ -23,13 +23,13 @@ struct MemoryOptions {
 /// Adds --gpu-memory and --margin. `options` must outlive the command.
 void add_memory_options(const Command& command, MemoryOptions& options);
 
-/// The options for model, data set, machine, software and precision that all commands share, as typed.
+/// The options for model, data set, machine, software and precision that all commands share, as the user typed them.
 struct StudyOptions {
   std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients, software, precision, optimizer;
   std::vector<std::string> profiles;
   bool any_device = false;
   bool ideal = false;
-  Settings settings;                       ///< of settings that have an option
+  Settings settings;                       ///< values of settings that have an option
   std::vector<std::string> setting_words;  ///< of --setting
   std::optional<std::int64_t> sequence, packed_length;
   std::string input_shape;  ///< of --input-shape
@@ -38,7 +38,7 @@ struct StudyOptions {
 void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --seq and --input-shape.
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
-/// The name of a model with the sizes of `--input-shape`, which only ONNX files take.
+/// Returns the name of a model with the sizes of `--input-shape`, which only ONNX files accept.
 [[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
 /// Adds --software.
 Option add_software_option(const Command& command, std::string& software);
@@ -50,19 +50,18 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 /// Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 
-/// All pairs of the models and machines of `--model a,b` and `--machine c,d`. A file whose name contains a comma is one
-/// name.
+/// All pairs of the models and machines of `--model a,b` and `--machine c,d`. The name of a file may contain a comma.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
 
-/// Completions offer the bundled models, or machines, and files.
+/// Completions offer files, and the bundled models or machines.
 Option offer_models(Option option);
 Option offer_machines(Option option);
 
 /// Adds -o and --output, for a file.
 Option add_output_option(const Command& command, std::string& output, const std::string& description);
-/// Adds --color and --format. The formats are those for documents and JSON, and those for the other contents in `held`.
+/// Adds --color and --format. The formats are those for documents and JSON, and those for the contents in `held`.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
-/// The same with -o and --output, for the report.
+/// Adds these options, and -o and --output for the report.
 void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
 /// A default in force: the option, its value, and the reason.

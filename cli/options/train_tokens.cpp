@@ -37,7 +37,7 @@ std::optional<double> parse_token_count(std::string_view text, UnitProblem& prob
     return std::nullopt;
   }
   const double tokens = number * factor;
-  // Written so that NaN is refused.
+  // The comparison is written so that NaN is refused.
   const bool within = tokens >= 1 && tokens <= most_train_tokens;
   if (!within) {
     problem = {fmt::format("{} is not from 1 to {:.0e} tokens", quote(text), most_train_tokens), count_hint};
@@ -65,14 +65,14 @@ void add_training_options(const Command& command, Training& training) {
                                   training.tokens = parse_token_count(text, problem);
                                   if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
                                 },
-                                "time and cost for this number of tokens instead of an epoch: 300B, 1T")
+                                "report time and cost for this number of tokens, such as 300B or 1T, instead of an epoch")
                             .type_name("COUNT");
   const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
-                                         "time and cost for this number of epochs instead of one");
+                                         "report time and cost for this number of epochs instead of one");
   epochs.excludes(tokens);
   command
       .add_switch("--to-accuracy", training.to_accuracy,
-                  "time and cost to the target accuracy of MLPerf, for models with published results")
+                  "report time and cost to reach the target accuracy of MLPerf, for models with published results")
       .excludes(tokens)
       .excludes(epochs);
 }
@@ -87,7 +87,7 @@ void settle_target(Training& training, const Model& model) {
   if (!training.to_accuracy) return;
   std::optional<Convergence> known = convergence_of(model);
   if (!known) {
-    throw Error(fmt::format("--to-accuracy: no published runs of {} to a target accuracy are bundled", model.name),
+    throw Error(fmt::format("--to-accuracy: no published runs of {} with a target accuracy are bundled", model.name),
                 fmt::format("available for {}; for other models, use --epochs or --train-tokens",
                             fmt::join(convergence_names(), ", ")));
   }

@@ -23,16 +23,16 @@ struct Training {
   [[nodiscard]] bool is_whole() const { return tokens || epochs || to_accuracy; }
 };
 
-/// What --epochs takes.
+/// The largest value of --epochs.
 inline constexpr std::int64_t most_epochs = 1'000'000;
 
-/// What --train-tokens takes.
+/// The largest value of --train-tokens.
 inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 
-/// `300B`, `1T`, `1.5e12` or `250000`: a number that k, M, B or T may follow. Empty, with the problem set, if the text is
-/// invalid or not from 1 to most_train_tokens.
+/// `300B`, `1T`, `1.5e12` or `250000`: a number that k, M, B or T may follow. Returns empty and sets the problem if the text
+/// is invalid, or not from 1 to most_train_tokens.
 [[nodiscard]] std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem);
-/// Text that parse_token_count reads back to the same number.
+/// Prints a number of tokens, which parse_token_count reads back to the same number.
 [[nodiscard]] std::string print_token_count(double tokens);
 
 /// Adds --train-tokens, --epochs and --to-accuracy.

@@ -9,10 +9,10 @@ class ParseError;
 
 namespace ddl {
 
-/// Converts an error of the argument parser into this program's words, with a hint.
+/// Converts an error of the argument parser to a message of this program, with a hint.
 [[nodiscard]] Error usage_error(const CLI::App& program, const CLI::ParseError& error);
 
-/// Refuses what the parser accepts: an option whose value is empty, or is the name of another option.
+/// Refuses an option whose value is empty, or is the name of another option. The parser accepts both.
 void refuse_missing_values(const CLI::App& program);
 
 }  // namespace ddl

@@ -7,27 +7,27 @@
 
 namespace ddl {
 
-/// Colours of a chart; their appearance is defined by the format.
+/// The colours of a chart. Each output format defines what they look like.
 enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, grey, dark };
 
 /// The meaning of one colour of a chart.
 struct Kind {
-  std::string name;  ///< empty for a further kind of the same colour
+  std::string name;  ///< empty if an earlier kind with the same colour has the text
   Tone tone = Tone::grey;
 };
 
-/// A stacked bar with one value for each kind, all in one unit.
+/// A stacked bar with a value for each kind. All values have the same unit.
 struct Bar {
   std::string label;  ///< what the bar refers to
   std::string sum;    ///< the total, as text
   std::vector<double> values;
-  std::vector<std::string> texts;  ///< of the values
+  std::vector<std::string> texts;  ///< unit of the values
 };
 struct StackedBars {
-  std::string unit;  ///< of the values: `s`, `bytes`
+  std::string unit;  ///< unit of the values: `s`, `bytes`
   std::vector<Kind> kinds;
   std::vector<Bar> bars;
-  double limit = 0;  ///< a line across the bars; 0 for none
+  double limit = 0;  ///< position of a line across the bars; 0 for none
   std::string limit_name{};
 };
 
@@ -76,10 +76,10 @@ struct Plot {
   std::vector<Curve> curves;
 };
 
-/// A drawing as values. Formats that cannot draw omit it: all its content is in a table or a line, too.
+/// A drawing as values. Formats that cannot draw omit it, because a table or a line has the same content.
 struct Chart {
   std::string title;
-  std::string description{};  ///< the same as text
+  std::string description{};  ///< the same content as text
   std::variant<StackedBars, Lanes, Plot> drawing;
 };
 

@@ -11,8 +11,8 @@
 
 namespace ddl {
 
-/// Starts a part of a document. `aside` follows the heading in the same line, with its own blank or comma before it. A part
-/// without a heading is only separated from the previous one.
+/// Starts a part of a document. `aside` follows the heading on the same line, and begins with a blank or comma. A part
+/// without a heading is only separated from the previous part.
 struct Section {
   std::string heading{}, aside{};
 };
@@ -33,7 +33,7 @@ struct Line {
 
 /// How a format with too little room treats a column.
 enum class Keep {
-  always,  ///< dropped last: it answers the question
+  always,  ///< dropped last, because it answers the question
   useful,  ///< dropped first, starting from the right
   asked    ///< only shown if all columns are requested (`--wide`)
 };
@@ -57,12 +57,12 @@ struct Column {
   return column;
 }
 
-/// A drawn column: each row has a bar whose pieces are shares of its length. The cells of the column contain the same as
-/// text, for formats that do not draw.
+/// A column with drawings. Each row has a bar, whose pieces are shares of its length. The cells of the column contain the
+/// same as text, for formats that do not draw.
 struct Bars {
   std::size_t column = 0;
-  std::vector<std::string> pieces{};          ///< names, in the order of the shares
-  std::vector<std::vector<double>> shares{};  ///< of each row: not negative, with a sum of at most 1
+  std::vector<std::string> pieces{};          ///< names of the shares, in their order
+  std::vector<std::vector<double>> shares{};  ///< shares of each row: not negative, with a sum of at most 1
 };
 
 /// Cells include their units. `legend` explains symbols in the cells; `left_out` describes rows that are not shown.
@@ -92,7 +92,7 @@ struct Document {
 
   void add(Block block) { blocks.push_back(std::move(block)); }
   void section(std::string heading = {}, std::string aside = {}) { add(Section{std::move(heading), std::move(aside)}); }
-  /// Separated from what precedes it.
+  /// A paragraph, separated from what precedes it.
   void apart(Block block) {
     section();
     add(std::move(block));

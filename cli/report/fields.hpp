@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-/// One named value of a row: a column of CSV, and a key of the row's object in JSON.
+/// A named value of a row. In CSV it is a column, and in JSON a key of the row's object.
 template <class Row>
 struct Field {
   enum class Formats { both, json, csv };
@@ -24,7 +24,7 @@ struct Field {
   Formats formats = Formats::both;
 };
 
-/// All fields of a row in machine-readable formats.
+/// All fields of a row in JSON and CSV.
 template <class Row>
 struct Fields : std::vector<Field<Row>> {
   using Formats = typename Field<Row>::Formats;
@@ -57,7 +57,7 @@ template <class Row>
   return json;
 }
 
-/// A flat object. `row` null: all fields, with null values.
+/// Returns a flat object. If `row` is null, it has all fields with null values.
 template <class Row>
 [[nodiscard]] nlohmann::ordered_json flat_row(const Fields<Row>& fields, const Row* row) {
   nlohmann::ordered_json cells;
@@ -75,7 +75,7 @@ template <class Row>
   return objects;
 }
 
-/// Channels and extents.
+/// Returns the channels and extents of a shape.
 [[nodiscard]] inline nlohmann::ordered_json shape_to_json(const TensorShape& shape) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array({shape.channels});
   for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
@@ -87,13 +87,13 @@ template <class Row>
   return {{"schema", 1}, {"version", version()}, {"commit", commit()}};
 }
 
-/// The value, or null if there is none.
+/// Returns the value, or null if there is none.
 template <class Value>
 [[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-/// A list of the results of `of` for each element.
+/// Returns a list with the result of `of` for each element.
 template <class Range, class Of>
 [[nodiscard]] nlohmann::ordered_json json_list(const Range& range, const Of& of) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

@@ -11,7 +11,8 @@ namespace ddl {
 
 struct Device;
 
-/// Columns of a text on a terminal: UTF-8 code points, which is correct for the characters that we print.
+/// The number of columns of a text on a terminal. It counts UTF-8 code points, which is correct for the characters of
+/// reports.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 /// `1 GPU`, `1,024 GPUs`.
 [[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
@@ -21,18 +22,18 @@ struct Device;
 [[nodiscard]] std::string whole_text(double count);
 /// `12 %`, for a share of one.
 [[nodiscard]] std::string share_text(double share);
-/// An amount of money: without cents if it is in the hundreds.
+/// An amount of money, without cents from 100 on.
 [[nodiscard]] std::string amount(double value);
 
-/// The unit of a table's times, chosen for the longest.
+/// The unit of the times in a table, chosen for the longest time.
 struct TimeUnit {
   std::string name;
   double factor = 1;
 };
 [[nodiscard]] TimeUnit time_unit(Seconds longest);
-/// A time in the unit of its table: `-` for none, `0.0` for almost none.
+/// A time in the unit of its table: `-` if it is zero, `0.0` if it is too small to show.
 [[nodiscard]] std::string figure(double value);
-/// The same with three digits.
+/// A time in the unit of its table, with three digits.
 [[nodiscard]] std::string fine_figure(double value);
 
 }  // namespace ddl

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// While an instance exists, Ctrl-C and SIGTERM request that the command ends with its partial result; the second one ends
+/// While an instance exists, Ctrl-C and SIGTERM request that the command ends with its partial result; a second signal ends
 /// it at once. Instances may be nested: a request applies to all of them.
 class Interrupt {
  public:
@@ -13,14 +13,14 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
   ~Interrupt();
 
-  /// Whether this thread is to end: because of a signal, or because of its TimeLimit.
+  /// Returns whether this thread should end, because of a signal or of its TimeLimit.
   [[nodiscard]] static bool asked();
-  /// Requests the same as Ctrl-C, for callers with their own signal handling.
+  /// Has the effect of Ctrl-C, for callers that handle signals themselves.
   static void ask();
 };
 
-/// While an instance exists, its thread is asked to end after this many seconds or, if given, when `given_up` is set because
-/// its result is no longer needed. At most one per thread.
+/// While an instance exists, its thread is asked to end after this many seconds. It is also asked to end when `given_up` is
+/// set, because its result is no longer needed. A thread has at most one instance.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds, const std::atomic<bool>* given_up = nullptr);
@@ -28,7 +28,7 @@ class TimeLimit {
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();
 
-  /// Whether this thread has one: it then has no user at a terminal.
+  /// Returns whether this thread has a TimeLimit. If so, there is no user at a terminal.
   [[nodiscard]] static bool is_set();
 };
 

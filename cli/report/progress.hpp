@@ -25,12 +25,13 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The same for a task that usually ends quickly: no output in its first second, then ten updates per second.
+/// A progress bar for a task that usually ends quickly: it prints nothing in the first second, and then ten updates per
+/// second.
 class LateProgress {
  public:
   explicit LateProgress(std::string_view what) : what_(what) {}
 
-  /// `done` of `items` are done. `items` may change: the remaining time is then estimated anew.
+  /// Reports that `done` of `items` are done. If `items` changes, the remaining time is estimated anew.
   void show(std::size_t done, std::size_t items);
 
  private:
@@ -38,10 +39,11 @@ class LateProgress {
   std::string what_;
   Clock::time_point start_ = Clock::now(), shown_ = start_;
   std::optional<Progress> progress_;
-  std::size_t items_ = 0, done_before_ = 0;  ///< total of the bar, and the number done when it appeared
+  std::size_t items_ = 0, done_before_ = 0;  ///< total number of items, and the number done when the bar appeared
 };
 
-/// One line of it, at most `columns` wide: `[#####-----]  50 %  120/240  1 min 5 s left  convolution filters=…`.
+/// One line of the progress bar, at most `columns` wide: `[#####-----]  50 %  120/240  1 min 5 s left  convolution
+/// filters=…`.
 [[nodiscard]] std::string progress_line(std::size_t done, std::size_t skipped, std::size_t items, double elapsed_seconds,
                                         std::string_view what, std::size_t columns);
 

@@ -34,7 +34,7 @@ Page page_for(const ReportOptions& options) {
   return page;
 }
 
-/// A line for stderr, written at once because several ranks may write.
+/// A line for stderr. It is written in one piece, because several ranks may write.
 void say(const std::string& text) { std::cerr << visible_lines(defused(text)) + "\n"; }
 
 }  // namespace
@@ -80,7 +80,7 @@ std::string defused(std::string_view text) {
         blank = true;
       }
     }
-    // Replaces a blank, so that a caret below still points at the same column.
+    // One character replaces one blank, so that a caret below still points at the same column.
     if (std::string_view(line).substr(at).starts_with("::")) {
       if (at > 0 && line[at - 1] == ' ') {
         line[at - 1] = '|';
@@ -121,7 +121,7 @@ void write_report(const Report& report, const ReportOptions& options) {
   const std::string content = format_named(options.format).write(report, Style(wants_color(options), page_for(options)));
   if (!options.quiet) print_warnings(report.warnings);
   for (const Error& error : report.errors) print_error(error.what(), error.hint());
-  // An empty file would look like an answer.
+  // An empty file must not be left, because it would look like an answer.
   if (content.empty() && report.status == ExitStatus::could_not_answer) return;
   if (is_file(options.output)) {
     write_output(options.output, content);

@@ -26,7 +26,7 @@ std::string shell_word(const std::string& word) {
   for (const char c : word) {
     const auto byte = static_cast<unsigned char>(c);
     const bool is_shown = byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\';
-    // Always three octal digits: in some shells, a hexadecimal escape may have any number of digits.
+    // Uses three octal digits, because in some shells a hexadecimal escape may have any number of digits.
     out += is_shown ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned>(byte));
   }
   return out + "'";

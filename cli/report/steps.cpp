@@ -16,10 +16,12 @@ NamedStep named_step(const Estimator& estimator, const Plan& plan) {
   std::optional<StepTimeline> timeline = step_timeline(estimator, plan);
   if (timeline) return {name, *std::move(timeline)};
   if (estimator.estimate(plan).time.step_time().value() <= 0) {
-    throw Error(fmt::format("the plan of {} has no step: it is not possible", name), "write --format text, which says why");
+    throw Error(fmt::format("the plan of {} has no step: it is not possible", name),
+                "write --format text, which gives "
+                "the reason");
   }
   throw Error(fmt::format("the step of {} has more than {} slots", name, with_thousands(most_drawn_slots)),
-              "draw one of fewer micro-batches: --micro-batches N");
+              "draw a plan with fewer micro-batches: --micro-batches N");
 }
 
 }  // namespace ddl

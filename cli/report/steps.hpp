@@ -13,8 +13,8 @@ struct NamedStep {
   StepTimeline timeline;
 };
 
-/// The predicted step of a plan, slice by slice. Throws Error if the plan has no predicted time, or too many slots for a
-/// drawing.
+/// Returns the predicted step of a plan, slice by slice. Throws Error if the plan has no predicted time, or too many slots
+/// for a drawing.
 [[nodiscard]] NamedStep named_step(const Estimator& estimator, const Plan& plan);
 
 }  // namespace ddl

@@ -17,7 +17,7 @@ std::string fine_percent(double share) {
   return percents < 9.95 ? fmt::format("{:.1f} %", percents) : fmt::format("{:.0f} %", percents);
 }
 
-/// `activations decide, 20.1 GiB against 6.3 GiB`; empty if there is no deciding term.
+/// The clause about the deciding term: `activations decide, 20.1 GiB against 6.3 GiB`; empty if there is none.
 std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of_other) {
   if (!term) return {};
   const Bytes own = of_other ? term->other : term->explained;
@@ -26,7 +26,7 @@ std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of
                      humanize(against));
 }
 
-/// Two different plans that both fit.
+/// Compares two different plans that both fit.
 std::string of_times(const Comparison& comparison, const Compared& explained, const Compared& other) {
   const Seconds before = comparison.explained_time, after = comparison.other_time;
   const std::string times = fmt::format("{} against {} per {}", humanize(after), humanize(before), comparison.basis);

@@ -14,14 +14,14 @@ std::string plural(double count, std::string_view thing) {
 
 std::string_view by_route(Route route) { return route == Route::host ? ", through the host" : ""; }
 
-/// The contents of a phase's time.
+/// Describes what the time of a phase consists of.
 struct PhaseInWords {
   const PhaseShare& phase;
   const Estimate& estimate;
   const Plan& plan = estimate.plan;
   int stages = plan.mesh[Axis::pipeline];
 
-  /// With a pipeline, the stage that this time belongs to.
+  /// With a pipeline, names the stage to which the time belongs.
   [[nodiscard]] std::string at(int stage) const {
     return stages > 1 ? fmt::format(" of stage {} of {}", stage + 1, stages) : std::string();
   }

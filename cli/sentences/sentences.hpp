@@ -10,27 +10,28 @@ namespace ddl {
 
 // The estimator returns findings as values; these functions turn them into English sentences.
 
-/// The requirement, what is available, and where.
+/// Describes a limit: what the plan requires, what is available, and in which layer.
 [[nodiscard]] std::string describe(const Limit& limit, const Model& model);
-/// All of them, joined by semicolons.
+/// Describes all limits, joined by semicolons.
 [[nodiscard]] std::string describe(const Limits& limits, const Model& model);
-/// Why a measured run has no prediction.
+/// The reason why a measured run has no prediction.
 [[nodiscard]] std::string describe(const Unpredictable& refusal);
 
 /// `bound by: exchanging gradients among 16 ranks (ring) takes 60 % of the time`
 [[nodiscard]] std::string describe(const Finding& finding, const Model& model);
 
-/// Says how two plans compare, with the numbers of the deciding term. `comparison` is the one of `explained` and `other`.
+/// Describes how two plans compare, with the numbers of the deciding term. `comparison` compares `explained` and `other`.
 [[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
-/// How much longer a plan takes than the first one, and why it ranks behind: `12 %`, `waiting in the pipeline`; if it is
+/// How much longer a plan takes than the first one, and why it ranks lower: `12 %`, `waiting in the pipeline`; if it is
 /// faster, `-5 %` and the reason for its rank. `learned`: the search's fitted factors.
 struct SlowdownReason {
   std::string longer;
-  std::string why;  ///< empty if it is equally fast
+  std::string why;  ///< empty if the plan is equally fast
 };
 [[nodiscard]] SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned);
 
-/// The contents of a phase's time: `17 transfers of 3.06 MiB`. `estimate`: the estimate of the phase.
+/// Describes what the time of a phase consists of: `17 transfers of 3.06 MiB`. `estimate`: the estimate to which the phase
+/// belongs.
 [[nodiscard]] std::string describe(const PhaseShare& phase, const Estimate& estimate);
 
 }  // namespace ddl

@@ -12,13 +12,13 @@
 
 namespace ddl {
 
-/// What an argument says, whatever its tool calls it, in addition to the choices of plans. Values are neutral words or whole
-/// numbers.
+/// The meaning of an argument, independent of its name in a tool, if it is not a choice of plans. Values are whole numbers,
+/// or words that no tool defines.
 enum class ConfigField {
   // The model.
   model,      ///< a name of the zoo or of Hugging Face
   flavor,     ///< the size that goes with it: `8B`
-  tokenizer,  ///< its name, which says the vocabulary
+  tokenizer,  ///< its name, which determines the vocabulary
   layers,
   hidden,
   heads,
@@ -45,7 +45,7 @@ enum class ConfigField {
   hidden_dropout,
   attention_dropout,
   attention,       ///< fused or unfused
-  implementation,  ///< the same, where nothing says it of attention itself
+  implementation,  ///< the same, if `attention` is not given
   latent,          ///< yes: multi-head latent attention
   // Devices.
   gpus,
@@ -57,21 +57,21 @@ enum class ConfigField {
   context,
   expert,
   data_replicate,
-  data_shard,  ///< -1: all that are left
+  data_shard,  ///< -1: all remaining ranks
   // The batch.
   global_batch,
-  micro_batch,     ///< samples that a replica takes at a time
-  accumulation,    ///< how often it does before an update
+  micro_batch,     ///< samples that a replica processes at once
+  accumulation,    ///< number of such passes before an update
   pipeline_batch,  ///< samples of a micro-batch of a pipeline, which divides micro_batch further
   micro_batches,
   // Choices of plans in the terms of a tool.
-  sharding,          ///< the ZeRO stage of what shards instead of zero, where fsdp says that it does
+  sharding,          ///< the ZeRO stage, which replaces `zero` if `fsdp` is yes
   fsdp,              ///< yes
-  shards_nodes,      ///< yes: shards go among the GPUs of a node
-  reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered
+  shards_nodes,      ///< yes: weights are sharded among the GPUs of a node
+  reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered after forward
   recompute_method,  ///< block, or uniform
   recompute_layers,  ///< of the method
-  offload_weights,   ///< yes or no, where nothing else says it
+  offload_weights,   ///< yes or no, if no other argument gives it
   expert_tensor,     ///< the tensor degree of experts
   interleaved,       ///< of a schedule: yes or no
   layers_per_virtual_stage,
@@ -84,14 +84,14 @@ enum class ConfigField {
   overlap,   ///< of gradients: yes or no
   compiled,  ///< yes or no
   distributed_type,
-  // Other files that say the rest.
+  // Other files that contain the rest.
   deepspeed_file,
   torchtitan_file,
   accelerate_file,
 };
 inline constexpr std::size_t config_field_count = enum_count<ConfigField>();
 
-/// A field of configurations: one of their own, or a choice of plans.
+/// A field of a configuration: a ConfigField, or a choice of plans.
 class RunField {
  public:
   static constexpr std::size_t count = config_field_count + plan_choice_count;
@@ -115,8 +115,8 @@ class RunField {
   std::size_t number_;
 };
 
-/// What a run says of each field: neutral words and numbers, which the table of a tool puts into its own. A field that the
-/// run has no use for is unset.
+/// The values of a run for each field: numbers, and words that the table of a tool translates. Fields that the run does not
+/// use are unset.
 class RunValues {
  public:
   [[nodiscard]] const std::optional<std::string>& operator[](RunField field) const { return values_[field.number()]; }

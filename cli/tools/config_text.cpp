@@ -12,7 +12,7 @@ namespace {
 
 using Json = ConfigText::Json;
 
-/// What its tool reads as a number or a flag is one.
+/// Returns a number or a flag if the tool reads the text as one.
 Json literal(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const char* const end = text.data() + text.size();
@@ -25,7 +25,7 @@ Json literal(const std::string& text) {
   return text;
 }
 
-/// Names with blanks between them, as a list.
+/// Converts names that are separated by blanks to a list.
 Json list_of(const std::string& text) {
   Json list = Json::array();
   for (std::size_t at = 0; at < text.size();) {
@@ -38,7 +38,7 @@ Json list_of(const std::string& text) {
 
 bool is_set_of_names(RunField field) { return field.choice() && !row_of(*field.choice()).parts.empty(); }
 
-/// A scalar as YAML and TOML have it; only TOML has quotes.
+/// Formats a scalar for YAML or TOML; only TOML has quotes.
 std::string scalar(const Json& value, bool has_quotes) {
   return value.is_string() && !has_quotes ? value.get<std::string>() : value.dump();
 }
@@ -67,14 +67,14 @@ bool is_written_by(const ArgumentRow& row, const RunValues& values) {
   return !row.is_only_read && (row.only_with.empty() || values.is(ConfigField::distributed_type, row.only_with));
 }
 
-/// Whether files that start a plan say the field of a run.
+/// Whether files that start a plan contain the field.
 bool is_written(const ConfigurationFormat& format, RunField field, const RunValues& values) {
   return std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
     return row.field == field && is_written_by(row, values) && said_by(format, row, values).has_value();
   });
 }
 
-/// Whether the field is said in full by another one that says the same.
+/// Whether another field that is written gives the same value in full.
 bool is_redundant(const ConfigurationFormat& format, RunField field, const RunValues& values) {
   const auto says_it = [&](const StandIn& each) {
     return each.by == field && !each.is_added && is_written(format, each.of, values);
@@ -86,7 +86,7 @@ bool is_missing(const ConfigurationFormat& format, RunField field, const RunValu
   const std::optional<std::string>& value = values[field];
   if (!value || is_stand_in(field) || *value == usual_value(format, field, values) || is_written(format, field, values))
     return false;
-  // They follow from the samples of a micro-batch.
+  // Their number follows from the samples of a micro-batch.
   if (field == ConfigField::accumulation || field == ConfigField::micro_batches) return false;
   return std::none_of(stand_ins().begin(), stand_ins().end(),
                       [&](const StandIn& each) { return each.of == field && is_written(format, each.by, values); });

@@ -13,35 +13,35 @@
 
 namespace ddl {
 
-/// A configuration that is written: what a run says in the words of a table, and what else its tool needs.
+/// The text of a configuration: the values of a run in the words of a tool's table, and other arguments that the tool needs.
 class ConfigText {
  public:
   using Json = nlohmann::ordered_json;
 
   ConfigText(const ConfigurationFormat& format, const RunValues& values);
 
-  /// An argument that no run says. What is nested has its keys joined by dots; null is an argument that stands alone.
+  /// Sets an argument that does not depend on the run. Nested keys are joined by dots. Null: the argument has no value.
   void set(std::string_view key, Json value);
-  /// A line of comment where the next argument of the section would stand: `model.data`, `# text`.
+  /// Adds a comment line at the present end of a section: `model.data`, `# text`.
   void note(std::string_view section, std::string_view comment);
 
   [[nodiscard]] std::string json() const;
   [[nodiscard]] std::string yaml() const;
   [[nodiscard]] std::string toml() const;
-  /// Each argument in a line of its own.
+  /// Each argument is on its own line.
   [[nodiscard]] std::string shell() const;
 
  private:
-  /// Of the language that nests keys.
+  /// The arguments as a tree, for languages with nested keys.
   [[nodiscard]] Json tree() const;
 
   std::vector<std::pair<std::string, Json>> arguments_;
 };
 
-/// Why the files of a format cannot start what is asked for, whose values these are; empty if they can.
+/// Returns why files of this format cannot start the requested run; empty if they can. `values`: those of the run.
 [[nodiscard]] std::optional<CannotLaunch> refused(const LaunchRequest& request, const ConfigurationFormat& format,
                                                   const RunValues& values);
-/// Why a runtime that has the arguments of a format cannot run the mesh of the plan; empty if it can.
+/// Returns why a runtime with the arguments of this format cannot run the mesh of the plan; empty if it can.
 [[nodiscard]] std::optional<CannotLaunch> missing_axes(const ConfigurationFormat& format, const Plan& plan);
 
 }  // namespace ddl

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// What most tools do.
+/// The defaults of most tools.
 constexpr std::array usual_values{
     UsualValue{ConfigField::tensor, "1"},
     UsualValue{ConfigField::pipeline, "1"},
@@ -52,7 +52,8 @@ const UsualValue* usual_in(std::span<const UsualValue> all, RunField field) {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Whether the other rows of the same key agree with the word, but for those that have no word for their value.
+/// Whether the word also has the right meaning in the other rows of the same key. Rows that have no word for their value do
+/// not count.
 bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std::string_view word, const RunValues& values) {
   return std::all_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& other) {
     if (other.key != row.key || other.field == row.field || !values[other.field]) return true;
@@ -88,7 +89,7 @@ std::optional<std::string> said_by(const ConfigurationFormat& format, const Argu
   if (!row.alone.empty() && row.words.empty()) return row.alone == *value ? std::optional<std::string>("") : std::nullopt;
   if (row.words.empty()) {
     std::string text = *value;
-    // Sets are lists of names.
+    // Sets are written as lists of names.
     if (row.field.choice() && !row_of(*row.field.choice()).parts.empty()) std::replace(text.begin(), text.end(), '+', ' ');
     return text;
   }

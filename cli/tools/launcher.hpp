@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-/// A plan to be run, and the study it was made for.
+/// A plan to be run, and its study.
 struct LaunchRequest {
   const Study& study;
   const Estimate& estimate;
@@ -58,10 +58,11 @@ struct LaunchNodes {
 };
 [[nodiscard]] LaunchNodes launch_nodes(const LaunchRequest& request);
 
-/// The command that starts a script on every device: `torchrun --standalone --nproc-per-node=8`. With several nodes it runs
-/// on each of them.
+/// The command that starts a script on every device: `torchrun --standalone --nproc-per-node=8`. If there are several nodes,
+/// it must be run on each of them.
 [[nodiscard]] std::string torchrun_command(const LaunchNodes& nodes);
-/// The command line for a script that contains such a command: with several nodes it gets the first one as an argument.
+/// The command line for a script that contains such a command. If there are several nodes, it has the first node as an
+/// argument.
 [[nodiscard]] std::string told_first_node(const LaunchNodes& nodes, std::string_view command);
 
 /// The axes of a plan that are not in `axes`: `filter and spatial`; empty if there are none.

@@ -16,7 +16,7 @@ constexpr auto positions = argument_words("learned_absolute=learned", "rope=rope
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
-// Its Adam is AdamW where it has a weight decay.
+// Its Adam with weight decay is AdamW.
 constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum");
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
@@ -148,7 +148,7 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   }
   MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers)};
   add_model(run.values, *model);
-  // Older versions do not have what newer ones do by default.
+  // Older versions do not have the defaults of newer ones.
   if (plan.recompute_modules == Plan().recompute_modules) run.values.clear(PlanChoice::recompute_modules);
   if (model->experts == 1) run.values.clear(ConfigField::expert);
   if (!plan.whole_experts) run.values.clear(ConfigField::expert_tensor);

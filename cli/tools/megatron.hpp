@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A run on Megatron Core, which Megatron-LM and NeMo use, or the reason why there is none.
+/// A run on Megatron Core, which Megatron-LM and NeMo use, or the reason why it is not possible.
 struct MegatronRun {
   Transformer model{};
   RunValues values{};

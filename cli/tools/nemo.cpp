@@ -24,7 +24,7 @@ constexpr auto precisions = argument_words(
     "fp16_mixed=fp16", "fp16-mixed=fp16", "bf16_with_fp8_delayed_scaling_mixed=fp8",
     "bf16_with_fp8_current_scaling_mixed=fp8", "bf16_with_fp8_subchannel_scaling_mixed=fp8", "bf16_with_mxfp8_mixed=fp8",
     "bf16_with_nvfp4_mixed=nvfp4", "fp16_with_fp8_delayed_scaling_mixed=fp8", "fp16_with_fp8_current_scaling_mixed=fp8");
-// Its Adam is AdamW where it has a weight decay.
+// Its Adam with weight decay is AdamW.
 constexpr auto optimizers =
     argument_words("fused_adam=adam", "fused_adam=adamw", "distributed_fused_adam=adam", "distributed_fused_adam=adamw",
                    "adam=adam", "adamw=adamw", "megatron_fused_adam=adam", "mcore_distributed_optim=adam", "sgd>momentum");
@@ -36,7 +36,7 @@ constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
-    // NeMo 1. What has the name of a field of Megatron Core's TransformerConfig is passed on to it [NVIDIA/NeMo,
+    // NeMo 1. Arguments with the name of a field of Megatron Core's TransformerConfig are passed on to it [NVIDIA/NeMo,
     // megatron_base_model.py, build_transformer_config].
     {"trainer.num_nodes", ConfigField::nodes},
     {"trainer.devices", ConfigField::gpus_per_node},
@@ -77,7 +77,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.optim.name", PlanChoice::zero, "", sharding_optimizers},
     {"model.optim.name", ConfigField::optimizer, "", optimizers},
     {"model.optim.overlap_grad_sync", ConfigField::overlap, "", flags},
-    // Megatron-Bridge, and other spellings.
+    // Arguments of Megatron-Bridge, and other spellings.
     only_read({"mixed_precision", ConfigField::precision, "", precisions}),
     only_read({"model.expert_model_parallel_size", ConfigField::expert}),
     only_read({"train.micro_batch_size", ConfigField::micro_batch}),

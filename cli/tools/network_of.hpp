@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// Whether torchvision has the model under the same name, with the same number of parameters, and for classification.
+/// Returns whether torchvision has a classification model with the same name and the same number of parameters.
 [[nodiscard]] bool is_torchvision_model(const Study& study);
 
 /// A model in Hugging Face's transformers.
@@ -22,12 +22,12 @@ struct HuggingFaceNetwork {
   bool is_masked = false;              ///< trained on masked tokens; else on the next token
   bool has_llama_projections = false;  ///< q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj in each layer
 };
-/// Empty if the library has no such model, or if it is not in this table.
+/// Returns the library's model; empty if the library has no such model, or if it is not in this table.
 [[nodiscard]] std::optional<HuggingFaceNetwork> hugging_face_network(const Model& model);
 
-/// A parameter of the model's family as a number: 0 if it has none of that name or it is not a number.
+/// Returns a parameter of the model's family as a number: 0 if there is no such parameter, or if it is not a number.
 [[nodiscard]] std::int64_t family_number(const Model& model, std::string_view name);
-/// Whether a parameter of the model's family is `yes`.
+/// Returns whether a parameter of the model's family is `yes`.
 [[nodiscard]] bool family_flag(const Model& model, std::string_view name);
 
 }  // namespace ddl

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// Choices that the plan has a use for, by the names of their rows.
+/// The choices that affect the plan, with the names of their rows.
 void add_used_choices(RunValues& values, const Plan& plan) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
@@ -49,7 +49,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   values.set(ConfigField::tensor, mesh[Axis::tensor]);
   values.set(ConfigField::pipeline, mesh[Axis::pipeline]);
   values.set(ConfigField::context, mesh[Axis::context]);
-  // Where a tensor split leaves experts whole, tools count its ranks among those of expert.
+  // If a tensor split leaves experts whole, tools count its ranks as part of the expert degree.
   values.set(ConfigField::expert, std::int64_t{mesh[Axis::expert]} * (plan.whole_experts ? mesh[Axis::tensor] : 1));
   const std::int64_t share = std::max<std::int64_t>(plan.global_batch / mesh.batch_parts(), 1);
   const std::int64_t samples = std::max<std::int64_t>(share / plan.micro_batches, 1);
@@ -61,7 +61,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (cuts_share) values.set(ConfigField::pipeline_batch, samples);
   values.set(ConfigField::accumulation, plan.micro_batches);
   values.set(ConfigField::micro_batches, plan.micro_batches);
-  // Narrow formats are those of matrix products in a step of bf16.
+  // Formats narrower than bf16 apply only to matrix products in a bf16 step.
   values.set(ConfigField::precision, to_string(is_narrow(plan.precision) ? Precision::bf16 : plan.precision));
   values.flag(ConfigField::fp8, plan.precision == Precision::fp8);
   values.flag(ConfigField::fp4, plan.precision == Precision::nvfp4);
@@ -70,7 +70,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (is_sgd) values.set(ConfigField::momentum, plan.optimizer == Optimizer::sgd ? "0" : "0.9");
   add_used_choices(values, plan);
   add_stand_ins(values, plan, layers);
-  // Tools have several spellings of none.
+  // Tools have several spellings of `none`.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);
   if (plan.shard_group == 0) values.clear(PlanChoice::shard_group);
   if (plan.secondary_shards <= 1) values.clear(PlanChoice::secondary_shards);

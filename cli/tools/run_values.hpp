@@ -8,9 +8,9 @@
 
 namespace ddl {
 
-/// What a plan says of degrees, batch and choices, for the files of one format. `layers`: of the model.
+/// Returns the degrees, batch and choices of a plan, for the files of one format. `layers`: number of layers of the model.
 [[nodiscard]] RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::int64_t layers);
-/// Adds what a decoder says of the model.
+/// Adds the values that describe the model.
 void add_model(RunValues& values, const Transformer& model);
 
 }  // namespace ddl

@@ -72,8 +72,8 @@ Json row_of(const LaunchRequest& request) {
   return row;
 }
 
-/// The command that fits to the row which measure.py writes into TABLE. It includes the profiles that the prediction is
-/// based on, because factors fitted without them do not apply to them.
+/// The command that fits coefficients to the row that measure.py writes into TABLE. It includes the profiles that the
+/// prediction is based on, because factors fitted without them do not apply to them.
 std::string calibrate_command(const LaunchRequest& request) {
   const StudySpec& spec = request.study.spec();
   std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
@@ -83,7 +83,7 @@ std::string calibrate_command(const LaunchRequest& request) {
   return shell_words(words);
 }
 
-/// The number of classes of the last layer with weights, which is only followed by a softmax and a loss.
+/// The number of classes: outputs of the last layer with weights, which only a softmax and a loss follow.
 std::int64_t classes_of(const Model& model) {
   for (const Layer& layer : std::views::reverse(model.layers)) {
     if (layer.weights > 0 && !layer.auxiliary) return layer.output_shape.channels;
@@ -162,7 +162,7 @@ std::string run_script(const LaunchNodes& nodes) {
   return text;
 }
 
-/// Choices that the scripts follow, and those that `launch_torchrun` has more to say of.
+/// Choices that the scripts support, and choices that `launch_torchrun` checks further.
 constexpr std::array known_choices{PlanChoice::zero,
                                    PlanChoice::shard_group,
                                    PlanChoice::reshard,
@@ -171,7 +171,7 @@ constexpr std::array known_choices{PlanChoice::zero,
                                    PlanChoice::secondary_shards,
                                    PlanChoice::sequence_parallel};
 
-/// Why the scripts do not support the plan's choices other than its axes and the model.
+/// Returns why the scripts do not support the plan's choices. Its axes and the model are not checked here.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";

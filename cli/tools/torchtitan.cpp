@@ -46,7 +46,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
     {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
     {"compile.enable", ConfigField::compiled, "yes", flags},
-    // Other versions, and what needs other libraries.
+    // Arguments of other versions, and arguments that need other libraries.
     only_read({"training.batch_size", ConfigField::micro_batch}),
     only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
     only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
@@ -156,7 +156,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   text.set("training.steps", 100);
   text.set("training.mixed_precision_reduce", "float32");
   if (plan.virtual_stages > 1) {
-    // Else the embedding and the head count as a layer each.
+    // Otherwise, the embedding and the head count as a layer each.
     text.set("parallelism.pipeline_parallel_first_stage_less_layers", 0);
     text.set("parallelism.pipeline_parallel_last_stage_less_layers", 0);
   }
@@ -167,9 +167,10 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
       "exec {} \\\n  -m torchtitan.train --job.config_file \"$(dirname \"$0\")/torchtitan.toml\" \"$@\"\n",
       torchrun_command(launch_nodes(request)));
   Launch launch;
-  launch.files = {{"launch/torchtitan.toml",
-                   "# For torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
-                  {"launch/torchtitan.sh", program, true}};
+  launch.files = {
+      {"launch/torchtitan.toml",
+       "# For torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
+      {"launch/torchtitan.sh", program, true}};
   launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
   if (request.study.software().name != "torchtitan")
     launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");

@@ -56,7 +56,8 @@ std::string_view recompute_name(int value) { return to_string(static_cast<Recomp
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
   static const std::array<PlanChoiceRow, plan_choice_count> rows{{
-      // Stages keep activations: with GPipe of all micro-batches, with 1F1B of one per stage still to come [Nar21, section
+      // With GPipe, a stage keeps the activations of all micro-batches. With 1F1B, it keeps those of one micro-batch for
+      // itself and for each later stage [Nar21, section
       // 2.2], with the other schedules of one per stage or one more.
       {.choice = PlanChoice::schedule,
        .key = "schedule",
@@ -162,7 +163,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = [](const ModelFacts&, const Plan& plan, int value) { return value == 0 || plan.zero_stage == 3; },
        .get = [](const Plan& plan) { return plan.reshard ? 0 : 1; },
        .set = [](Plan& plan, int value) { plan.reshard = value == 0; }},
-      // By default DeepSpeed shards among one rank, and then keeps no second copy.
+      // In DeepSpeed, the default size of a secondary shard group is one rank, which means no second copy.
       {.choice = PlanChoice::secondary_shards,
        .key = "secondary_shards",
        .option = "secondary-shards",

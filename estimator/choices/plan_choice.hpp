@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-/// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
+/// All choices of a plan other than its mesh, batch, micro-batches and placement.
 enum class PlanChoice {
   schedule,
   virtual_stages,
@@ -35,16 +35,16 @@ inline constexpr std::size_t plan_choice_count = enum_count<PlanChoice>();
 /// The largest number of virtual stages per pipeline stage.
 inline constexpr int most_virtual_stages = 32;
 
-/// The largest number of data ranks in a group that ZeRO shards among, if that is not all ranks, or that shards a second
-/// copy.
+/// The largest group of data ranks that ZeRO shards among, if it does not shard among all ranks. The same limit holds for
+/// secondary shards.
 inline constexpr int most_shard_group = 1024;
 
-/// The largest number of recomputed blocks per virtual stage, if not all are recomputed.
+/// The largest number of recomputed blocks per virtual stage in plans that recompute only some blocks.
 inline constexpr int most_recompute_blocks = 1024;
 
 struct ModelFacts;
 
-/// The effect of a value other than the first one of a choice, as far as it is known before the plan is estimated.
+/// How values other than the first one change time and memory, as far as this is known before a plan is estimated.
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
@@ -60,30 +60,29 @@ struct PlanChoiceRow {
   PlanChoice choice;
   std::string_view key;      ///< its name in reports and tables: `zero_stage`
   std::string_view option;   ///< its name on the command line, without dashes, and in job files: `zero`
-  std::string_view meaning;  ///< behind "fix" in the help: `the ZeRO stage`
-  std::string_view noun;     ///< the noun that values are names or numbers of: `stage of ZeRO`
+  std::string_view meaning;  ///< text that follows "fix" in the help: `the ZeRO stage`
+  std::string_view noun;     ///< what a value is, as a noun: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
-  /// Values are written as numbers from this one on; none: by their names.
+  /// Values are written as numbers, counted from this one. If unset, they are written by name.
   std::optional<int> first_number;
   bool needs_host = false;  ///< values above 0 use host memory; a search tries them if no plan fits without them
-  bool is_searched = true;  ///< a search tries its values; else a value must be requested
-  /// Values are sets of these names, `core_attn+mlp`; empty: they are not.
+  bool is_searched = true;  ///< a search tries its values; otherwise only the user sets them
+  /// If not empty, a value is a set of these names, such as `core_attn+mlp`.
   std::span<const std::string_view> parts{};
   bool divides_layers;  ///< layers are divided among ranks in another way, or cost something else
   Trade trade;
   std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
-  std::string_view
-      beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
-  std::string_view separator;  ///< text between this choice and those before it, in plans for people
+  std::string_view beyond_ideal;  ///< what values above 0 stand for, if ParaDL's closed forms do not support it; else empty
+  std::string_view separator;     ///< separator before this choice in the text of a plan
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);
-  /// Returns the same in the shortest name of a plan: `z1`; empty for a value that is not mentioned.
+  /// Returns the text for a value in the short notation of plans: `z1`; empty for a value that is not mentioned.
   std::string (*sign)(int value);
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
-  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
-  /// that is impossible while all other choices have their first value is never possible; only shard groups are an
+  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. If a
+  /// value is impossible while all other choices have their first value, it is never possible. Shard groups are the only
   /// exception. Null: always possible.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
   /// Returns whether the choice makes a difference, given the other choices of a plan. Null: it always does.
@@ -92,7 +91,7 @@ struct PlanChoiceRow {
   void (*set)(Plan& plan, int value);
 
   [[nodiscard]] std::optional<int> parse(std::string_view text) const;
-  /// Returns the names of all values, or the names of the parts if values are sets.
+  /// Returns the names of all values. If values are sets, returns the names of their elements.
   [[nodiscard]] std::vector<std::string_view> names() const;
   /// Returns the values as text: `none or full`, `0 to 3`.
   [[nodiscard]] std::string values_text() const;
@@ -122,8 +121,8 @@ void choose_what_follows(ChosenOfPlan& chosen);
 /// Sets each open choice that ParaDL's closed forms lack to its first value.
 void keep_to_ideal(ChosenOfPlan& chosen);
 
-/// Returns the plan with all choices reset that the division of layers among ranks does not depend on. Used as a key, it
-/// still distinguishes plans that differ in a choice which this function does not know.
+/// Resets all choices that do not affect how layers are divided among ranks. Plans with equal results divide layers equally,
+/// so the result serves as a cache key. Choices that this function does not know are kept.
 [[nodiscard]] Plan split_of(const Plan& plan);
 
 }  // namespace ddl

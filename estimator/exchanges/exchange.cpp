@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view hierarchical = "hierarchical";
 
-/// Lower bound of fitted factors, because times are divided by them.
+/// Fitted factors are at least this, because times are divided by them.
 constexpr double least_factor = 1e-9;
 
 /// Whether an exchange can be hierarchical: several nodes with the same number of ranks of the group.
@@ -74,7 +74,7 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
   if (group.outermost == 0) return way;
   way.slices = share(group, {Pattern::slices, in_node, true, 1}, false, purpose);
   way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false, purpose);
-  // As many leaders as needed for a flow on each of the node's links; more would not be faster.
+  // One leader for each link of the node. More leaders would not be faster.
   way.leader_count =
       std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
   way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false, purpose);
@@ -92,7 +92,7 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
 SharedLink ExchangeTimes::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
   SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
                              : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
-  // Without contention, a flat ring only uses a link of the level it meets at, regardless of slower ones.
+  // Without contention, a flat ring uses only a link of the level that joins all its ranks, even if an inner link is slower.
   if (!staged && !assumptions_.contention && flows.pattern == Pattern::ring) {
     shared.link.beta = SecondsPerByte(1.0 / machine_.levels[std::min(flows.to, group.outermost)].bandwidth.value());
   }
@@ -129,7 +129,7 @@ std::optional<AllreduceAlgorithm> ExchangeTimes::prescribed(Purpose purpose) con
 
 bool ExchangeTimes::may_be_measured(const GroupLinks& at, Purpose purpose) const {
   if (coefficients_.exchanges.empty() || at.group.ranks <= 1 || prescribed(purpose) || is_staged(at, purpose)) return false;
-  // Groups that share a node's links wait for each other, which no benchmark of a single group measures.
+  // Groups that share a node's links wait for each other. A benchmark of a single group does not show this.
   return at.group.outermost == 0 || (has_levels(at.group) && at.group.flows[0] == 1);
 }
 
@@ -162,7 +162,8 @@ std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective oper
   const PathCoefficients path = path_coefficients(purpose);
   double factor = congestion_factor(at.group, 0, at.group.outermost);
   if (assumptions_.congestion_quantile) {
-    // Repetitions of measurements already contain the slowdowns by other jobs, so the two factors are not multiplied.
+    // Repetitions of measurements already contain the slowdowns by other jobs, so the congestion factor is not applied to
+    // them again.
     factor =
         std::max(factor, std::pow(measured.spread(operation, at.group.ranks, nodes), *assumptions_.congestion_quantile));
   }
@@ -196,7 +197,7 @@ ExchangeTimes::Rounds ExchangeTimes::rounds_of(AllreduceAlgorithm algorithm, con
 
 Seconds ExchangeTimes::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
-  // Without a gather afterwards, the whole vector is exchanged.
+  // If no gather follows, the whole vector is exchanged.
   const bool whole = algorithm == AllreduceAlgorithm::butterfly;
   Seconds time{};
   for (const HalvingRound& round : rounds.rounds) {
@@ -254,11 +255,11 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
   if (!assumptions_.contention || !crosses) return link;
-  // All ranks communicate with their neighbours at the same time. Each pair has one message on one link.
+  // All ranks communicate with their neighbours at the same time. Each pair sends one message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
   if (machine_.network && purpose == Purpose::halo) {
-    // Along the sides of the grid of tiles, one after the other.
+    // The sides of the grid of tiles are exchanged one after the other.
     double step = 1;
     for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
       flows.step = step;
@@ -426,7 +427,7 @@ ExchangeTimes::Choice ExchangeTimes::allreduce(Bytes message, Family axes, Purpo
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }
-  // This is as fast as pairwise exchange if the number of ranks is a power of two, and also possible for other numbers.
+  // If the number of ranks is a power of two, this is as fast as pairwise exchange. It also works for other numbers.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
   for (const AllreduceAlgorithm algorithm :
@@ -460,7 +461,7 @@ Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) c
 }
 
 Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
-  // Any other prescribed algorithm has its own bound; the sparse one has none.
+  // Every other prescribed algorithm has a lower bound of its own, except for the sparse one, which has none.
   const std::optional<AllreduceAlgorithm> fixed = prescribed(purpose);
   if (fixed && fixed != AllreduceAlgorithm::ring) return {};
   const bool staged = is_staged(at, purpose);
@@ -474,7 +475,7 @@ Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpo
       message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
   Seconds least = min(min(one_ring, two_levels), moved * slices);
   if (!rounds_differ(at)) return least;
-  // A round between neighbours may be faster than any of these.
+  // A round between neighbouring ranks may be faster than any of these exchanges.
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
     const Rounds rounds = rounds_of(algorithm, at);

@@ -24,7 +24,7 @@ struct PathCoefficients {
 };
 [[nodiscard]] PathCoefficients path_coefficients(Purpose purpose);
 
-/// The tensor of a layer that an exchange communicates, itself or its gradient.
+/// The tensor of a layer that is communicated; the exchange sends either the tensor or its gradient.
 enum class Subject { input, output, other };
 
 /// One communication that a strategy requires for a layer: its ranks, tensor, size and time in the step. Its duration is not
@@ -32,15 +32,15 @@ enum class Subject { input, output, other };
 struct Exchange {
   Collective operation = Collective::allreduce;
   double items = 0;  ///< items of the full vector, per sample of the rank's micro-batch
-  Family axes = 0;   ///< axes whose ranks take part
+  Family axes = 0;   ///< axes whose ranks communicate
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
-  int messages = 1;  ///< number of messages, one after the other
+  int messages = 1;  ///< number of messages, which are sent one after the other
   Subject subject = Subject::other;
-  /// Whether it overlaps with compute: the layer's forward, or the gradient of its input.
+  /// Whether the exchange overlaps with the layer's forward, or with the computation of its input's gradient.
   bool next_to_kernels = false;
-  double copies = 1;  ///< copies of each token in `items`, one for each of its experts
-  double frozen = 0;  ///< for gradients: parameters on the same ranks that have no gradient
+  double copies = 1;  ///< number of copies of each token in `items`: one for each of its experts
+  double frozen = 0;  ///< for gradient exchanges: number of parameters on the same ranks without a gradient
   int kernels = 0;    ///< additional kernels, which cut out what is sent and concatenate what arrives
 };
 
@@ -67,7 +67,7 @@ class ExchangeTimes {
     Bottleneck bottleneck{};  ///< the link that limits its flows
   };
   [[nodiscard]] Predicted fastest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// The Allreduce algorithm that time() would choose for a gradient of this size, and its time.
+  /// The Allreduce algorithm that time() chooses for a gradient of this size, and its time.
   struct Choice {
     AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;  ///< not meaningful if the time was measured
     Seconds time{};
@@ -78,12 +78,12 @@ class ExchangeTimes {
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
   /// The start-up part of time(), by the same algorithm: everything that grows with α, and nothing that grows with bytes.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// Lower bound: no Allgather or Reduce-Scatter of a message is faster, and no Allreduce is faster than twice this. The
-  /// bound grows with the message; measured times may not.
+  /// A lower bound of the time of an Allgather or Reduce-scatter of a message; an Allreduce takes at least twice this. The
+  /// bound grows with the message. Measured times need not grow.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
   /// Whether any operation along these axes uses measured times.
   [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;
-  /// Must be called after the plan's placement has changed.
+  /// Must be called after each change of the plan's placement.
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
@@ -96,7 +96,7 @@ class ExchangeTimes {
   struct GroupLinks {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
-    bool only_startups = false;  ///< bytes take no time: only start-ups count
+    bool only_startups = false;  ///< bytes take no time, only start-ups do
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct
     SharedLink host_flat, host_slices, host_leaders;  // staged through the host
@@ -127,15 +127,16 @@ class ExchangeTimes {
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
   [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
-  /// How the communication library of the machine's GPUs uses the links between nodes. Null if unknown, or if no library
-  /// applies: through the host, in an ideal projection, or if nodes have different numbers of a group's ranks.
+  /// How the communication library of the machine's GPUs uses the links between nodes. Null if this is unknown or does not
+  /// apply: exchanges through the host, ideal projections, and groups with different numbers of ranks on their nodes.
   [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
   [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
   /// Whether an exchange is staged through the host.
   [[nodiscard]] bool is_staged(const GroupLinks& way, Purpose purpose) const;
-  /// Whether measured times may be used for a group: no algorithm is prescribed, and its nodes run no other group.
+  /// Whether measured times may be used for a group. This requires that no algorithm is prescribed, and that no other group
+  /// shares its nodes.
   [[nodiscard]] bool may_be_measured(const GroupLinks& way, Purpose purpose) const;
   /// A measured time, divided into the two parts that fitted factors scale.
   struct Parts {
@@ -154,7 +155,7 @@ class ExchangeTimes {
   const Software& software_;
   const Assumptions& assumptions_;
   Learned learned_;
-  mutable std::deque<GroupLinks> links_;  ///< a handful of groups, each computed on first use; references stay valid
+  mutable std::deque<GroupLinks> links_;  ///< computed on first use; references to elements stay valid
 };
 
 }  // namespace ddl

@@ -31,7 +31,7 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions)
   const MixedPrecision mixed = assumptions.mixed_precision;
   const GradientSums own = mixed == MixedPrecision::half_gradients ? GradientSums::half : GradientSums::full;
   const bool full = assumptions.gradient_sums.value_or(own) == GradientSums::full;
-  // With autocast the weights themselves have 4 bytes.
+  // With autocast, the weights are stored in 4 bytes.
   return {full ? 4 : item, mixed == MixedPrecision::autocast ? 4 : item};
 }
 
@@ -51,7 +51,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   GradientExchange exchange;
   const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan.shard_copies() : 1.0;
   const double shards = plan.mesh.product(group.axes) / copies;
-  // Gradients summed over other axes than replicas belong to weights that are not sharded.
+  // If gradients are summed over axes other than that of replicas, their weights are not sharded.
   if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
     if (group.parameters <= 0) return {};
     const ExchangeTimes::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
@@ -78,7 +78,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
-  // Groups that hold the same shards sum them once per step [Zha22, section 3.4].
+  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
   const Bytes shard = message / shards;
   if (copies > 1 && group.parameters > 0) {
     const ExchangeTimes::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
@@ -86,8 +86,8 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
   }
-  // With secondary shards, the first forward gathers among all ranks. All later gathers until the update are among the ranks
-  // of a group [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
+  // With secondary shards, the first forward of a step gathers weights among all ranks. All later gathers until the update
+  // are among the ranks of a group [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
   const bool has_copy = (group.axes & family_bit(Axis::data)) != 0 && plan.second_shards() > 0;
   const bool is_in_groups = has_copy && plan.secondary_shards < plan.mesh[Axis::data];
   const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;

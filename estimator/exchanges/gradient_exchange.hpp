@@ -17,8 +17,8 @@ namespace ddl {
 struct GradientGroup {
   Family axes = 0;
   double parameters = 0;
-  double messages = 1;  ///< number of messages that the gradients are divided into; ZeRO has its own
-  double frozen = 0;    ///< parameters on the same ranks without gradients: ZeRO-3 gathers them together with the others
+  double messages = 1;  ///< number of messages that the gradients are divided into; not used for ZeRO
+  double frozen = 0;    ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the others
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 
@@ -27,33 +27,33 @@ struct GradientExchange {
   Seconds of_gradients{};  ///< can overlap with backward
   Seconds of_weights{};    ///< weights gathered for forward and backward; can overlap with both
   Seconds after_update{};  ///< weights gathered after the update: exposed, or overlapped with the next forward
-  Seconds of_copies{};     ///< shards summed once across shard groups after all micro-batches: exposed
+  Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches; exposed
   double rounds = 1;       ///< number of gradient exchanges
   double gathers = 0;      ///< number of weight gathers
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
-  bool measured = false;    ///< uses measured times; for several exchanges: whether the longest one does
-  Bottleneck bottleneck{};  ///< the link that limits its flows
+  bool measured = false;    ///< uses measured times; for several exchanges, this is that of the longest one
+  Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
   /// The start-up part of each time, if it was requested.
   Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
-  /// Adds an exchange that follows this one. The algorithm of the longer one is reported for both.
+  /// Adds an exchange that follows this one. Both are then reported with the algorithm of the longer one.
   void add(const GradientExchange& other);
 };
 
-/// Bytes exchanged per parameter: of its gradient, in the precision in which it is stored or in which the software sums it,
-/// and of the weight that ZeRO gathers.
+/// Bytes that are exchanged per parameter. A gradient has the precision in which it is stored, or in which the software sums
+/// it. A weight is what ZeRO gathers.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
 
-/// Whether each layer's gradients are a separate message. This is so in hybrids if the measured software does it.
+/// Whether each layer's gradients are a separate message. In hybrids they are if the measured software works this way.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
-/// The exchanges of one group, or of all groups of a stage one after the other. `with_startups` also computes the start-up
-/// parts.
+/// The exchanges of one group, or those of all groups of a stage, which follow each other. `with_startups` also computes the
+/// start-up parts.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges,
                                                  const ExchangedBytes& each, const GradientGroup& group,
                                                  bool with_startups = false);
@@ -64,20 +64,21 @@ struct ExchangedBytes {
 /// The exchanges of gradients and weights of one step, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
 struct GradientExchangeTimes {
-  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< as in GradientExchange
+  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< the same as the member of GradientExchange
   double rounds = 1, gathers = 0;
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
 };
 
-/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: the default of PyTorch's
+/// Bytes of one bucket of gradients. A bucket is exchanged as soon as it is complete. This is the default of PyTorch's
 /// DistributedDataParallel is 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
 inline constexpr Bytes gradient_bucket = 25_MiB;
 
 /// By how much the exchanges of one step lengthen it, in seconds: the time that compute does not hide, plus the slowdown of
-/// compute by the overlap. Two exchanges are never overlapped: the first weights, because compute needs them to start, and
-/// the last gradients, because they are complete only at the end of compute. `computing`: the compute that can overlap with
-/// the exchanges. `slowdown`: how much longer each takes while they overlap. `idle`: the time that the device waits for its
-/// host, during which neither slows down the other. Weights gathered after the update are not included.
+/// compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which compute needs to start,
+/// and the last gradients, which are complete only when compute ends. `computing`: the compute that can overlap with the
+/// exchanges. `slowdown`: by which factor compute and exchanges are slower while they overlap. `idle`: the time in which the
+/// device waits for its host, and in which an exchange slows down no kernel. Weights gathered after the update are not
+/// included.
 template <class T>
 [[nodiscard]] T exposed(const GradientExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
                         const OverlapSlowdown& slowdown = {}) {
@@ -89,8 +90,8 @@ template <class T>
   // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
   const T hidden = left < T(0) ? T(0) : left;
-  // Both run until one of them ends, kernels at 1/s_c of their speed and the exchange at 1/s_x. Then the rest of the other
-  // runs alone.
+  // Until one of the two ends, kernels run at 1/s_c of their speed and the exchange at 1/s_x of its speed. The rest of the
+  // longer one then runs alone.
   const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
   const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
   return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);

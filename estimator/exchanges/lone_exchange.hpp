@@ -9,8 +9,8 @@
 namespace ddl {
 
 /// Predicts the time of exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, with the
-/// same number on each of `nodes` nodes. If the machine's nodes are not filled this way, its network is treated as a fat
-/// tree, and nodes have only the rails of the participating devices: NCCL uses the adapters that are nearest to a GPU.
+/// same number on each of `nodes` nodes. If this does not fill the machine's nodes, the network is treated as a fat tree,
+/// and only the rails of the participating devices are used: NCCL uses the adapters nearest to each GPU.
 class LoneExchange {
  public:
   /// Keeps a reference to the coefficients. `ranks` must be a multiple of `nodes`.
@@ -18,7 +18,7 @@ class LoneExchange {
 
   /// `message`: bytes of the full vector.
   [[nodiscard]] ExchangeTimes::Predicted predict(Collective operation, Bytes message) const;
-  /// Allows a caller to evaluate other links than the machine's.
+  /// The machine. A caller may change its links.
   [[nodiscard]] Machine& machine() { return machine_; }
 
  private:

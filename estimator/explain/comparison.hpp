@@ -35,7 +35,7 @@ inline constexpr std::array<MemoryPart, memory_item_count> memory_parts{{{&Memor
                                                                          {&MemoryBreakdown::communication, "communication"},
                                                                          {&MemoryBreakdown::context, "context"}}};
 
-/// One of two plans that are compared: its name in sentences, its estimate, and the model that its limits refer to.
+/// One of two plans that are compared: its name in sentences, its estimate, and the model for messages about its limits.
 struct Compared {
   std::string name;
   const Estimate& estimate;
@@ -59,18 +59,19 @@ template <class Q>
   return std::abs((b - a).value()) < 0.005 * max(a, b).value();
 }
 
-/// The differences between two plans, term by term. Swapping the plans changes the sign of every difference, and keeps the
-/// deciding term.
+/// The differences between two plans, term by term. If the plans are swapped, every difference changes its sign, and the
+/// deciding term stays the same.
 struct Comparison {
-  std::string_view basis = "step";  ///< or `epoch`: the unit that times refer to
-  double explained_steps = 1, other_steps = 1;  ///< steps of each plan in one such unit
+  std::string_view basis = "step";              ///< or `epoch`: the unit that times refer to
+  double explained_steps = 1, other_steps = 1;  ///< number of steps of each plan in this unit
   Seconds explained_time{}, other_time{};       ///< predicted time of each plan, for that unit; zero if unknown
   Standing explained_standing = Standing::fits, other_standing = Standing::fits;
   bool itself = false;                    ///< both are the same plan with the same name
   std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty if one of the two has no predicted time
   std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; empty if one of the two has no predicted memory
-  /// The term with the largest difference in the same direction as the total's: of the time if both plans fit, else of the
-  /// memory if both have any. Unset if the plans do not differ, or if a limit of shape decides.
+  /// Of the terms that differ in the same direction as the total, the one that differs most. It is a term of the time if
+  /// both plans fit, and else of the memory, if it is known for both. Unset if the plans do not differ, or if the shape of
+  /// one is impossible.
   std::optional<PairedTerm<Seconds>> deciding_time;
   std::optional<PairedTerm<Bytes>> deciding_memory;
 
@@ -80,8 +81,8 @@ struct Comparison {
 /// The unit that the times of a comparison refer to.
 enum class Basis { step, epoch };
 
-/// Compares `other` with `explained`; either may be better, or impossible. It compares epochs if `basis` says so, or if the
-/// steps have different numbers of samples; else it compares steps.
+/// Compares `other` with `explained`; either may be better, and either may be impossible. It compares epochs if `basis` says
+/// so, or if the steps have different numbers of samples; else it compares steps.
 [[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::step);
 
 /// Returns the name of a plan for a comparison with another one: its strategy, or its degrees if the other plan has the same
@@ -90,7 +91,7 @@ enum class Basis { step, epoch };
 
 /// The exchanges of one kind in both plans.
 struct ExchangePair {
-  ExchangeTotal explained, other;  ///< totals of the same operation, axes, phase and purpose; zero if a plan has none
+  ExchangeTotal explained, other;  ///< totals of this operation, axes, phase and purpose; zero if a plan has none
 };
 /// Returns the exchanges of both plans in pairs, per step or per epoch, as in `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,

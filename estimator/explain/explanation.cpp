@@ -101,13 +101,14 @@ class Explainer {
       share[Part::input] = whole[Part::input];
       share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
-    // Shared by the number of launches, which counts S times for the stage that determines the time and once for the others.
+    // This time is distributed by the number of launches. A launch counts S times in the stage that determines the time, and
+    // once in the other stages.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (launches / launches_);
     share[Part::waiting] += host_waiting;
     return share;
   }
 
-  /// The part of the longest stage's waiting that is due to its tasks.
+  /// The part of the longest stage's waiting that its own tasks cause.
   [[nodiscard]] Seconds waiting_of_tasks() const {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
@@ -117,7 +118,7 @@ class Explainer {
     return sum;
   }
 
-  /// The time of a part in the longest stage that is overlapped with compute of another micro-batch.
+  /// The time of this part of the longest stage that overlaps with compute of another micro-batch.
   [[nodiscard]] Seconds hidden_of(Part part) const {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
@@ -196,8 +197,8 @@ class Explainer {
     }
   }
 
-  /// The layers' share of a stage's gradient exchange time, by exchanged parameters, or by all parameters if none is
-  /// exchanged.
+  /// The shares of a stage's layers in the time of its gradient exchange, by the number of exchanged parameters. If none is
+  /// exchanged, by the number of all parameters.
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
     const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
@@ -276,11 +277,11 @@ class Explainer {
       const TimedExchange* own = most_held_back(layer, purpose);
       if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
-    // A measured time has no known limiting link.
+    // For a measured time, the limiting link is unknown.
     return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
   }
 
-  /// The algorithms of collectives. The one with most time is first.
+  /// The algorithms of collectives, in order of decreasing time.
   [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
@@ -315,7 +316,7 @@ class Explainer {
                      straggler, plan_.offload_activations};
   }
 
-  /// Launch overhead and memory transfers may come from a datasheet; overheads of ranks and frameworks cannot.
+  /// A datasheet may give launch overhead and memory transfers, but not the overheads of ranks and frameworks.
   [[nodiscard]] Provenance waiting_source() const {
     const bool is_of_sheet = estimate().host_waiting.value() > 0 || step_.paging.value() > 0 || plan_.offload_activations;
     return is_of_sheet ? Provenance::roofline : Provenance::curve;
@@ -327,8 +328,8 @@ class Explainer {
             plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
-  /// Exchanges have measured times, or formulas. The links of formulas are fitted to other measurements, or are the
-  /// datasheet's.
+  /// The time of an exchange is measured, or follows from a formula. The links in the formula are fitted to other
+  /// measurements, or come from the datasheet.
   [[nodiscard]] Provenance exchange_source(bool measured) const {
     if (measured) return Provenance::measured;
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
@@ -478,7 +479,7 @@ Explanation explain(const Estimator& estimator, const Plan& plan) {
       .explain();
   if (!job.coefficients.congestion.empty()) {
     // The factor is log-normal; other jobs never speed up an exchange.
-    constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %
+    constexpr double twentieth = 1.6448536269514722;  // the 95 % quantile of the standard normal distribution
     const auto among_others = [&](double quantile) {
       Assumptions assumptions = job.assumptions;
       assumptions.congestion_quantile = quantile;

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// What a device does in a part of a step: one of three activities.
+/// What a device does in a part of a step.
 enum class Spent { computing, exchanging, waiting };
 inline constexpr EnumNames<Spent> spent_names{"computing", "communicating", "waiting"};
 
@@ -41,16 +41,16 @@ inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
 struct KernelsOf {
   int stage = 0, layers = 0;
   Recompute forward_again{};            ///< the part of forward that backward recomputes
-  int blocks_again = 0;                 ///< with full recomputation, recomputed blocks of the stage; 0: all
+  int blocks_again = 0;                 ///< with full recomputation, number of recomputed blocks of the stage; 0: all
   SelectiveRecompute selected{};        ///< what selective recomputation recomputes
   Seconds overhead{}, first_touches{};  ///< time outside kernels: step overhead; first touches of fresh memory
 };
-/// The exchange of all gradients of a stage.
+/// The gradient exchange of a stage.
 struct GradientsOf {
   int stage = 0;
   double ranks = 1;
   Bytes message{}, weights{};      ///< bytes of gradients, and of the weights that ZeRO gathers
-  double rounds = 1, gathers = 0;  ///< as in GradientExchange
+  double rounds = 1, gathers = 0;  ///< the same as the member of GradientExchange
   Route route = Route::direct;
 };
 /// Gradients of unsplit layers, which are exchanged layer by layer.
@@ -60,7 +60,7 @@ struct ExchangesOf {
   int stage = 0;
   double count = 0;
   Bytes bytes{};                             ///< sum over all of them
-  std::vector<std::string_view> algorithms;  ///< algorithms of collectives; the one with most time is first
+  std::vector<std::string_view> algorithms;  ///< algorithms of collectives, in order of decreasing time
   Route route = Route::direct;
 };
 struct TransfersOf {
@@ -68,15 +68,15 @@ struct TransfersOf {
   Bytes each{};
 };
 struct BubbleOf {
-  bool in_slots = false;  ///< each micro-batch takes a slot as long as the longest stage's
+  bool in_slots = false;  ///< each micro-batch takes as long as in the longest stage
   int waiting_stage = 0;  ///< the stage that determines the time and waits for the others
 };
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and the launch overhead of one kernel
-  bool learned = false;               ///< the rest is fitted to measured runs
+  bool learned = false;               ///< whether the rest is fitted to measured runs
   Seconds pages{};                    ///< waiting for pages of managed memory
   double straggler = 1;               ///< kernel time of the slowest device, relative to the others, which wait for it
-  /// also includes waiting for activations that are offloaded to host memory and fetched back
+  /// also includes the waiting for transfers of activations to and from host memory
   bool moves_activations = false;
 };
 struct UpdateOf {
@@ -90,27 +90,28 @@ struct InputOf {
 struct PhaseShare {
   TimePart what;
   Seconds time{};    ///< the same as in the breakdown
-  Seconds hidden{};  ///< additional time of this part that is overlapped
+  Seconds hidden{};  ///< overlapped time of this part, in addition
   Provenance source = Provenance::roofline;
-  /// The contents of the time; empty if the plan has nothing of this kind.
+  /// What this part of the step consists of; empty if the plan has no such part.
   using MadeOf = std::variant<std::monostate, KernelsOf, GradientsOf, WeightsLeftWhole, ExchangesOf, TransfersOf, BubbleOf,
                               WaitingOf, UpdateOf, InputOf>;
   MadeOf made_of;
-  std::optional<Bottleneck> busiest;  ///< the link with the largest φ of its exchanges, if it has any
+  std::optional<Bottleneck> busiest;  ///< of the links that its exchanges use, the one with the largest φ
 };
 
 /// One layer: its costs, and its contribution to the time of a step. Layers with the same `kind` and stage are equal.
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
-  bool runs_again = false;  ///< backward recomputes its forward
+  bool runs_again = false;  ///< whether backward recomputes its forward
   LayerDetail detail;       ///< details of one micro-batch
   LayerCosts costs;         ///< costs of one micro-batch, without recomputation
-  /// Its part of the estimate's breakdown. The parts of all layers add up to the whole. In a pipeline, the time is that of
-  /// the stages that determine it; the other stages' layers contribute to the bubble. The fused gradient exchange is
-  /// distributed by parameters. Transfers across a cut count for the layer behind the cut. Waiting for samples counts for
-  /// the first layer that reads them, and waiting for the host by the number of launches of each layer.
+  /// Its part of the estimate's breakdown. The parts of all layers add up to the whole breakdown. In a pipeline, layers of
+  /// the stages that determine the time contribute their time. Layers of the other stages contribute to the bubble. The
+  /// fused gradient exchange is distributed by parameters. Transfers across a cut count for the layer behind the cut.
+  /// Waiting for samples counts for the first layer that reads them. Waiting for the host is distributed by the number of
+  /// launches of each layer.
   Breakdown time;
-  /// part of its waiting that this layer causes; waiting of the whole step counts for a first layer
+  /// the part of the waiting that this layer causes; waiting of the whole step counts for the first layer
   Seconds host_waiting{};
 };
 
@@ -149,7 +150,7 @@ struct Explanation {
 /// the layer has none.
 [[nodiscard]] const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
-/// Returns how often one kernel of the layer runs in a step.
+/// Returns how often each kernel of the layer runs in a step.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase);
 
 /// Returns the share of the plan's kernel and update time by provenance, in the order of `provenances`; all zero if no time

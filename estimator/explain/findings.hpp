@@ -30,17 +30,17 @@ struct Finding {
   struct Gradients {
     std::int64_t ranks;
     int zero_stage;
-    std::string_view algorithm;  ///< algorithm of the Allreduce
+    std::string_view algorithm;  ///< algorithm of an Allreduce
   };
   struct Pipeline {
     int stages;
     std::int64_t micro_batches;
   };
-  /// The host that ranks wait for.
+  /// The host, if ranks wait for it to launch kernels.
   struct Host {
     Seconds launch_overhead;
   };
-  /// The first layer that is no longer split into tiles.
+  /// The first layer that a spatial split leaves whole.
   struct TilesEnd {
     int layer;
   };
@@ -58,9 +58,9 @@ struct Finding {
   };
   Kind kind = Kind::compute;
   double share = 0;
-  /// Details of the cause. There are none for waiting for the slowest rank, and for replicas of a single sample.
+  /// Details of the cause. Two causes have none: waiting for the slowest rank, and replicas of a single sample.
   std::variant<std::monostate, Gradients, Pipeline, Host, TilesEnd, Copies, Samples, DataSet> facts{};
-  bool bounds = false;  ///< it has the largest share of the time
+  bool bounds = false;  ///< the cause has the largest share of the time
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);
 

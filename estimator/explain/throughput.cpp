@@ -7,7 +7,7 @@ namespace {
 
 double tokens_per_sample(const Job& job) { return static_cast<double>(job.facts.model->sequence_length); }
 
-/// The share that a rate is of one device's peak.
+/// A rate, as a share of the peak of one device.
 std::optional<double> share_of(FlopRate rate, const std::optional<FlopRate>& peak) {
   if (!peak || peak->value() <= 0) return std::nullopt;
   return rate / *peak;

@@ -19,7 +19,7 @@ struct SampleFlops {
   std::vector<std::pair<RecomputeModules, double>> in_modules{};
 
   [[nodiscard]] double model() const { return forward + backward; }
-  /// Returns the forward FLOPs that selective recomputation of these modules recomputes.
+  /// Returns the forward FLOPs that selective recomputation of these modules adds.
   [[nodiscard]] double of(RecomputeModules modules) const;
   /// Returns the FLOPs that devices execute, including recomputation. `recomputed_share`: the recomputed share of the
   /// blocks.
@@ -27,7 +27,7 @@ struct SampleFlops {
 };
 [[nodiscard]] SampleFlops sample_flops(const ModelFacts& facts);
 
-/// The training rate of a plan, and the share of the devices' peak that it uses.
+/// The training throughput of a plan, and its share of the devices' peak.
 struct Throughput {
   double samples = 0;                      ///< per second, of all devices together
   std::optional<double> tokens{};          ///< tokens per second of all devices; unset for models without sequences

@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// A problem that a decision depends on, but that was not measured.
+/// A kernel problem that was not measured, although a decision depends on it.
 struct UnmeasuredProblem {
   std::string line;
-  Seconds time{};  ///< predicted time in one step of each of the plans, summed over the plans
+  Seconds time{};  ///< predicted time per step, summed over the plans
 };
 
 /// The unmeasured problems of these plans, in order of decreasing time.

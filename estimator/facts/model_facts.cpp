@@ -114,7 +114,7 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
     const auto index = static_cast<std::size_t>(layer);
     const bool lookup = model.layers[index].operation->type() == "embedding";
     facts.tensor_role[index] = lookup ? TensorSplitRole::lookup : TensorSplitRole::lone;
-    // An embedding table is split by rows.
+    // A tensor split divides an embedding table by rows.
     const Layer& at = model.layers[index];
     facts.tensor_units[index] =
         lookup ? at.operation->shared_table(at.input_shapes, at.output_shape).rows : filter_units(at);
@@ -199,7 +199,7 @@ std::int64_t context_units(const Model& model, const ModelFacts& facts) {
 }
 
 struct BlocksOfLayers {
-  int all = 0, alike = 0;  ///< blocks, and those with the most common layer shapes
+  int all = 0, alike = 0;  ///< number of blocks, and number of blocks with the most common layer shapes
 };
 
 BlocksOfLayers blocks_of(const Model& model) {
@@ -256,8 +256,8 @@ std::vector<bool> again_with_products(const Model& model) {
   return again;
 }
 
-/// The tensors of a layer's forward that backward needs. The gradient of the input of a frozen matrix needs only the matrix,
-/// and layers before the first trained layer have no backward. `is_part_frozen`: whether any layer is frozen.
+/// The tensors of a layer's forward that backward needs. For a frozen matrix, the gradient of the input needs only the
+/// matrix. Layers before the first trained layer have no backward. `is_part_frozen`: whether any layer is frozen.
 Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   const Layer& layer = facts.model->layers[index];
   Kept kept = layer.operation->kept(layer.input_shapes, layer.output_shape);
@@ -281,7 +281,7 @@ std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<in
     const std::string_view type = layer.operation->type();
     const bool is_norm = type == "norm" && layer.operation->attribute_values().text("kind") != "batch";
     if (layer.inputs.empty() || (!is_elementwise(type) && !is_norm)) continue;
-    // The most recently produced input can be fused.
+    // Of several inputs, the layer can be fused with the producer of the latest one.
     const auto last = std::max_element(layer.inputs.begin(), layer.inputs.end());
     if (*last < 0) continue;
     const auto maker = static_cast<std::size_t>(*last);
@@ -317,7 +317,7 @@ ModelFacts facts_of(const Model& model) {
   facts.needs_input_gradient = needs_input_gradient(model);
   facts.gradient_additions = gradient_additions(model);
   facts.fusion = fusions(model, consumers);
-  std::map<int, int> last_readers;  // last reader so far of an owner's weights
+  std::map<int, int> last_readers;  // the last reader of an owner's weights so far
   for (const Layer& layer : model.layers) facts.frozen.push_back(is_frozen(model, layer));
   const bool is_part_frozen = std::find(facts.frozen.begin(), facts.frozen.end(), true) != facts.frozen.end();
   facts.of_sample.assign(count, false);
@@ -439,8 +439,8 @@ ModelFacts facts_of(const Model& model) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    // First computes the difference of each cut to the cut before it. This takes one step per tensor, independent of its
-    // lifetime.
+    // Each tensor changes the count only at the cuts where its life begins and ends. The changes are collected first, which
+    // takes one step per tensor.
     if (last_reader <= producer) return;
     const auto first = static_cast<std::size_t>(producer + 1);
     const auto behind = static_cast<std::size_t>(last_reader) + 1;

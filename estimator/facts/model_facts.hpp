@@ -27,11 +27,11 @@ struct TiedLayer {
   int previous = -1;  ///< the last layer before it that reads them; if there is none, the owner
 };
 
-/// A layer that reads or produces a tensor.
+/// A layer that produces or reads a tensor.
 struct TensorReader {
   int layer = -1;
   bool keeps = false;       ///< its backward needs the tensor
-  bool keeps_cast = false;  ///< the same under autocast, where a reader in half precision keeps its own copy
+  bool keeps_cast = false;  ///< the same under autocast, if a reader in half precision keeps a copy of its own
 };
 
 /// Kernel fusion with a producer by a graph compiler. The fused input is not read back, and it is not written at all if no
@@ -63,24 +63,24 @@ struct ModelFacts {
   std::vector<bool> makes_input_gradient;
   std::vector<int> gradient_additions;  ///< additions that combine the readers' gradients of the layer's output
   /// The layer is on a branch that starts with a global average pooling and later joins larger tensors, as in squeeze and
-  /// excitation. Every rank needs all of its tensors, which have one position. They take so little work that every rank
-  /// computes all of it.
+  /// excitation. Its tensors have one position, and every rank needs all of them. The work is so small that every rank
+  /// computes it.
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
-  /// The output is sharded by tokens over the ranks of a tensor split with sequence parallelism. These are the outputs that
-  /// a pair of split layers sums, and those of the token-wise layers behind it.
+  /// The output is sharded by tokens over the ranks of a tensor split with sequence parallelism. This holds for the summed
+  /// output of a pair of split layers, and for the outputs of the token-wise layers behind the pair.
   std::vector<bool> token_split;
-  /// The tensor degree has to divide this, so that all of those tensors have equal shards; 0 if there are none.
+  /// The tensor degree has to divide this, so that all tensors sharded by tokens have equal shards; 0 if there are none.
   std::int64_t token_units = 0;
   /// The number of units that a tensor split can distribute for this layer (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
-  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
-  /// tensors of the sample cross no cut: their readers load them from the data set.
+  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. The
+  /// sample's other tensors cross no cut, because their readers load them from the data set.
   std::vector<double> live_items;
   std::vector<double> live_split_items;  ///< items among live_items that are sharded with sequence parallelism
   /// The number of blocks if all have equal layers, else 0.
   int like_blocks = 0;
-  /// The number of blocks if at least three in four have equal layers, else 0.
+  /// The number of blocks if at least three quarters of them have equal layers, else 0.
   int similar_blocks = 0;
   bool has_attention = false;
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules it belongs to (module_layers)
@@ -88,17 +88,17 @@ struct ModelFacts {
   /// Layers that selective recomputation of products recomputes: those of a block, except attention and the first of every
   /// two matrix products.
   std::vector<bool> again_with_products;
-  /// The expert degree has to divide this: the smallest number of experts of any layer; 0 if there are none. The member
-  /// after it counts their parameters.
+  /// The expert degree has to divide this: the smallest number of experts of any layer; 0 if there are none. The next member
+  /// counts the parameters of experts.
   std::int64_t experts = 0;
   double expert_parameters = 0;
   std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;
-  /// Whether a layer is the last one of experts, whose outputs are combined into tokens, and has biases. In that case the
-  /// router's weights also multiply the biases.
+  /// Whether a layer is the last one of experts, whose outputs are combined into tokens, and has biases. The biases are then
+  /// multiplied by the router's weights, too.
   std::vector<bool> weighs_bias;
-  /// The context degree has to divide this, so that all sequences have equal parts and only attention needs the other parts.
-  /// It is 0 if another layer needs them, or if there are no sequences.
+  /// The context degree has to divide this, so that sequences have equal parts. It is 0 without sequences, or if a layer
+  /// other than attention needs tokens of other parts.
   std::int64_t context_units = 0;
   /// The greatest common divisor of the numbers of key and value heads of all attention layers; 0 without attention.
   std::int64_t attention_heads = 0;
@@ -111,9 +111,9 @@ struct ModelFacts {
   std::vector<int> weighted;    ///< layers with weights, in order
   std::vector<int> matrix;      ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
-  std::int64_t smallest_filters = 0;  ///< min F over the matrix layers before the last, and the layer it is in
+  std::int64_t smallest_filters = 0;  ///< the smallest F of all matrix layers but the last one, and the layer that has it
   int smallest_filters_layer = -1;
-  std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
+  std::int64_t smallest_channels = 0;  ///< the smallest C of all matrix layers but the first one
   int smallest_channels_layer = -1;
   std::vector<bool> frozen;  ///< layers whose weights are not trained, including weights that they share
   double parameters = 0;
@@ -121,8 +121,7 @@ struct ModelFacts {
   /// the sum of the rows and columns of all matrices and of all biases, divided by the parameters
   double factored_share = 0;
   double sample_items = 0;  ///< items of all tensors of a sample
-  /// In a pair, the column layer that sends the gradient of an input shared with other column layers of its block (gate and
-  /// up projections).
+  /// If column layers of a block share an input (gate and up projections), the one that sends the input's gradient.
   std::vector<bool> sends_input_gradient;
 };
 

@@ -43,7 +43,7 @@ class BlockModules {
   [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
     constexpr std::size_t most_layers = 300;
     constexpr int several = -1;
-    std::map<int, int, std::greater<>> term_of;  // layers to be examined: the term that reads it, or several
+    std::map<int, int, std::greater<>> term_of;  // layers to be examined, with the term that reads them, or `several`
     int alone = 0;
     const auto reach = [&](int layer, int term) {
       if (layer < first_) return;
@@ -57,8 +57,8 @@ class BlockModules {
     };
     for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
     std::vector<std::vector<int>> branches(terms.size());
-    // Readers are visited before their inputs. Inputs of shared layers are shared, too. The walk stops if only such layers
-    // are left.
+    // Readers are visited before their inputs. The inputs of a layer that several terms read are shared as well. The walk
+    // stops when only shared layers are left.
     for (std::size_t seen = 0; alone > 0; ++seen) {
       if (seen == most_layers) return {};
       const auto [layer, term] = *term_of.begin();
@@ -73,7 +73,7 @@ class BlockModules {
     return branches;
   }
 
-  /// The terms of a sum: the residual and a part of the block, or the routed experts and the shared experts.
+  /// The terms of a sum. A sum adds a part of the block to the residual, or routed experts to shared experts.
   void find_branches(const std::vector<int>& terms) {
     const std::vector<std::vector<int>> branches = branches_of(terms);
     if (branches.empty()) return;
@@ -108,7 +108,7 @@ class BlockModules {
            std::all_of(branch.begin(), branch.end(), is_of_tokens);
   }
 
-  /// Adds the layers of a branch without the norms before it, and without dropout, norm and scale after it.
+  /// Adds the layers of a branch, but not the norms before it, nor the dropout, norm and scale after it.
   void add_module(const std::vector<int>& branch, RecomputeModule module) {
     const auto is_outside = [&](int input) { return !std::binary_search(branch.begin(), branch.end(), input); };
     const auto is_before = [&](int layer) {
@@ -147,7 +147,7 @@ class BlockModules {
   const Model& model_;
   const ModelFacts& facts_;
   int first_, last_;
-  std::multimap<int, int> norms_;  ///< norms, by the tensor that they read
+  std::multimap<int, int> norms_;  ///< norms, listed by the tensor that they read
   std::vector<RecomputeModules>& modules_;
 };
 

@@ -15,7 +15,7 @@ namespace ddl {
 /// megatron/core/transformer/transformer_config.py, `recompute_modules`]. A module that contains others comes after them.
 enum class RecomputeModule {
   core_attn,       ///< attention between its projections [Kort22, section 5]
-  moe_act,         ///< in experts, the operations between their matrix products
+  moe_act,         ///< the operations between the matrix products of experts
   layernorm,       ///< the norms before attention and before the MLP
   mla_up_proj,     ///< in multi-head latent attention, the projections of compressed queries, keys and values
   mlp,             ///< an MLP without experts, without its norm
@@ -27,8 +27,8 @@ inline constexpr EnumNames<RecomputeModule> recompute_module_names{"core_attn", 
                                                                    "mlp",       "shared_experts", "moe"};
 
 /// Returns whether the output of a module is also discarded after its forward, and recomputed for the readers in backward.
-/// Otherwise the output is kept until no reader needs it, and the module is recomputed for its own backward ["moe_act,
-/// layernorm and mla_up_proj use output-discarding checkpointing": the same place].
+/// Otherwise the output is kept until no reader needs it, and the module is recomputed for its own backward [the same file:
+/// "moe_act, layernorm and mla_up_proj use output-discarding checkpointing"].
 [[nodiscard]] constexpr bool drops_output(RecomputeModule module) {
   return module == RecomputeModule::moe_act || module == RecomputeModule::layernorm ||
          module == RecomputeModule::mla_up_proj;
@@ -65,7 +65,7 @@ class RecomputeModules {
     set.bits_ = bits_ & ~others.bits_;
     return set;
   }
-  /// Returns the module of the set that may contain the others; empty for an empty set.
+  /// Returns the largest module of the set, which may contain the others; empty for an empty set.
   [[nodiscard]] constexpr std::optional<RecomputeModule> outermost() const {
     for (std::size_t i = recompute_module_count; i-- > 0;) {
       if (contains(static_cast<RecomputeModule>(i))) return static_cast<RecomputeModule>(i);
@@ -83,7 +83,7 @@ class RecomputeModules {
 
 /// Returns the names of the modules: `core_attn+moe_act`, or with another separator.
 [[nodiscard]] std::string to_string(RecomputeModules modules, std::string_view between = "+");
-/// Parses the same, in any order; empty if a name is unknown.
+/// Parses such names, in any order; empty if a name is unknown.
 [[nodiscard]] std::optional<RecomputeModules> parse_recompute_modules(std::string_view text);
 
 }  // namespace ddl

@@ -20,7 +20,7 @@ enum class MixedPrecision {
   /// weights and gradients in half precision, plus a 4-byte master copy: 16 bytes a parameter with Adam [Raj20]
   half_gradients,
   full_gradients,  ///< gradients are added up in 4 bytes, as Megatron-LM does: 18 bytes with Adam [Kort22]
-  autocast,        ///< PyTorch autocast: weights and gradients in 4 bytes; matrix operations read half-precision copies
+  autocast,        ///< PyTorch autocast: weights and gradients have 4 bytes; matrix operations read copies in half precision
   /// Gradients in half precision are added to 4-byte gradients, which are not sharded: 20 bytes per parameter with Adam, 12
   /// of them sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
   accumulated,
@@ -31,7 +31,7 @@ enum class MixedPrecision {
   return mixed == MixedPrecision::full_gradients || mixed == MixedPrecision::accumulated;
 }
 
-/// Their names in options and files, in the order of the enumeration.
+/// The names of the enumerators in options and files, in the same order.
 inline constexpr EnumNames<MixedPrecision> mixed_precision_names{"half", "full", "autocast", "accumulated"};
 
 /// The precision in which ranks sum gradients.
@@ -40,7 +40,7 @@ inline constexpr EnumNames<GradientSums> gradient_sums_names{"half", "full"};
 
 /// The memory layout of images.
 enum class MemoryFormat {
-  channels_last,  ///< the layout that kernels of matrix units read
+  channels_last,  ///< channels-last, the layout that matrix-unit kernels read
   /// PyTorch's default. Kernels of matrix units work on copies: each convolution copies its inputs and outputs once [NVIDIA,
   /// Convolutional Layers User's Guide, section 3.1.1, "Tensor layouts"].
   channels_first,
@@ -74,9 +74,9 @@ enum class CompositeKernels {
 };
 inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators"};
 
-/// Which kernels add the biases of the last layer of experts, each multiplied by its token's weight.
+/// Which kernels add the biases of the last layer of experts. Each bias is multiplied by the router's weight of its token.
 enum class ExpertBiases {
-  fused,           ///< the kernel before or after them
+  fused,           ///< the neighbouring kernel, before or after
   operators,       ///< separate operators, in the precision of training
   fp32_operators,  ///< separate operators in fp32, the precision of the tokens' weights
 };
@@ -102,11 +102,11 @@ inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attent
 struct Assumptions {
   bool linear_kernels = false;  ///< a layer split into p parts takes 1/p of its time, including replicated layers
   bool contention = true;       ///< φ: flows of one phase share the links they meet on
-  /// exchanges that the measured software routes through the host are predicted with that route
+  /// if the measured software routes exchanges through the host, so does the prediction
   bool host_staging = true;
   bool overlap = true;              ///< gradient communication is overlapped with backward if the software does that
   bool host_launch = true;          ///< the device waits for a host that launches kernels one by one
-  bool last_layer_exchange = true;  ///< filter and channel exchange the last layer's output too
+  bool last_layer_exchange = true;  ///< filter and channel splits also exchange the last layer's output
   bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
   bool ring_only = false;           ///< every collective is one flat ring
   bool optimizer_slots = true;      ///< memory counts the optimizer's state
@@ -118,8 +118,8 @@ struct Assumptions {
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
-  CompositeKernels sinks = CompositeKernels::fused;  ///< for fused attention, except trained sinks of its softmax
-  /// In fp32 and tf32, 3D convolutions transpose their inputs and outputs if tensors are channels-last [TensorFlow,
+  CompositeKernels sinks = CompositeKernels::fused;  ///< for fused attention without trained sinks in its softmax
+  /// If tensors are channels-last, 3D convolutions in fp32 and tf32 transpose their inputs and outputs [TensorFlow,
   /// tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], in addition to the copies of
   /// `memory_format`.
   bool copies_volumes = false;
@@ -128,14 +128,15 @@ struct Assumptions {
   bool own_half_norms = false;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< biases of linear layers and of depthwise convolutions
-  /// Biases of the last layer of experts, which are multiplied by the router's weights as the products are.
+  /// Biases of the last layer of experts. Like the products, they are multiplied by the router's weights.
   ExpertBiases expert_biases = ExpertBiases::fused;
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< unset: the kernels that the device's file was fitted to
-  /// How the framework runs the optimizer's step. The update of a part of the model takes a share of the whole model's time.
+  /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take its share of the
+  /// whole model's update.
   UpdateImplementation update = UpdateImplementation::layer;
-  /// In mixed precision, bytes per parameter that passes over gradients and weights move in addition to the optimizer's own
-  /// kernel: unscaling, the norm, clipping, copies to half precision.
+  /// Bytes per parameter that passes over gradients and weights move in addition to the optimizer's kernel, in mixed
+  /// precision: unscaling, the norm, clipping, and copies to half precision.
   double extra_update_bytes = 0;
   /// PyTorch before 2.0 with CUDA before 11.7. Gradients are filled with zeros after the update and keep their memory
   /// (`set_to_none` was off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]). All kernels of the libraries are
@@ -154,25 +155,26 @@ struct Assumptions {
   /// neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
   /// p2p.py].
   bool engine_groups = false;
-  /// The algorithm of every gradient exchange, if the user sets one.
+  /// The algorithm of all gradient exchanges, if the user sets it.
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< number of parameter servers s
   double sparse_density = 0.01;  ///< share of the gradients that a sparse Allreduce sends
-  /// Exchanges take this many standard deviations longer than the median. The deviations are those of the coefficients'
-  /// congestion and of the repetitions of measured exchanges. Unset: the median of a job that is alone.
+  /// How many standard deviations above their median exchanges are predicted. Congestion coefficients and repeated
+  /// measurements give the standard deviation. Unset: the median of a job that is alone.
   std::optional<double> congestion_quantile;
-  /// Tokens of the busiest rank of an expert split, divided by the mean of all ranks; 1: all experts are equally popular.
+  /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
+  /// popular.
   double expert_imbalance = 1;
   /// Kernel time of the slowest device, divided by that of the others, which wait for it; 1: all are equally fast.
   double straggler = 1;
   SecondsPerByte add{};       ///< time to add one byte into a partial sum
-  bool learned = true;        ///< uses the software's factors that are fitted to measured runs
+  bool learned = true;        ///< uses factors that are fitted to measured runs of the software
   bool include_input = true;  ///< includes reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
 };
 
-/// Sets this kind of mixed precision, and the cross entropy of software that trains with it.
+/// Sets the kind of mixed precision, and the cross entropy that usually comes with it.
 [[nodiscard]] inline Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
   assumptions.mixed_precision = mixed;
   if (sums_in_full(mixed)) assumptions.cross_entropy = CrossEntropy::in_place;

@@ -33,8 +33,8 @@ struct MeasuredContention {
   std::string source;
 };
 
-/// The effect of other jobs on a shared network on exchanges that cross a level: a factor on their time with a log-normal
-/// distribution.
+/// How other jobs on a shared network slow down exchanges that cross a level: their time is multiplied by a factor with a
+/// log-normal distribution.
 struct Congestion {
   std::string level;
   double median = 1;
@@ -42,9 +42,9 @@ struct Congestion {
   std::string source;
 };
 
-/// How much longer kernels and an exchange take while both run than each takes alone. They share the memory, and also the
-/// processors or the copy engines. If it is not measured, the software's file may give a usual value. Otherwise it is 1,
-/// which holds for a network that moves bytes without the device.
+/// The slowdown of kernels and of an exchange while both run, relative to each alone. They share the memory, and either the
+/// processors or the copy engines. If the slowdown is not measured, the software's file may give a usual value. Otherwise it
+/// is 1, as for a network that moves bytes without the device.
 struct OverlapSlowdown {
   double kernels = 1, exchange = 1;  ///< at least 1
   std::string source{};
@@ -66,17 +66,17 @@ struct Coefficients {
   std::string name;
   std::string machine;
   std::vector<MeasuredModel> models;
-  /// The measured fraction of a layer's time that a filter split does not reduce; unset: formulas predict it.
+  /// The measured fraction of a layer's time that a filter split does not reduce. If unset, formulas predict it.
   std::optional<UndividedFraction> filter_undivided;
   std::optional<UndividedFraction> channel_undivided;
   std::vector<MeasuredContention> contention{};  ///< replaces the model's φ at its levels
   std::vector<Congestion> congestion{};          ///< at most one per level
   OverlapSlowdown overlap{};
-  Settings settings;  ///< what the file says about the software of its runs
-  Software software;  ///< the result of the settings
+  Settings settings;  ///< settings that the file gives for the software of its runs
+  Software software;  ///< the software that results from the settings
   MeasuredExchanges exchanges{};
   LearnedFamilies learned;
-  /// the runs that it was fitted to, if the file gives their error
+  /// the runs that the coefficients were fitted to, if the file gives their error
   std::vector<std::pair<Family, LearnedRuns>> learned_runs{};
 };
 

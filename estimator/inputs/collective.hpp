@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// α, β and the cost of adding, of one link as a message sees it.
+/// α, β and the cost of adding, for a message on one link.
 struct Link {
   Seconds alpha{};
   SecondsPerByte beta{};

@@ -7,8 +7,9 @@
 namespace ddl {
 
 /// How a communication library runs exchanges among GPUs of several nodes on one kind of network, according to benchmarks of
-/// several clusters. α of a step is that of the machine's level, and β follows from the rate of its links. These members
-/// describe how the library uses the links. docs/formulas.md, "What a library makes of links", has the formulas.
+/// several clusters. The α of a step is the α of the machine's level, and β follows from the rate of the level's links.
+/// These members describe how the library uses the links. docs/formulas.md, "What a library makes of links", has the
+/// formulas.
 struct LibraryHabits {
   std::string fabric{};    ///< kind of network: `infiniband`, `ethernet`
   int clusters = 0;        ///< number of measured clusters
@@ -19,7 +20,7 @@ struct LibraryHabits {
   double ring_fill = 0;    ///< ring pipeline: the time to fill it, as a share of √(start-ups · bytes)
   double tree_fill = 0;    ///< the same for a tree
   double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
-  double doubt = 1;        ///< 95 % of the times of clusters left out of the fit lie within this factor
+  double doubt = 1;        ///< for clusters that are left out of the fit, 95 % of the times are predicted within this factor
   friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;
 };
 

@@ -16,8 +16,7 @@ namespace ddl {
 /// measured training runs.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
-  /// Fraction of the work that a split should take off a layer, but that every rank still does: T = T(split) + r·(T(whole) −
-  /// T(split)).
+  /// The fraction r of the work saved by a split that every rank does nevertheless: T = T(split) + r·(T(whole) − T(split)).
   repeated,
   /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead relative to the link.
   /// Transfers between stages use the factors of layer exchanges.
@@ -27,28 +26,28 @@ enum class Coefficient {
   layer_beta,
   halo_alpha,
   halo_beta,
-  /// Seconds per byte of an Allreduce among the ranks of a filter, channel or spatial split. It covers 2(q−1)/q of the
-  /// weights of layers that have no positions, which software does not split.
+  /// Seconds per byte of an Allreduce among the ranks of a filter, channel or spatial split. It moves 2(q−1)/q of the
+  /// weights of layers without positions, which software does not split.
   unsharded_weight_sync,
   /// θ: mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the operating
   /// system and by other jobs are rare and long, so they are modelled as exponential. All nodes wait for the slowest of n
-  /// nodes, whose expected delay is θ·(1 + 1/2 + … + 1/n): θ·ln n above a single node's [David, Nagaraja, Order Statistics,
-  /// 2003].
+  /// nodes. Its expected delay is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than that of a single node [David,
+  /// Nagaraja, Order Statistics, 2003].
   straggler_factor,
-  per_iteration,    ///< constant seconds per step if there are several devices
-  per_micro_batch,  ///< constant seconds per stage and micro-batch, such as the software's schedule
-  /// seconds of the host per launch of a kernel or exchange; a property of the software, not of a family of plans
+  per_iteration,    ///< constant time per step if there are several devices, s
+  per_micro_batch,  ///< constant time per stage and micro-batch, for example of the software's schedule, s
+  /// host time per launch of a kernel or exchange, s; it depends on the software, not on the family of plans
   launch_overhead
 };
 
 /// The unit of a coefficient. Files and reports give `unsharded_weight_sync` as the time of a gigabyte.
 enum class CoefficientUnit { factor, fraction, number, seconds, seconds_per_byte };
 
-/// The prior of a coefficient, before any run is considered. A factor f is 1 at best, and ln f is normal with this width.
-/// Any other coefficient is zero at best, and has a half-normal prior of this width.
+/// The prior of a coefficient, before any run is considered. For a factor f, ln f is normal around 0 with this width. Any
+/// other coefficient is half-normal above 0 with this width.
 struct Prior {
   double width = 1;
-  double most = 0;  ///< larger values are implausible; 0: no bound
+  double most = 0;  ///< larger values are refused as implausible; 0: no bound
 };
 
 /// Everything about a coefficient except its formula.
@@ -61,7 +60,7 @@ struct CoefficientRow {
   std::string_view former{};   ///< the key in files of older versions, if it was a different one
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
-  /// The value without effect: times then follow from the datasheet.
+  /// The value that has no effect.
   [[nodiscard]] constexpr double neutral() const { return is_factor() ? 1 : 0; }
 };
 inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
@@ -115,9 +114,9 @@ using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 }
 
 /// Returns the coefficients of this family. If it has none, those of the same family with or without replicas: a split does
-/// not change with the number of replicas. For a hybrid with replicas and without measured runs, the result contains what is
-/// known of replicas alone: the factors of gradient exchanges, and how long nodes wait for each other. Otherwise, and for
-/// one device, values are neutral.
+/// not change with the number of replicas. For a hybrid with replicas that has no measured runs, some coefficients come from
+/// data parallelism: the factors of gradient exchanges, and how long nodes wait for each other. Otherwise, and for one
+/// device, values are neutral.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   if (family == 0) return {};

@@ -33,14 +33,14 @@ struct Device {
   double tile = 1;
   /// Fractions of the datasheet's peak and bandwidth that sufficiently large kernels reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
-  /// In training, power limits the clock. Products on matrix units then keep this fraction of the rate that they reach
-  /// alone. A precision has its own fraction if the datasheet gives one.
+  /// In training, the power limit lowers the clock. Products on matrix units then run at this fraction of the rate that they
+  /// reach alone. A precision has its own fraction if the datasheet gives one.
   double sustained_peak = 1;
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
   /// Streaming multiprocessors; unset if the datasheet does not give them.
   std::optional<int> multiprocessors{};
-  /// Fitted constants of kernels of this type of device, and of other devices, which replace constants that this type lacks.
-  /// Without either, kernels have their rooflines.
+  /// Fitted constants of kernels of this type of device. Constants that this type lacks are taken from the second member,
+  /// for other devices. Without either, kernels have roofline times.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
   std::string kernels_file{};  ///< the file that the datasheet names, or `none`; empty if it names none
   /// Launch overhead of one kernel, including the framework's work; empty if it is not given.
@@ -53,23 +53,24 @@ struct Device {
   [[nodiscard]] double sustained_at(Precision p) const { return sustained_peaks[p].value_or(sustained_peak); }
 };
 
-/// One level of the interconnect, from the inside out: level 0 joins devices into a node, level 1 nodes into a rack, …
+/// One level of the interconnect. Levels are counted from the inside out: level 0 joins devices into a node, level 1 joins
+/// nodes into a rack, …
 struct LinkLevel {
   std::string name;
-  int units = 1;          ///< how many units of the level below one unit of this level joins
+  int units = 1;          ///< number of units of the level below that one unit of this level joins
   Seconds latency{};      ///< α: start-up of a message whose outermost level is this one
   Bandwidth bandwidth{};  ///< bandwidth of one rail in one direction
-  /// Parallel links from one unit of the level below to this level: NICs of a node, NVLink pairs of a device. It may be a
-  /// fraction if an over-subscribed level has fewer links than its units could fill.
+  /// Parallel links from one unit of the level below to this level: NICs of a node, NVLink pairs of a device. The number is
+  /// a fraction if an over-subscribed level has fewer links than units.
   double rails = 1;
-  /// How a library exchanges over links of this kind; unset if the datasheet does not name the kind.
+  /// How a communication library uses links of this kind; unset if the datasheet does not name the kind.
   std::optional<LibraryHabits> library{};
 };
 
 class Network;
 
-/// How nodes are connected. The levels describe a fat tree completely. Any other shape lies outside the node; its single
-/// level is the connection of a node to the network.
+/// How nodes are connected. The levels describe a fat tree completely. Other shapes describe the network between nodes, and
+/// one level describes the connection of a node to it.
 struct NetworkShape {
   enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop };
   Kind kind = Kind::fat_tree;
@@ -81,13 +82,13 @@ struct NetworkShape {
   int global_links = 1;          ///< dragonfly: links of a router to other groups
   Bandwidth link_bandwidth{};    ///< bandwidth of one link between nodes or between routers of a group, in one direction
   Bandwidth global_bandwidth{};  ///< dragonfly: bandwidth of one link between groups
-  Seconds hop_latency{};         ///< each link after the first adds this to α
+  Seconds hop_latency{};         ///< time that each link after the first adds to α
 };
 
 /// The path between devices and network through the host's memory, used if a transfer cannot go directly.
 struct HostPath {
   Bandwidth bandwidth{};     ///< bandwidth of one device-side link (PCIe) in one direction
-  int devices_per_link = 1;  ///< devices that share it
+  int devices_per_link = 1;  ///< number of devices that share the link
   Seconds latency{};         ///< start-up of a message between neighbors that is staged through the host
   /// memory bandwidth of one node's host; unset if the datasheet does not give it
   std::optional<Bandwidth> memory_bandwidth{};
@@ -99,7 +100,7 @@ struct Storage {
   std::optional<Bandwidth> shared_total;     ///< parallel file system, while all nodes read
   std::optional<Bandwidth> local_bandwidth;  ///< bandwidth of a node's own disk
   std::optional<Bytes> local_capacity;
-  std::optional<Bytes> host_memory;  ///< memory of a node's host, which caches files that were read as far as they fit
+  std::optional<Bytes> host_memory;  ///< memory of a node's host, which caches as many files as fit
 };
 
 /// A cluster of equal devices, as its datasheet describes it.

@@ -11,16 +11,16 @@
 namespace ddl {
 namespace {
 
-/// Possible error of a prediction for another count in addition to the doubt between ring and tree, as a logarithm. 95 % of
-/// the left-out counts of published nccl-tests sweeps lie inside (docs/calibration.md, "How good it is").
+/// Possible error of a prediction for another count, as a logarithm, in addition to the difference between ring and tree. It
+/// covers 95 % of the held-out counts of published nccl-tests sweeps (docs/calibration.md, "How good it is").
 constexpr double count_doubt = 0.1;
 /// Additional possible error for each doubling beyond the measured counts.
 constexpr double doubling_doubt = 0.15;
-/// Bytes are said to decide the time of the largest message if they take at least this share of it.
+/// If bytes take at least this share of the largest message's time, the time counts as limited by bandwidth.
 constexpr double deciding_share = 0.9;
 /// Noise of one measurement that was not repeated, as a geometric standard deviation.
 constexpr double single_spread = 1.03;
-/// If bytes decide the time of the largest messages, measured times are extrapolated up to this multiple of the largest
+/// If bandwidth limits the time of the largest messages, measured times are extrapolated up to this multiple of the largest
 /// size.
 constexpr double size_reach = 4;
 /// Standard deviations on each side of a 95 % interval.
@@ -30,19 +30,19 @@ constexpr double reach_95 = 1.96;
 struct Count {
   double ranks = 2;
   double nodes = 1;
-  /// The number whose logarithm is the depth of a tree, and by which neighbors are ordered.
+  /// The count whose logarithm is the depth of a tree. Curves are ordered by it.
   [[nodiscard]] double places() const { return nodes > 1 ? nodes : ranks; }
 };
 
 Count count_of(const MeasuredCurve& curve) { return {static_cast<double>(curve.ranks), static_cast<double>(curve.nodes)}; }
 
-/// Whether the same number of ranks share a node. Inside one node, all counts have the same shape.
+/// Whether both have the same number of ranks per node. All counts inside a single node count as the same.
 bool same_shape(Count a, Count b) {
   if (a.nodes <= 1 || b.nodes <= 1) return a.nodes <= 1 && b.nodes <= 1;
   return std::abs(a.ranks * b.nodes - b.ranks * a.nodes) < 1e-6 * a.ranks * b.nodes;
 }
 
-/// Operations that libraries also run as trees, or from one rank to all. The whole vector passes each rank.
+/// Operations in which the whole vector passes each rank: libraries also run them as trees, or they go from one rank to all.
 bool has_tree(Collective operation) {
   return operation == Collective::allreduce || operation == Collective::broadcast || operation == Collective::reduce;
 }
@@ -98,8 +98,8 @@ std::optional<Collective> like(Collective operation) {
   return std::nullopt;
 }
 
-/// The least time per byte of a curve. Between two sizes, the time per byte lies between their values. Below the smallest
-/// size it grows; above the largest it approaches the slope.
+/// The least time per byte of a curve. Between two sizes, the time per byte lies between the values at these sizes. It grows
+/// below the smallest size, and approaches the slope above the largest.
 double least_per_byte_of(const MeasuredCurve& curve) {
   double least = curve.last_slope().value();
   for (const MeasuredCurve::Point& point : curve.points) least = std::min(least, (point.time / point.message).value());
@@ -170,7 +170,7 @@ MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
     : curves_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
   for (const MeasuredCurve& curve : curves_) {
     least_of_curves_.push_back(least_per_byte_of(curve));
-    if (curve.operation == Collective::point_to_point) continue;  // it gives β of links, not times of exchanges
+    if (curve.operation == Collective::point_to_point) continue;  // a bandwidth test gives β of links, not exchange times
     // With more than two ranks, a step's share of the vector is at most twice that of two ranks.
     const double halves = curve.operation == Collective::allreduce ? 0.5 : 1.0;
     least_ = min(least_, SecondsPerByte(0.5 * halves * least_of_curves_.back()));
@@ -282,7 +282,7 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
   prediction.measured = near.fewer->operation;
   prediction.curves.push_back(near.fewer);
   if (near.more != near.fewer) prediction.curves.push_back(near.more);
-  double shorter = 0, longer = 0;  // logarithms of the errors by noise, size and count
+  double shorter = 0, longer = 0;  // logarithms of the errors due to noise, size and count
   double beyond = 0;               // error for the doublings beyond the measured counts
   for (const MeasuredCurve* curve : prediction.curves) {
     const double places = count_of(*curve).places();

@@ -23,7 +23,7 @@ struct MeasuredCurve {
   int nodes = 1;
   /// Messages in flight at once in each direction, as in a bandwidth test of two ranks; otherwise 1.
   double window = 1;
-  bool both_ways = false;       ///< for two ranks: each sends to the other at once
+  bool both_ways = false;       ///< for two ranks: both send to each other at the same time
   std::vector<Point> points{};  ///< at least one; sizes ascend
   /// Geometric standard deviation of one repetition of a point; 1 without repetitions.
   double spread = 1;
@@ -34,9 +34,10 @@ struct MeasuredCurve {
   /// Returns the time of a message. Between two sizes it is linear in the size, as α + βm is. Below the smallest size it is
   /// constant; above the largest it has the slope of the last two sizes.
   [[nodiscard]] Seconds at(Bytes message) const;
-  /// By how much the time may be shorter and longer than at() between two sizes, as logarithms. Halfway, this is the larger
-  /// distance of the two sizes' times from the line through their neighbors, but the time is not below both times. 0 at a
-  /// measured size, below the smallest and above the largest. docs/formulas.md, "Measured exchanges".
+  /// By how much the time between two sizes may be shorter and longer than at(), as logarithms. The bound is the larger
+  /// distance of the two sizes' times from the line through their neighbors. It is reached halfway between the sizes, and
+  /// the time is never below both measured times. It is 0 at a measured size, below the smallest and above the largest.
+  /// docs/formulas.md, "Measured exchanges".
   struct SizeDoubt {
     double shorter = 0, longer = 0;
   };
@@ -46,8 +47,7 @@ struct MeasuredCurve {
   [[nodiscard]] std::string algorithm_at(Bytes message) const;
   /// Time per byte above the largest size.
   [[nodiscard]] SecondsPerByte last_slope() const;
-  /// Whether start-ups take less than a tenth of the time of the largest size, so that times of larger messages can be
-  /// extrapolated.
+  /// Whether start-ups take less than a tenth of the largest size's time. If so, larger messages can be extrapolated.
   [[nodiscard]] bool ends_by_bytes() const;
   friend bool operator==(const MeasuredCurve&, const MeasuredCurve&) = default;
 };
@@ -74,30 +74,31 @@ class MeasuredExchanges {
   /// the same steps.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
-  /// Whether time() is based on measurements of two nodes although the exchange has more nodes. In an Allreduce, each of two
-  /// nodes may send half the bytes that each of more nodes sends, so the rate of two nodes may not be reached by more.
+  /// Whether time() is based on measurements of two nodes although the exchange has more nodes. In an Allreduce between two
+  /// nodes, each node may send only half as many bytes as in one between more nodes. More nodes may therefore not reach the
+  /// rate of two.
   [[nodiscard]] bool rests_on_two_nodes(Collective operation, double ranks, double nodes) const;
 
-  /// Geometric standard deviation of one repetition of such an exchange. It is the mean of the curves that time() uses,
-  /// weighted as their times are; 1 without repetitions, or if time() is empty.
+  /// Geometric standard deviation of one repetition of such an exchange. It is the mean over the curves that time() uses,
+  /// with the same weights. It is 1 without repetitions, and if time() is empty.
   [[nodiscard]] double spread(Collective operation, double ranks, double nodes) const;
   /// Whether any of the curves was repeated.
   [[nodiscard]] bool has_spread() const;
 
   /// A lower bound of the time per byte of any message: time(…) is at least `message` times this. Empty if time() is empty.
   [[nodiscard]] std::optional<SecondsPerByte> least_per_byte(Collective operation, double ranks, double nodes) const;
-  /// The least of least_per_byte() over all counts that were measured or may be requested, and half of it for an Allreduce.
-  /// Infinite without measurements.
+  /// The minimum of least_per_byte() over all counts, measured or not. For an Allreduce, half of it. Infinite without
+  /// measurements.
   [[nodiscard]] SecondsPerByte least_per_byte() const { return least_; }
 
-  /// A time with its 95 % interval, which includes the predictions of ring and tree, and reasons why the error may be
-  /// larger.
+  /// A time with its 95 % interval, and reasons why the error may be larger. The interval includes the predictions for ring
+  /// and tree.
   struct Prediction {
     Seconds time{}, low{}, high{};
     Collective measured = Collective::allreduce;  ///< the operation whose curves are used
-    std::vector<const MeasuredCurve*> curves{};   ///< one or two
-    bool beyond_counts = false;                   ///< fewer or more nodes than measured
-    bool beyond_sizes = false;                    ///< a much larger message than measured
+    std::vector<const MeasuredCurve*> curves{};   ///< based on one or two nodes
+    bool beyond_counts = false;                   ///< the exchange has fewer or more nodes than were measured
+    bool beyond_sizes = false;                    ///< the message is much larger than the largest measured one
   };
   [[nodiscard]] std::optional<Prediction> predict(Collective operation, Bytes message, double ranks, double nodes) const;
 
@@ -108,7 +109,7 @@ class MeasuredExchanges {
   friend bool operator==(const MeasuredExchanges& a, const MeasuredExchanges& b) { return a.curves_ == b.curves_; }
 
  private:
-  /// The measured counts next to a count. Both are the same if the count was measured, or is beyond all others.
+  /// The measured counts next to a count. Both are the same if the count was measured, or lies outside the measured range.
   struct Neighbours {
     const MeasuredCurve* fewer = nullptr;
     const MeasuredCurve* more = nullptr;

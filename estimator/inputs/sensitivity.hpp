@@ -31,27 +31,27 @@ inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "c
                                                            "attention",       "memory_kernels", "gradient_exchange",
                                                            "layer_exchange",  "halo",           "launches",
                                                            "waiting",         "input",          "rare_splits"};
-inline constexpr std::size_t kernel_sources = 5;  ///< the first ones
+inline constexpr std::size_t kernel_sources = 5;  ///< number of kinds of kernels, which are the first enumerators
 
-/// The basis of a predicted time. The most reliable one is first.
+/// What a predicted time is based on, the most reliable first.
 enum class TimeBasis {
-  measured,      ///< the problem itself was measured
-  interpolated,  ///< interpolated between measured problems, or a share of a measured total
+  measured,      ///< a measurement of the same problem
+  interpolated,  ///< interpolation between measured problems, or a share of a measured total
   fitted,        ///< a formula fitted to other measurements of this device or network
   transferred,   ///< a formula fitted to other devices or networks
   sheet          ///< the datasheet alone
 };
 inline constexpr EnumNames<TimeBasis> time_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
-/// The share of a time that depends on one source: ln(T(f)/T) / ln f for a factor f on all times of the source, for f above
-/// and below 1. Of two overlapped parts, the hidden one counts less.
+/// How much a time T depends on one source of error: ln(T(f)/T) / ln f, if all times of the source are multiplied by f, once
+/// with f above 1 and once below. A part that is hidden behind another one counts less.
 struct Sensitivity {
   ErrorSource source{};
   TimeBasis basis = TimeBasis::sheet;
   double slower = 0, faster = 0;
 };
 
-/// Models whose steps have the same kinds of kernels and software.
+/// A class of models whose steps have the same kinds of kernels and use the same software.
 enum class ModelClass { convolutional, transformer, mixture_of_experts };
 inline constexpr EnumNames<ModelClass> model_class_names{"convolutional", "transformer", "mixture_of_experts"};
 
@@ -62,7 +62,7 @@ struct LearnedRuns {
   friend bool operator==(const LearnedRuns&, const LearnedRuns&) = default;
 };
 
-/// The sources that the time of a step depends on, and how much.
+/// The sources that the time of a step depends on, with their shares.
 struct TimeSensitivity {
   ModelClass model_class = ModelClass::convolutional;
   std::vector<Sensitivity> sources;  ///< each pair of source and basis once, in order; pairs without effect are left out

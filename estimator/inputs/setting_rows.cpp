@@ -38,13 +38,13 @@ std::span<const std::string_view> implementation_names() {
   return names;
 }
 
-/// Whether the value was set for this training, and is not just the framework's default.
+/// Whether the value was set for this training; if not, it is only the framework's default.
 bool is_asked_for(const Settings& settings, std::string_view key) {
   const Value* const found = settings.find(key);
   return found != nullptr && found->origin > SettingOrigin::coefficients;
 }
 
-// Functions that apply the value of a row. Each sets one member.
+// Functions that apply the value of a row by setting one member.
 
 template <auto member>
 void set_assumption(const Value& setting, Effects& effects) {
@@ -127,7 +127,7 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .apply = set_memory_format_of_fp32},
       {.key = "copies_volumes",
-       .help = "3-D convolutions in fp32 and tf32 copy tensors in channels-last order",
+       .help = "3-D convolutions in fp32 and tf32 transpose channels-last tensors",
        .by_software = true,
        .apply = set_copies_volumes},
       {.key = "mixed_precision",
@@ -181,19 +181,19 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .apply = set_assumption<&A::own_half_norms>},
       {.key = "convolution_biases",
-       .help = "separate kernels of the bias of a convolution",
+       .help = "separate kernels for the biases of convolutions",
        .kind = Kind::name,
        .names = names_of(bias_kernel_names),
        .by_software = true,
        .apply = set_assumption<&A::convolution_biases>},
       {.key = "linear_biases",
-       .help = "separate kernels of the bias of linear layers and depthwise convolutions",
+       .help = "separate kernels for the biases of linear layers and depthwise convolutions",
        .kind = Kind::name,
        .names = names_of(bias_kernel_names),
        .by_software = true,
        .apply = set_assumption<&A::linear_biases>},
       {.key = "expert_biases",
-       .help = "kernel that adds the biases of the last expert layer",
+       .help = "kernels that add the biases of the last expert layer",
        .kind = Kind::name,
        .names = names_of(expert_bias_names),
        .by_software = true,
@@ -226,7 +226,7 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .apply = set_assumption<&A::older_framework>},
       {.key = "engine_groups",
-       .help = "the framework has communicators in addition to those of the axes",
+       .help = "the framework has communicators in addition to those of the parallel axes",
        .by_software = true,
        .apply = set_assumption<&A::engine_groups>},
       {.key = "keeps_sent",
@@ -271,7 +271,7 @@ std::span<const SettingRow> setting_rows() {
        .by_coefficients = true,
        .apply = set_fact<&S::overlaps_expert_exchanges, bool>},
       {.key = "routes_tokens_once",
-       .help = "a token is sent once per node that has some of its experts",
+       .help = "a token is sent to a node only once, even if several of its experts are there",
        .by_software = true,
        .by_coefficients = true,
        .apply = set_fact<&S::routes_tokens_once, bool>},
@@ -281,19 +281,19 @@ std::span<const SettingRow> setting_rows() {
        .by_coefficients = true,
        .apply = set_fact<&S::equal_stages, bool>},
       {.key = "gradient_route",
-       .help = "route of gradients off the device",
+       .help = "how gradients are sent: directly, or through the host",
        .kind = Kind::name,
        .names = names_of(route_names),
        .by_coefficients = true,
        .apply = set_fact<&S::gradient_route, Route>},
       {.key = "layer_route",
-       .help = "route of layer-wise collectives off the device",
+       .help = "how layer-wise collectives are sent: directly, or through the host",
        .kind = Kind::name,
        .names = names_of(route_names),
        .by_coefficients = true,
        .apply = set_fact<&S::layer_route, Route>},
       {.key = "halo_route",
-       .help = "route of halos off the device",
+       .help = "how halos are sent: directly, or through the host",
        .kind = Kind::name,
        .names = names_of(route_names),
        .by_coefficients = true,
@@ -354,14 +354,14 @@ std::span<const SettingRow> setting_rows() {
        .by_coefficients = true,
        .apply = set_fact<&S::one_process, bool>},
       {.key = "serial_forward",
-       .help = "with one process for all devices: share of forward launches that it serializes",
+       .help = "share of the forward launches that a single process for all devices serializes",
        .kind = Kind::number,
        .most = 1,
        .by_software = true,
        .by_coefficients = true,
        .apply = set_fact<&S::serial_forward, double>},
       {.key = "backward_threads",
-       .help = "slowdown of backward launches with one thread per device",
+       .help = "slowdown of backward launches if one process has a thread per device",
        .kind = Kind::number,
        .least = 1,
        .most = 10,
@@ -373,14 +373,14 @@ std::span<const SettingRow> setting_rows() {
        .by_coefficients = true,
        .apply = set_fact<&S::managed_memory, bool>},
       {.key = "tile_copies",
-       .help = "number of copies of a tile's gradient in backward",
+       .help = "number of copies that backward makes of a tile's gradient",
        .kind = Kind::number,
        .most = 100,
        .by_coefficients = true,
        .apply = set_fact<&S::tile_copies, double>},
-      // θ above 1 is probably a typing error: a thousand ranks would take eight times as long.
+      // θ above 1 is probably a typing error: a thousand ranks would then take eight times as long.
       {.key = "rank_waiting",
-       .help = "waiting time of n synchronized ranks, relative to ln n",
+       .help = "waiting time of n synchronized ranks, divided by ln n",
        .kind = Kind::number,
        .most = 1,
        .by_software = true,
@@ -404,7 +404,7 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>},
       {.key = "parameter_servers",
-       .help = "servers of --allreduce parameter-server",
+       .help = "number of servers for --allreduce parameter-server",
        .kind = Kind::number,
        .least = 1,
        .most = 1'000'000'000,
@@ -430,7 +430,7 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .apply = set_assumption<&A::expert_imbalance>},
       {.key = "straggler",
-       .help = "slowdown of the slowest device, for which the others wait: 1.1; default: 1",
+       .help = "slowdown of the slowest device, for which the others wait, such as 1.1; default: 1",
        .kind = Kind::number,
        .least = 1,
        .most = 1000,
@@ -438,8 +438,8 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .apply = set_assumption<&A::straggler>},
       {.key = "congestion",
-       .help = "use this percentile of communication time, such as p95, from the spread of measurements and the "
-               "coefficients' congestion; default: the median of the job alone",
+       .help = "predict this percentile of the communication time, such as p95, from the spread of measurements and from "
+               "congestion coefficients; default: the median without other jobs",
        .kind = Kind::percentile,
        .least = 50,
        .most = 99.9,
@@ -451,7 +451,8 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .apply = set_assumption<&A::overlap>},
       {.key = "input",
-       .help = "input: every-rank reads its own samples, or one leader of a split group sends them to the others",
+       .help = "who reads samples: every-rank reads its own, or the leader of a split group reads them and sends them to "
+               "the others",
        .kind = Kind::name,
        .names = input_names,
        .has_option = true,

@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// The origin of a value. A later one overrides an earlier one.
+/// The origin of a value. Later enumerators override earlier ones.
 enum class SettingOrigin { software, coefficients, run, job, option };
 
 /// The syntax of a value: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`.
@@ -31,7 +31,7 @@ struct SettingValue {
 
 class Settings;
 
-/// The variables that settings change. The row of each setting writes its part.
+/// The variables that settings change. Each row of the table writes its own part of them.
 struct SettingEffects {
   Assumptions& assumptions;
   Software& software;
@@ -40,9 +40,9 @@ struct SettingEffects {
 };
 
 /// One property of how a training runs. Options, jobs, tables of runs, and files of software and coefficients read this
-/// table. Runs, jobs and options can set every setting; its row tells which files can.
+/// table. Runs, jobs and options can set every setting. The row of a setting tells which files can.
 struct SettingRow {
-  /// The key in files. The option is the same with dashes.
+  /// The key in files. The option has the same name with dashes.
   std::string_view key;
   std::string_view help;
   SettingKind kind = SettingKind::flag;
@@ -54,7 +54,7 @@ struct SettingRow {
   bool has_column = false;       ///< it has its own column in tables of runs
   bool with_ideal = true;        ///< it has an effect with `--ideal`
   std::string_view usual{};      ///< shown as the default of the option
-  std::string_view only_with{};  ///< the value of `allreduce` that it requires
+  std::string_view only_with{};  ///< the value of `allreduce` that the setting requires
   std::string_view former{};     ///< the key in files of older versions
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
 };
@@ -63,7 +63,7 @@ struct SettingRow {
 [[nodiscard]] std::span<const SettingRow> setting_rows();
 /// The row of a key or of its former key, or nullptr.
 [[nodiscard]] const SettingRow* find_setting(std::string_view key);
-/// The keys of all rows for which `is_one` holds.
+/// The keys of all rows for which `is_one` returns true.
 [[nodiscard]] std::vector<std::string_view> setting_keys(bool (*is_one)(const SettingRow&));
 
 /// Values of some settings, in the order of the table.
@@ -83,7 +83,7 @@ class Settings {
   }
   /// Replaces values by those that `other` sets.
   void override_by(const Settings& other);
-  /// Returns the values that were set by this origin.
+  /// Returns the values that have this origin.
   [[nodiscard]] Settings said_by(SettingOrigin origin) const;
   [[nodiscard]] bool empty() const { return values_.empty(); }
   void clear() { values_.clear(); }
@@ -95,7 +95,7 @@ class Settings {
   friend auto operator<=>(const Settings&, const Settings&) = default;
 
  private:
-  std::map<std::size_t, SettingValue> values_;  ///< by the index of the row
+  std::map<std::size_t, SettingValue> values_;  ///< one element for each row of the table
 };
 
 /// Applies the settings to `assumptions` and `software`.

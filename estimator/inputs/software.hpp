@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// The path of an exchange out of the device: direct, or through the host.
+/// The path of an exchange: directly between devices and network, or through the host.
 enum class Route { direct, host };
 
 /// How the training software runs a plan: properties of an implementation, not of the machine.
@@ -25,8 +25,8 @@ struct Software {
   /// `--overlap-param-gather`; unset: no.
   std::optional<bool> overlaps_weight_gathers;
   /// Whether the Allgathers and Reduce-scatters of a tensor split with sequence parallelism run in chunks, one per rank,
-  /// overlapped with pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`. One piece
-  /// is not overlapped. Unset: no.
+  /// overlapped with chunks of their matrix products, as with Megatron-LM's `--tp-comm-overlap`. One of the chunks remains
+  /// exposed. Unset: no.
   std::optional<bool> overlaps_tensor_exchanges;
   /// Whether the all-to-alls of experts are overlapped with the compute of another micro-batch, as with Megatron-LM's
   /// `--overlap-moe-expert-parallel-comm` (hides_expert_exchanges). Unset: no.
@@ -34,18 +34,18 @@ struct Software {
   /// Whether a token is sent only once to each node, and once to each rank of a node, that has several of its experts, as in
   /// DeepEP. Unset: one copy is sent for each expert.
   std::optional<bool> routes_tokens_once;
-  /// Whether stages of a pipeline have equal numbers of the model's blocks if possible, as Megatron-LM distributes them.
-  /// Otherwise, and if unset, stages are cut such that a step is shortest.
+  /// Whether stages of a pipeline have equal numbers of the model's blocks if possible, as Megatron-LM distributes them. If
+  /// false or unset, stages are cut such that a step is shortest.
   std::optional<bool> equal_stages;
-  /// The Allreduce algorithm of the gradient exchange; in plans with a filter, channel or spatial degree, too. Unset: the
-  /// fastest one.
+  /// The Allreduce algorithms of the gradient exchange: of plans without and with a filter, channel or spatial degree.
+  /// Unset: the fastest one.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
   /// The algorithm of layer-wise collectives: flat rings over the rails of the outermost level that they cross.
   std::optional<AllreduceAlgorithm> layer_algorithm;
-  /// Share of the gradients that the software sends, the largest ones. A sparse Allreduce may then be the fastest.
+  /// Share of the gradients that the software sends. It sends the largest ones. A sparse Allreduce may then be the fastest.
   std::optional<double> gradient_density;
-  /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
+  /// Ranks exchange the gradients of the whole layer, although each holds only a slice of the filters.
   bool whole_gradients_in_hybrids = false;
   /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
   bool layered_gradients_in_hybrids = false;
@@ -53,12 +53,12 @@ struct Software {
   /// and exchanges of a phase take at least the sum of their launches. Unset: as in the machine's datasheet, if kernels are
   /// predicted from the datasheet.
   std::optional<Seconds> launch_overhead;
-  /// The launch time of a kernel of backward, relative to forward: an engine replays backward, but the program issues each
-  /// operation of forward. Unset: 1.
+  /// The launch time of a kernel of backward, relative to forward: the framework's engine replays backward, whereas the
+  /// program issues each operation of forward. Unset: 1.
   std::optional<double> backward_launches;
   /// The launch time of one expert's product, relative to that of a kernel, if the host launches the products of forward one
-  /// by one. It first waits for the device, which determines the number of tokens of each expert. Unset: all products are
-  /// one launch, and the host runs ahead of them.
+  /// by one. Before it launches them, it waits for the device, which determines the number of tokens of each expert. Unset:
+  /// one launch covers all products, and the host runs ahead of them.
   std::optional<double> expert_launches;
   /// One process launches the kernels of all data-parallel devices, in forward one device after the other, as
   /// torch.nn.DataParallel does. Unset: each device has a process.
@@ -79,7 +79,7 @@ struct Software {
   /// Slowdown of kernels that are overlapped with communication, if it is not measured on the machine
   /// (OverlapSlowdown).
   std::optional<double> overlap_slowdown;
-  /// Spatial splits stop after this many weighted layers (model name → layer count). Those of other models go as far as
+  /// Spatial splits stop after this many weighted layers (model name → layer count). In other models they continue as far as
   /// possible.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };

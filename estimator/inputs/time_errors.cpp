@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The largest factor of an interval. A time with a larger error is unknown.
+/// The largest factor of an interval. If the error is larger, the time counts as unknown.
 constexpr double widest = 4.6;                    // ln 100
 constexpr double two_sided = 1.6448536269514722;  // the standard normal distribution's 95 %
 
@@ -27,15 +27,16 @@ ErrorWidth width_of(const TimeErrors& errors, const Sensitivity& of) {
   return width;
 }
 
-/// The variance of a sum of errors of which each pair has this correlation. `sum` and `squares` are those of their widths.
+/// The variance of a sum of errors, each pair of which has the same correlation. `sum` and `squares`: the sum of the errors'
+/// widths, and of their squares.
 double together(double sum, double squares, double correlation) {
   return (1 - correlation) * squares + correlation * square(sum);
 }
 
-/// The variance of a run that coefficients were not fitted to, relative to a fit to other runs. A few runs fit better than
-/// they predict, so some runs with the usual scatter of a fit count in addition to them.
+/// The variance of a run that coefficients were not fitted to, relative to a fit to other runs. A fit to few runs looks
+/// better than it predicts. So a number of imaginary runs with the usual scatter is added.
 double own_variance(const LearnedRuns& learned, double scatter) {
-  constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the scatter, 0.1
+  constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the usual scatter of 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
   // The mean of |x| of a normal distribution is √(2/π) of its width.
   return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
@@ -97,7 +98,7 @@ TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) 
 }
 
 TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b) {
-  // For every source, how much more b depends on it than a.
+  // For every source, the dependence of b minus that of a.
   struct Both {
     Sensitivity a, b;
   };
@@ -116,12 +117,12 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   };
   add(a, &Both::a);
   add(b, &Both::b);
-  // The ratio grows if a source that b has more of is slower, or one that a has more of is faster.
+  // The ratio b/a grows if a source on which b depends more is slower, or a source on which a depends more is faster.
   double up = 0, down = 0, up_sum = 0, down_sum = 0, up_squares = 0, down_squares = 0;
   for (const Both& each : sources) {
     const ErrorWidth width = width_of(errors, each.a);
     if (each.a.source == ErrorSource::rare_splits) {
-      // Each way of splitting has its own error, and one that it shares with the others.
+      // Each kind of split has an error of its own, and an error that it shares with the other kinds.
       const double own = errors.own_of_plan, shared = (1 - own) * square(each.b.slower - each.a.slower);
       up += own * (square(each.b.slower * width.slower) + square(each.a.faster * width.faster)) +
             shared * square(each.b.slower > each.a.slower ? width.slower : width.faster);
@@ -144,7 +145,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   }
   up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
   down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
-  // The error that no source explains has a part that differs between plans: one is slower, or the other one faster.
+  // A part of the error that no source explains differs between plans: it may slow down one of them, or speed up the other.
   const ErrorWidth& own = errors.classes[a.model_class];
   const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
   up += residual;
@@ -154,7 +155,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     up = std::min(up, most);
     down = std::min(down, most);
   } else if (a.learned || b.learned) {
-    // Runs of one plan's family bound the error of that plan; no source increases it beyond that.
+    // If runs of a plan's family were measured, they bound the plan's error, whatever its sources are.
     up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
     down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
   }

@@ -12,13 +12,13 @@ namespace ddl {
 /// The share of all runs that an interval of a time should contain.
 inline constexpr double interval_level = 0.9;
 
-/// Error of a predicted time: ln of the factor that 95 % of runs stay below, for either side.
+/// Error of a predicted time to one side: the logarithm of the factor that 95 % of runs stay below.
 struct ErrorWidth {
-  double faster = 0, slower = 0;  ///< if the measured time is faster, or slower
+  double faster = 0, slower = 0;  ///< for measured times that are shorter, and longer, than predicted
   friend bool operator==(const ErrorWidth&, const ErrorWidth&) = default;
 };
 
-/// Factors on a predicted time between which 90 % of measured times lie. 1 is between them.
+/// The factors of a 90 % interval: measured time divided by predicted time lies between them. 1 is inside.
 struct TimeInterval {
   double low = 1, high = 1;
 };
@@ -26,18 +26,17 @@ struct TimeInterval {
 /// Errors of predicted times, as measured runs have shown. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
-  /// Factors on the widths of kernels and of exchanges, by the basis of their times. No factor is smaller than the one
-  /// before.
+  /// Factors on the widths of kernels and of exchanges, by the basis of their times. The factors do not decrease.
   EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors that no source explains
   double kinds_together = 0.5;                  ///< correlation of the errors of two kinds of kernels
-  /// The part of the variance that no source explains which differs between plans of one model on one machine.
+  /// Of the variance that no source explains, the part that differs between plans of one model on one machine.
   double own_of_plan = 0.5;
-  /// Scatter of a run that coefficients were not fitted to, divided by the misfit of the runs that they were fitted to.
+  /// Error of runs that were not used in a fit, divided by the error of the runs that were.
   double learned_scatter = 2;
 };
 
-/// The squared width of a time's interval to one side; interval_of() takes its root.
+/// The squared width of a time's interval on one side; interval_of() takes the square root.
 [[nodiscard]] double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side);
 [[nodiscard]] TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time);
 /// The interval of the ratio b/a of two times of the same model on the same machine, divided by the predicted ratio. Sources
@@ -48,7 +47,7 @@ struct TimeErrors {
 /// correlation included.
 struct WidthShare {
   std::string_view name;  ///< name of the source, `kernels`, or `software` for the error that no source explains
-  ErrorWidth width;       ///< the squares add up to that of the interval, unless coefficients are fitted to runs
+  ErrorWidth width;       ///< without fitted coefficients, the squares add up to that of the interval
 };
 [[nodiscard]] std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensitivity& time);
 

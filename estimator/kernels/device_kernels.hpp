@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// Coordinates of a kernel among others of its kind: log2 of m, n, k, count and bytes.
+/// The coordinates of a kernel in the space of kernels of its kind: log2 of m, n, k, count and bytes.
 using KernelPlace = std::array<float, 5>;
 [[nodiscard]] KernelPlace place_of(const KernelShape& shape);
 
@@ -24,20 +24,20 @@ struct KernelResidual {
 /// Measured kernels of one kind, pass and precision on one device: the constants of a formula, and the residuals.
 struct KernelFamily {
   KernelKind kind = KernelKind::elementwise;
-  std::optional<Pass> pass{};  ///< unset: every pass
+  std::optional<Pass> pass{};  ///< unset: all passes
   Precision precision = Precision::fp32;
-  std::vector<double> constants{};  ///< in the order of form_of(kind)
+  std::vector<double> constants{};  ///< values of the constants of form_of(kind), in the same order
   std::vector<KernelResidual> residuals{};
-  /// ln of the factor that covers 95 % of the predictions of rows that were left out: between measured kernels, and outside
-  /// of them.
+  /// ln of the factor within which 95 % of held-out rows are predicted: for kernels between measured ones, and for kernels
+  /// outside of them.
   double spread_inside = 0.5, spread_outside = 0.7;
-  int rows = 0;  ///< number of rows that it was fitted to
+  int rows = 0;  ///< number of rows that the constants were fitted to
   std::string source{};
 };
 
 /// The kernel data of one device.
 struct DeviceKernels {
-  std::string device;  ///< as in the machine's datasheet
+  std::string device;  ///< name of the device, as in the machine's datasheet
   std::vector<KernelFamily> families;
 };
 

@@ -13,7 +13,7 @@ constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
 
-/// Time relative to FlashAttention-2.
+/// Times relative to FlashAttention-2.
 double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
   if (kernels == AttentionKernels::flash1) return flash1_to_flash2;
   if (kernels == AttentionKernels::flash2 || !has_flash3) return 1;
@@ -39,8 +39,8 @@ bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, Bias
 }
 
 double weighted_bias_items(Pass pass, bool in_fp32) {
-  const double item = in_fp32 ? 2 : 1;         // item of the operators, in items of y
-  const double copy = in_fp32 ? item + 1 : 0;  // conversion between the precisions
+  const double item = in_fp32 ? 2 : 1;         // bytes of an item of these operators, relative to an item of y
+  const double copy = in_fp32 ? item + 1 : 0;  // traffic of a conversion between the two precisions
   switch (pass) {
     case Pass::forward:
       // p·b is written; it is read with y, and the sum is written; the outputs are concatenated; they are converted.
@@ -75,7 +75,7 @@ double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
     case CrossEntropy::operators:
       return copy + (forward ? 2 : 4) * wide;
     case CrossEntropy::in_place:
-      // Maximum 1, subtraction 2, exponential 2, sum 1, division 2; backward scaling 2.
+      // Reads and writes per item: maximum 1, subtraction 2, exponential 2, sum 1, division 2; in backward, scaling 2.
       return copy + (forward ? 8 : 2) * wide;
     case CrossEntropy::fused:
       break;

@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// Time of attention with these kernels relative to the kernels that device files are fitted to: FlashAttention-2, or
+/// The time of attention with these kernels, relative to the kernels that device files are fitted to: FlashAttention-2, or
 /// FlashAttention-3 for forward on a device of compute capability 9.0. 1 by default.
 ///
 /// FlashAttention-2 is about twice as fast as its predecessor [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
@@ -16,12 +16,12 @@ namespace ddl {
 /// al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range is used.
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
-/// Bytes that a pass of cross entropy moves for each item of the network's output, which is in half precision if `is_mixed`.
-/// `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its softmax; backward
-/// computes the gradients of the picked logarithms and of the softmax, and copies the latter. `in_place`: forward works on
-/// the copy: it subtracts the maximum, exponentiates, sums and divides; backward corrects, scales and copies [Megatron-LM,
-/// megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, and its gradient is written over it
-/// after one more read.
+/// Bytes that a pass of cross entropy moves for each item of the network's output. The output is in half precision if
+/// `is_mixed`. `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its
+/// softmax; backward computes the gradients of the picked logarithms and of the softmax, and copies the latter. `in_place`:
+/// forward works on the copy: it subtracts the maximum, exponentiates, sums and divides; backward corrects, scales and
+/// copies [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, and its gradient
+/// is written over it after one more read.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
 
 /// Whether the framework launches this kernel of a bias.
@@ -30,16 +30,18 @@ namespace ddl {
 /// Items moved per item y of an expert's output by unfused operators that multiply the expert's bias b by the router's
 /// probability p and add it. Forward: p·b, the sum, and the concatenation of all experts' tensors. Backward with the data:
 /// the concatenated gradients of y, and the product of the gradient with b and its sum, for p. Backward with the weights:
-/// the product with p and its sum, for b. With `in_fp32`, p is in fp32 and y in half precision. All of this is then in fp32,
-/// with a copy to half precision in forward, one back to fp32, and one of y's gradient to half precision [NVIDIA/Megatron-LM
-/// core_v0.15.0, megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
+/// the product with p and its sum, for b. With `in_fp32`, p is in fp32 and y in half precision. All of these operators then
+/// work in fp32. The result is copied to half precision in forward. In backward, its gradient is copied to fp32, and the
+/// gradient of y to half precision [NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/experts.py,
+/// TEGroupedMLP._apply_bias].
 [[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
 
 /// The kind of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and in
 /// channels-last order, direct kernels run it. With matrix units and in channels-first order, the groups run one by one.
-/// With matrix units and in channels-last order, all groups of a tile run together if there are multiples of 32 groups of 4,
-/// 8, 16 or 32 channels, with as many output as input channels. Direct kernels run everything else. The rule is inferred
-/// from measured times of networks (other-devices.yaml, `packed-groups`).
+/// With matrix units and in channels-last order, all groups of a tile run together under three conditions: the number of
+/// groups is a multiple of 32, a group has 4, 8, 16 or 32 channels, and there are as many output channels as input channels.
+/// Direct kernels run everything else. The rule is inferred from measured times of networks (other-devices.yaml,
+/// `packed-groups`).
 [[nodiscard]] KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format);
 
 }  // namespace ddl

@@ -5,15 +5,15 @@
 
 namespace ddl {
 
-/// The C library returns freed tensors of at least this size to the system and maps the next ones page by page. It is the
-/// upper limit of glibc's M_MMAP_THRESHOLD, which rises to the largest block that was freed below it [mallopt(3)].
+/// The C library returns freed tensors of at least this size to the system and maps the next ones page by page. The size is
+/// the upper limit of glibc's M_MMAP_THRESHOLD, which rises to the size of the largest freed block [mallopt(3)].
 inline constexpr Bytes mapping_threshold{32.0 * 1048576.0};
 
 /// Bytes of fresh memory that one run of a problem maps. Tensors count from mapping_threshold on. Forward: the output,
 /// unless it is written over the input, masks, and intermediates of its operators (Operation::inner). Backward-data: the
-/// gradients of the inputs and of the intermediates. Gradients of weights and biases count at any size: all are freed
-/// between two steps, and the end of the heap is returned with them (M_TRIM_THRESHOLD [mallopt(3)]). Observed: a step of
-/// vit_b_16 in eager PyTorch touches 377 MB for the first time, although each of its 346 MB of gradients has 9.4 MB at most.
+/// gradients of the inputs and of the intermediates. Gradients of weights and biases count at any size: they are freed
+/// between two steps, which returns the end of the heap to the system (M_TRIM_THRESHOLD [mallopt(3)]). Observed: a step of
+/// vit_b_16 in eager PyTorch touches 377 MB for the first time, although its largest gradient has only 9.4 MB of 346 MB.
 [[nodiscard]] Bytes fresh_bytes(const Problem& problem);
 
 }  // namespace ddl

@@ -14,11 +14,11 @@ namespace ddl {
 struct KernelShape {
   KernelKind kind = KernelKind::elementwise;
   double flops = 0, bytes = 0;
-  double items = 0;            ///< number of items in these bytes
-  double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k
-  double count = 1;            ///< products of that size
+  double items = 0;            ///< number of items that the bytes consist of
+  double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k products
+  double count = 1;            ///< number of matrix products of that size
   double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
-  // The same as in Work.
+  // The same members as in Work.
   bool sums_positions = false;
   double square3_rows = 0, square3_columns = 0;
 };
@@ -48,7 +48,7 @@ struct KernelForm {
   std::span<const KernelConstant> constants;
   /// Time in seconds.
   double (*time)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
-  /// Lower bound, in seconds, of the total time of any kernels that divide this work among them.
+  /// Lower bound, in seconds, of the total time of kernels that share this work, however it is divided.
   double (*least)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
 };
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);

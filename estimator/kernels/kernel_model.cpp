@@ -11,22 +11,22 @@
 namespace ddl {
 namespace {
 
-/// Number of neighbours that correct a formula.
+/// The number of measured neighbours whose residuals correct a formula.
 constexpr std::size_t similar_kernels = 8;
-/// Distances in octaves. Below the first, all kernels have equal weight. Beyond the second, a kernel is outside of the
-/// measured range. Beyond the third, a correction fades out.
+/// Distances in doublings of a coordinate. Neighbours nearer than the first distance have equal weights. Beyond the second,
+/// a kernel is outside of the measured range. Beyond the third, the correction fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// Items that an elementwise kernel loads and stores while a kernel that converts between memory formats moves one item: its
-/// threads exchange items through the multiprocessor's shared memory.
+/// How many items an elementwise kernel loads and stores in the time in which a kernel that converts between memory formats
+/// moves one item. The latter is slower because its threads exchange items through shared memory.
 constexpr double transposition_items = 1.5;
-/// Bytes per item of weights, gradients and optimizer state.
+/// Bytes per item of weights, gradients and optimizer state in an update.
 constexpr double update_item_bytes = 4;
 /// The index of the bandwidth share among the constants of a memory-bound kernel.
 constexpr std::size_t traffic_bandwidth = 1;
 
 /// Zero-pads the input channels of a convolution to whole loads of matrix units. A strided window, as in the first layer of
 /// an image network, needs less padding [NVIDIA, Convolutional Layers User's Guide]. Measurements on the device itself
-/// include this.
+/// already include the padding.
 Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   if (work.group_inputs <= 0) return work;
   constexpr double load_bytes = 16, load_of_strides = 4;
@@ -43,7 +43,7 @@ bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKi
 
 /// Bytes per item in a kernel. Without matrix units, libraries store items of a half-precision product or convolution in
 /// half precision but compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG]. This takes
-/// as long as single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
+/// about as long as single precision: 0.9 times as long on P100, the median of 201 convolutions [DeepBench].
 double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_bytes) {
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
 }
@@ -54,8 +54,8 @@ bool has_own_norms(const Assumptions& assumptions, Precision precision) {
   return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
 
-/// A kernel that moves the same bytes and computes nothing. If the device has data for it, its time is a lower bound for
-/// kernels known only from other devices.
+/// A kernel that moves the same bytes and computes nothing. If the device has data for such kernels, their time is a lower
+/// bound for kernels that are known only from other devices.
 KernelShape as_elementwise(const KernelShape& shape) {
   return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
 }
@@ -69,8 +69,8 @@ bool runs_on_matrix_units(const Device& device, Precision precision) {
          device.compute_capability.value_or(first_with_matrix_units) >= first_with_matrix_units;
 }
 
-/// The distance of a family from the requested one; empty if it does not apply. Families of other devices come from devices
-/// with matrix units.
+/// How different a family of kernels is from the requested one; empty if it cannot be used. Families of other devices were
+/// measured on devices with matrix units.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
                             const Device& device) {
   if (family.kind != kind) return std::nullopt;
@@ -100,8 +100,8 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   return far;
 }
 
-/// A limit for residuals: lower ones are too few to be trusted. A kernel is never predicted to be faster than its formula by
-/// more than this, and lower bounds of plans use it.
+/// A lower limit for residuals, because the few residuals below it are not reliable. So no kernel is predicted to be faster
+/// than its formula by more than this. Lower bounds of plans use the limit.
 double least_log_ratio(const std::vector<KernelResidual>& residuals) {
   constexpr double unbelieved = 0.02;
   std::vector<float> ratios{0};
@@ -116,7 +116,7 @@ struct Correction {
   bool is_inside = false;
 };
 
-/// The correction of the formula from the nearest of these kernels.
+/// The correction of the formula, from the nearest measured kernels.
 Correction correction_at(const KernelPlace& place, const std::vector<KernelResidual>& residuals) {
   struct Neighbour {
     float square = std::numeric_limits<float>::max(), log_ratio = 0;
@@ -219,7 +219,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
         }
       }
       if (best.family == nullptr) continue;
-      // For large kernels, the datasheet's rate is a better estimate than the rate on other devices.
+      // For large kernels, the rate in the datasheet is a better estimate than the rate of other devices.
       const bool is_product =
           kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
@@ -312,7 +312,7 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
 }
 
 Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
-  // fp32 sums are read and written. Some tiles of the result do this while others compute.
+  // fp32 sums are read and written. While some tiles of the result do this, other tiles compute.
   constexpr double bytes = 8, sharpness = 3.5;
   if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
   return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));

@@ -17,7 +17,7 @@
 
 namespace ddl {
 
-/// The datasheet's peaks for kernels in one precision.
+/// Returns the datasheet's peaks for kernels in one precision.
 [[nodiscard]] DevicePeaks device_peaks(const Device& device, Precision precision);
 
 /// The predicted time of a kernel on a device, with its 95 % interval if that is known.
@@ -27,29 +27,29 @@ struct KernelTime {
   Provenance source = Provenance::roofline;
 };
 
-/// Kernel times of a device in one precision. If this device has kernel data, the formula of the kernel's kind has constants
-/// fitted to it, and is corrected by the residuals of the nearest measured kernels (their mean, weighted by the inverse
+/// Kernel times of a device in one precision. If this device has kernel data, the constants of formulas are fitted to it. A
+/// predicted time is then corrected by the residuals of the nearest measured kernels (their mean, weighted by the inverse
 /// square of their distance in logarithms [Shepard, "A two-dimensional interpolation function for irregularly-spaced data",
-/// 1968]). Otherwise the formula has the constants of other devices and this device's datasheet. A device without any kernel
-/// data has its roofline. Not thread-safe.
+/// 1968]). Otherwise the formula has the constants of other devices and this device's datasheet. Without any kernel data,
+/// times are rooflines. Not thread-safe.
 class KernelModel {
  public:
   KernelModel() = default;
-  /// Only those assumptions are used that concern the framework's kernels. `sustained`: the rate of matrix products and
+  /// Of the assumptions, only those about the framework's kernels are used. `sustained`: the rate of matrix products and
   /// convolutions on matrix units in training, as a fraction of the rate that they reach alone.
   KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {}, double sustained = 1);
 
   /// `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;
   [[nodiscard]] Seconds seconds(const Work& work, Pass pass, double samples) const;
-  /// Lower bound of the total time of kernels that divide this work among them.
+  /// Lower bound of the total time of kernels that share this work, however it is divided.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// The time of an operation that only reads and writes this many bytes, without launch overhead.
   [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< in items of 4 bytes
   [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
-  /// The provenance of times of this kind.
+  /// The provenance of the times of kernels of this kind.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
-  /// Whether any kind has a formula. If not, all kernels have rooflines.
+  /// Whether any kind of kernels has a formula. If not, all times are rooflines.
   [[nodiscard]] bool has_formulas() const { return own_ || transferred_; }
 
  private:
@@ -76,8 +76,8 @@ class KernelModel {
   [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
   /// The time of a convolution's copies of its inputs and outputs; zero if it needs no copies.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
-  /// The same work, with the traffic of the framework's cross entropy, and with the kind of kernel that runs grouped
-  /// convolutions.
+  /// Returns the work as the framework runs it: with the traffic of its cross entropy, and with its kind of kernel for
+  /// grouped convolutions.
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
@@ -86,9 +86,9 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
-  bool accumulates_ = false;     ///< matrix products add weight gradients to fp32 sums
-  bool copies_ = false;          ///< convolutions work on copies in another memory format
-  bool copies_volumes_ = false;  ///< 3D convolutions work on such copies, in addition to `copies_`
+  bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
+  bool copies_ = false;          ///< whether convolutions work on copies in another memory format
+  bool copies_volumes_ = false;  ///< whether 3D convolutions make such copies, in addition to `copies_`
   /// Factors by pass, relative to the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass, per item

@@ -100,7 +100,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  Seconds fitted{};  // the part from formulas fitted to this device's kernels
+  Seconds fitted{};  // share of the time that formulas fitted to this device's kernels predict
   const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};
@@ -127,7 +127,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     }
     return total;
   };
-  // A measured total includes the update of its run: stochastic gradient descent with momentum.
+  // A measured total includes the update of the measured run: stochastic gradient descent with momentum.
   const Seconds total = spread(reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
   if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
@@ -220,10 +220,10 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
   });
   if (!quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight) {
     // With NVFP4, two kernels quantize each tensor that products read, both along rows and, with a Hadamard transform, along
-    // columns. The first kernel reads the tensor to find its largest item. The second reads it and writes twice 4 bits and a
-    // sixteenth of 8 bits per item [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149, sections 4.2
-    // and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are converted once for all
-    // micro-batches.
+    // columns. The first kernel reads the tensor to find its largest item. The second reads the tensor, and writes two
+    // copies with 4 bits per item and 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv
+    // 2509.25149, sections 4.2 and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are
+    // converted once for all micro-batches.
     constexpr double item = 2, narrow = (4.0 + 8.0 / 16) / 8;
     const double items = static_cast<double>((pass == Pass::forward ? inputs.front() : output).items());
     works.push_back({.activation_items = items, .kind = KernelKind::elementwise});

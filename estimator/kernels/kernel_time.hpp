@@ -30,9 +30,9 @@ struct LayerTimes {
 
 /// The source of kernel times.
 enum class KernelBasis {
-  profile,         ///< kernels of this device, measured one by one
-  measured_total,  ///< one measured total of this model, divided among its layers by their roofline times
-  device_scale,    ///< roofline, scaled by the factor of other models measured on this device
+  profile,         ///< kernels that were measured one by one on this device
+  measured_total,  ///< a measured total of this model, divided among its layers by their roofline times
+  device_scale,    ///< rooflines, scaled by a factor from other models measured on this device
   fitted,          ///< fitted to published measurements of kernels on this device
   transferred,     ///< fitted to kernels of other devices, with this device's datasheet
   roofline,        ///< the datasheet alone
@@ -42,13 +42,13 @@ enum class KernelBasis {
 
 /// Kernel times of one model on one device.
 ///
-/// They are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If a total was
-/// measured, one factor scales the rooflines so that their sum equals it.
+/// They are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If the model's total
+/// time was measured, the rooflines are scaled so that their sum equals it.
 class KernelTimes {
  public:
   /// `scale`: measured time divided by roofline time of other models on this device, used if this model was never measured.
-  /// `measured`: kernels of this device; those of another precision are ignored. Only those of the job's assumptions are
-  /// used that concern the framework's kernels.
+  /// `measured`: kernels of this device; those of another precision are ignored. Of the job's assumptions, only those about
+  /// the framework's kernels are used.
   KernelTimes(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
               const Assumptions& assumptions = {});
@@ -57,8 +57,8 @@ class KernelTimes {
 
   /// The times of unsplit layers at the reference batch: FW_l, BW_l and WU_l of [ParaDL].
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
-  /// The kernels of a layer's operation on these shapes, without the traffic that the framework's compiler fuses away;
-  /// kernels that are left without any traffic are removed.
+  /// Returns the kernels of a layer's operation on these shapes. Traffic that the framework's compiler fuses away is left
+  /// out, and so are kernels that then have no traffic.
   [[nodiscard]] std::vector<Work> works(std::size_t layer, const Operation& operation, Pass pass,
                                         std::span<const TensorShape> inputs, const TensorShape& output) const;
   /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
@@ -67,7 +67,7 @@ class KernelTimes {
   [[nodiscard]] Seconds pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                   std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                   Precision precision) const;
-  /// Lower bound of the total time of kernels that divide this work among them.
+  /// Lower bound of the total time of kernels that share this work, however it is divided.
   [[nodiscard]] Seconds least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                         std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                         Precision precision) const;
@@ -77,11 +77,11 @@ class KernelTimes {
   [[nodiscard]] KernelBasis origin() const { return origin_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
-  /// The provenance of a single kernel's time, for an unsplit layer.
+  /// The provenance of the time of a single kernel of an unsplit layer.
   [[nodiscard]] Provenance source(const Work& work, Pass pass, Precision precision) const;
   /// The provenance of times of unsplit layers.
   [[nodiscard]] Provenance source() const;
-  /// Whether times are based on formulas. In this case the parts of a kernel may take less time together than the whole.
+  /// Whether times are based on formulas. If so, the parts of a kernel may take less time together than the whole kernel.
   [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
@@ -95,22 +95,22 @@ class KernelTimes {
 
   Roofline roofline_;
   KernelModel model_;
-  std::optional<Roofline> wide_roofline_;  ///< roofline of fp32, if autocast runs some kernels in it
+  std::optional<Roofline> wide_roofline_;  ///< roofline of fp32, if autocast runs some kernels in fp32
   std::optional<KernelModel> wide_model_;
-  std::optional<KernelModel> narrow_model_;  ///< kernel model of fp8 or nvfp4, if linear layers run in it
+  std::optional<KernelModel> narrow_model_;  ///< kernel model of fp8 or nvfp4, if linear layers run in that format
   /// Returns the kernel model of one of the precisions of the plan's kernels.
   [[nodiscard]] const KernelModel& model_of(Precision precision) const;
   std::vector<Fusion> fusion_;   ///< by layer; empty if no kernels are fused
-  std::vector<bool> quantized_;  ///< by layer: separate kernels quantize the inputs of its products; empty: for no layer
-  /// by layer: unfused operators multiply its bias by the router's weights and add it; empty: for no layer
+  std::vector<bool> quantized_;  ///< by layer: separate kernels quantize the inputs of its products; empty: none do
+  /// by layer: whether unfused operators multiply its bias by the router's weights and add it; empty: for no layer
   std::vector<bool> weighted_;
-  bool weighs_in_fp32_ = false;  ///< these operators run in fp32
+  bool weighs_in_fp32_ = false;  ///< whether these operators run in fp32
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;
-  std::optional<UpdateProblem> list_;  ///< the whole model's update, if it is one problem
+  std::optional<UpdateProblem> list_;  ///< the update of the whole model, if it is a single problem
   double scale_ = 1;
   double reference_batch_ = 1;
   std::optional<UndividedFraction> filter_undivided_, channel_undivided_;
@@ -119,12 +119,13 @@ class KernelTimes {
   std::shared_ptr<const ShardTimes> measured_;
 };
 
-/// Measured total divided by roofline total of the model that the coefficients refer to; empty if it was not measured.
+/// Returns the measured total divided by the roofline total, for the model that the coefficients refer to; empty if it was
+/// not measured.
 [[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device,
                                                    const Coefficients& coefficients, Precision precision);
 
-/// Bytes that an optimizer moves per parameter in one update: it reads weight, gradient and slots, and writes weight and
-/// slots.
+/// Returns the bytes that an optimizer moves per parameter in one update: it reads weight, gradient and state, and writes
+/// weight and state.
 [[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision,
                                                 UpdateImplementation implementation = UpdateImplementation::layer);
 

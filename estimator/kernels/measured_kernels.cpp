@@ -38,7 +38,8 @@ StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases) {
     b1 += b;
   }
   const double determinant = aa * bb - ab * ab;
-  // The least squared sine of the angle between times and counts. Below it, noise would be divided by almost zero.
+  // The least squared sine of the angle between the vectors of times and of counts. Below it, they are almost parallel, and
+  // noise would be amplified.
   constexpr double least_difference = 0.05;
   if (!(determinant > least_difference * aa * bb)) return overhead_of(phases);
   const double factor = (a1 * bb - b1 * ab) / determinant;

@@ -26,30 +26,30 @@ struct MeasuredUpdate {
   MeasuredTime time;
 };
 
-/// The time of one phase of a whole step beyond that of its kernels measured one by one. If the step takes longer than their
-/// sum, the overhead is a launch overhead per kernel. If it takes less, because a kernel finds the results of the previous
-/// one in the caches, the overhead is a factor.
+/// The time of one phase of a whole step that its kernels, measured one by one, do not explain. If the step takes longer
+/// than the sum of its kernels, the overhead is a launch overhead per kernel. If it takes less, because a kernel finds the
+/// results of the previous one in the caches, the overhead is a factor.
 struct StepOverhead {
   Seconds per_kernel{};
   double factor = 1;
 };
 
-/// A measured phase of a step: its time, the number of its kernels that take time, the sum of their separate times, and its
-/// time of first touches of fresh memory.
+/// A measured phase of a step: its time, the number of its kernels that take time, the sum of the separately measured times
+/// of these kernels, and the time of first touches of fresh memory.
 struct MeasuredPhase {
   Seconds whole{}, kernels{};
   double count = 0;
   Seconds fresh_memory{};
 };
-/// The overhead of one phase measured in several sizes: the mean per kernel, or the ratio of the sums, without first touches
-/// of fresh memory. Without measurements there is no overhead.
+/// Returns the overhead of a phase that was measured in several sizes: the mean per kernel, or the ratio of the sums. First
+/// touches of fresh memory are left out. Without measurements there is no overhead.
 [[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
 /// The overhead of a phase whose kernels are all of one kind, such as updates. They share a factor f and a launch overhead
-/// o, neither below zero, with the least sum of ((f·kernels + o·count)/whole − 1)². If the phases are too similar to
-/// identify both, overhead_of is used.
+/// o. Neither is below zero, and together they minimize the sum of ((f·kernels + o·count)/whole − 1)². If the phases are too
+/// similar to identify both, overhead_of is used.
 [[nodiscard]] StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases);
 
-/// The timed kernels of one device, from any source.
+/// The measured kernels of one device, from any source.
 struct MeasuredKernels {
   std::string name;  ///< name of the measurements in reports
   /// Memory format of images, `channels-last` or `channels-first`, if the device supports both; `both` if the measurements
@@ -60,7 +60,7 @@ struct MeasuredKernels {
   StepOverhead forward, backward, update;
   std::string steps;              ///< description of the steps that the overheads were measured in; empty if there are none
   SecondsPerByte fresh_memory{};  ///< time of the first touch, in addition to the kernel that fills it (fresh_bytes)
-  bool same_model = true;         ///< the overheads refer to the model that is estimated
+  bool same_model = true;         ///< whether the overheads were measured with the model that is estimated
 };
 
 }  // namespace ddl

@@ -13,11 +13,11 @@
 namespace ddl {
 namespace {
 
-/// Maximum distance of a problem from the segment between two others: 3.5 % of a size.
+/// Maximum distance of a problem from the segment between two others, as a logarithm: 3.5 % of a size.
 constexpr double aside = 0.05;
-/// Width of the curve's Gaussian: a doubling of one size.
+/// Width of the curve's Gaussian weights: a doubling of one size.
 constexpr double width = 1.0;
-/// The number of nearest points of a family that are searched for two points on opposite sides of the problem.
+/// How many of the nearest points of a family are searched for two points on opposite sides of the problem.
 constexpr std::size_t neighbours = 128;
 
 double size_of(double value) { return std::log2(std::max(1.0, value)); }
@@ -83,7 +83,7 @@ void ProblemTimes::add(const std::string& line, KernelQuery query, const Measure
   query.point.ratio = seconds > 0 ? std::log(seconds / query.point.roofline) : 0.0;
   const bool idle = seconds <= 0;
   if (!is_new) {
-    // Each line has one point.
+    // Each profile line has one point.
     const std::uint32_t place = known->second.point;
     known->second.time = time;
     points_[place] = query.point;
@@ -161,7 +161,8 @@ ProblemTimes::KernelQuery ProblemTimes::query_of(const UpdateProblem& problem) c
   query.family = key_of({"update", to_string(problem.optimizer)});
   if (is_of_list(problem.implementation)) {
     query.point.place[1] = size_of(static_cast<double>(problem.tensors));
-    // List updates are estimated from list updates; without any, from the device's efficiency for single layers.
+    // Updates of lists are estimated from measured updates of lists. If there are none, they are estimated from the device's
+    // efficiency for single layers.
     query.pass = key_of({query.pass, to_string(problem.implementation)});
     query.family = key_of({query.family, to_string(problem.implementation)});
   }
@@ -224,7 +225,7 @@ const ProblemTimes::Group& ProblemTimes::nearest_group(const KernelQuery& query,
 }
 
 bool ProblemTimes::between(const Group& family, const Point& query, double& seconds) const {
-  // Outside of the measured range in one size, there is no point on the other side.
+  // If one size is outside of the measured range, no two points lie on opposite sides.
   for (std::size_t i = 0; i < sizes; ++i) {
     if (query.place[i] > family.high[i] + aside || query.place[i] < family.low[i] - aside) return false;
   }
@@ -236,8 +237,8 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
   }
   const std::size_t count = std::min(neighbours, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
-  // Bit masks of the sizes that are larger and smaller there. If both ends of a segment are larger in one size, or both
-  // smaller, the segment passes at a distance of more than `aside`.
+  // Bit masks of the sizes in which a point is larger, and smaller, than the problem. If both ends of a segment are larger
+  // in one size, or both are smaller, the segment is more than `aside` away from the problem.
   struct Near {
     double distance = 0;
     const Point* point = nullptr;
@@ -256,7 +257,7 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
     near.push_back(own);
   }
 
-  // A measured problem with the same sizes has only different padding.
+  // A measured problem with the same sizes differs only in its padding.
   if (!near.empty() && near.front().distance < aside) {
     seconds = query.roofline * std::exp(near.front().point->ratio);
     return true;
@@ -272,14 +273,15 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
       const Place whole = difference(b.step, a.step);
       const double length = std::sqrt(dot(whole, whole));
       if (length >= shortest) continue;
-      // The position of the foot of the perpendicular on the segment, and the perpendicular's length.
+      // The foot of the perpendicular from the problem to the segment, as a position on the segment, and the length of the
+      // perpendicular.
       const double part = -dot(a.step, whole) / (length * length);
       const double away = a.distance * a.distance - part * part * length * length;
       if (away > aside * aside) continue;
       shortest = length;
       const double ratio = a.point->ratio + part * (b.point->ratio - a.point->ratio);
-      // If the problem's roofline is between the rooflines of the two problems, a kink of the roofline must not move the
-      // problem's time outside of their times.
+      // If the problem's roofline is between those of the two measured problems, its time has to be between their times,
+      // even if the roofline has a kink there.
       const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
       seconds = query.roofline * std::exp(ratio);
       const bool is_inside = query.roofline >= std::min(a.point->roofline, b.point->roofline) &&

@@ -17,8 +17,8 @@ namespace ddl {
 /// Scratch memory of a kernel.
 struct KernelWorkspace {
   Bytes expected{}, most{};
-  /// measured: the same problem was measured; interpolated: from the nearest measured problem of its family; roofline:
-  /// unknown.
+  /// `measured`: the same problem was measured. `interpolated`: estimated from the nearest measured problem of its family.
+  /// `roofline`: unknown.
   Provenance source = Provenance::roofline;
 };
 
@@ -41,21 +41,21 @@ struct KernelCost {
 ///
 /// A weighted mean never exceeds the measured range.
 ///
-/// Scratch memory is that of the same problem. For another size, it may grow with the tensors, as copies in another layout
-/// do, or stay constant, as partial sums do. Based on the nearest measured problem of the family, one of the two is the
-/// expected value and the other the upper bound.
+/// The scratch memory of a measured problem is known. For other sizes it may grow with the tensors, as copies in another
+/// layout do, or stay constant, as partial sums do. Both values are computed from the nearest measured problem of the
+/// family: one is the expected value, the other the upper bound.
 class ProblemTimes {
  public:
-  /// Uses problems of this precision alone.
+  /// Uses only problems of this precision.
   ProblemTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
 
-  /// No kernel with a time was measured in this precision: nothing can be predicted.
+  /// Whether no kernel of this precision has a measured time, so that nothing can be predicted.
   [[nodiscard]] bool empty() const { return all_.points.empty(); }
   [[nodiscard]] KernelCost cost(const Problem& problem) const;
   [[nodiscard]] KernelCost cost(const UpdateProblem& problem) const;
-  /// The most precise measurement of this problem; nullptr if there is none.
+  /// Returns the most precise measurement of this problem; nullptr if there is none.
   [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
-  /// Lower bound of time over roofline for problems of the family.
+  /// Lower bound of the ratio of time and roofline for problems of the family.
   [[nodiscard]] double least_ratio(const Problem& problem) const;
   [[nodiscard]] Seconds roofline(const Problem& problem) const;
 
@@ -75,17 +75,17 @@ class ProblemTimes {
   /// The features of a problem for lookup, before it has a time.
   struct KernelQuery {
     Point point;
-    std::string family, pass, operation;  ///< each contains the one before
+    std::string family, pass, operation;  ///< levels of similarity, each of which includes the one before
   };
-  /// A timed line.
+  /// A profile line with a time.
   struct Known {
     std::uint32_t point = 0;
     MeasuredTime time{};
   };
   /// Points with a common feature, and their smallest ratio of time and roofline.
   struct Group {
-    std::vector<std::uint32_t> points;  ///< those with a time
-    Place low{}, high{};                ///< bounding box of their sizes
+    std::vector<std::uint32_t> points;  ///< points with a time
+    Place low{}, high{};                ///< bounding box of their sizes in logarithms
     double least = 0;
     bool has_idle = false;
   };
@@ -96,7 +96,7 @@ class ProblemTimes {
   void join(Group& group, std::uint32_t point, bool idle);
   [[nodiscard]] KernelCost cost(const std::string& line, const KernelQuery& query) const;
   [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& query) const;
-  /// Interpolates between two points of the family; returns false if there are no such two.
+  /// Interpolates between two points of the family; returns false if no two are suitable.
   [[nodiscard]] bool between(const Group& family, const Point& query, double& seconds) const;
   [[nodiscard]] const Group& nearest_group(const KernelQuery& query, bool& is_family) const;
   [[nodiscard]] double curve(const Group& group, const Point& query, bool is_family) const;

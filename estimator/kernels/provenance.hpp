@@ -7,9 +7,9 @@ namespace ddl {
 
 /// The source of a single time, in order of decreasing certainty.
 enum class Provenance {
-  measured,      ///< this very problem was timed
-  interpolated,  ///< between two measured neighbours, or a share of the model's measured total, by roofline time
-  curve,         ///< a fit of other measurements: the efficiency of other problems, models or splits on this device
+  measured,      ///< the same problem was measured
+  interpolated,  ///< between two measured neighbours, or a share of the model's measured total
+  curve,         ///< fitted to other measurements: of other problems, models or splits on this device
   roofline       ///< the datasheet alone: for a kernel its roofline, for an exchange α and β
 };
 
@@ -45,7 +45,7 @@ inline constexpr std::array<Provenance, 4> provenances{Provenance::measured, Pro
   return "";
 }
 
-/// The provenance of a time with two parts: that of the less certain part.
+/// The provenance of a time with two parts is that of the less certain part.
 [[nodiscard]] constexpr Provenance least_certain(Provenance a, Provenance b) { return a < b ? b : a; }
 
 }  // namespace ddl

@@ -25,7 +25,7 @@ Roofline::Roofline(const Device& device, Precision precision)
 Seconds Roofline::time(const Work& work, double samples) const {
   double arithmetic = 0;
   if (work.m > 0) {
-    // Rounding applies to the output's sides; the summed side is processed in small steps.
+    // Only the sides of the output are rounded up. The summed side is processed in small steps.
     const double m = work.batched == Work::Batched::m ? work.m * samples : work.m;
     const double n = work.batched == Work::Batched::n ? work.n * samples : work.n;
     const double padding = (rounded_to_tile(m, tile_) / m) * (rounded_to_tile(n, tile_) / n);

@@ -23,7 +23,7 @@ class Roofline {
 
  private:
   double flop_rate_ = 1;         ///< matrix operations
-  double vector_flop_rate_ = 1;  ///< everything else, in fp32
+  double vector_flop_rate_ = 1;  ///< all other operations, in fp32
   double bandwidth_ = 1;
   double item_bytes_ = 4;
   double tile_ = 1;

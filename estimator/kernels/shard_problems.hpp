@@ -12,11 +12,11 @@
 
 namespace ddl {
 
-/// A problem of one rank's part of a layer, and how often the rank runs it in one micro-batch.
+/// A problem of one rank's part of a layer, and how often the rank runs this problem in one micro-batch.
 struct ShardProblem {
   Problem problem;
   int times = 1;
-  /// sums the gradients from the layer's readers, or two gradients of a table; a part of backward
+  /// whether it sums the gradients from the layer's readers, or two gradients of a table; this is a part of backward
   bool adds_gradients = false;
 };
 
@@ -26,27 +26,27 @@ struct ShardProblem {
 /// The work of a problem, per sample of its shard. Casts of weights do not depend on the number of samples.
 [[nodiscard]] Work work_of(const ShardProblem& problem, double samples);
 
-/// The same names as in TimedKernel::pass.
+/// Returns the name of the pass, as in TimedKernel::pass.
 [[nodiscard]] std::string_view kernel_name(const ShardProblem& problem);
 [[nodiscard]] Phase phase_of(const ShardProblem& problem);
 
-/// The problems of one rank's part of one layer, with its shapes, samples and the plan's precision: forward,
-/// backward-weight, backward-data if a layer before it is trained, the casts of autocast, the additions that combine the
-/// gradients of its output, and the additions for a table that an earlier layer owns. Passes without work are omitted. Under
-/// autocast each layer has the precision in which autocast runs it.
+/// Returns the problems of one rank's part of a layer, with its shapes, its samples and the plan's precision: forward;
+/// backward-weight; backward-data if an earlier layer is trained; autocast's casts; additions of the gradients of its
+/// output; and additions for a table that an earlier layer owns. Passes without work are omitted. Under autocast each layer
+/// has the precision in which autocast runs it.
 [[nodiscard]] std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard);
 /// The optimizer's update of the rank's parameters of the layer; empty if it has none. If the framework updates a list of
-/// tensors, this is the problem of the whole model; the layer has a share of it.
+/// tensors, this is the problem of the whole model, and the layer has a share in it.
 [[nodiscard]] std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard);
 
-/// The rows of a layer's table on the rank: all, or a part if a tensor split divides them.
+/// Returns the number of rows of a layer's table on the rank: all, or a part if a tensor split divides the table.
 struct TableRows {
   std::int64_t own = 0, all = 0;
   [[nodiscard]] bool is_cut() const { return own < all; }
 };
 [[nodiscard]] TableRows table_rows(const ShardContext& context);
 
-/// Iterates over the layers of a model with this number of samples: unsplit layers, or the part of one rank of a mesh with
+/// Iterates over the layers of a model for this number of samples. The layers are unsplit, or one rank's part of each, with
 /// the same number of samples.
 class WholeLayers {
  public:
@@ -69,10 +69,10 @@ class WholeLayers {
 /// All ways to divide samples into this many tiles, with only one of each pair of mirror images.
 [[nodiscard]] std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles);
 
-/// Every distinct problem of the whole model, and of one rank under each of these splits, for each of these numbers of
-/// samples of a micro-batch. Problems of the whole model come first. Each problem is listed once, with the number of layers
-/// that have it in the first split and at the first number of samples in which it occurs. Splits that the model's shape does
-/// not allow are skipped.
+/// Returns every distinct problem of the whole model, and of one rank under each of these splits, for each number of samples
+/// of a micro-batch. Problems of the whole model come first. Each problem is listed once, with the number of layers that
+/// have it in the first split, and at the first number of samples, where it occurs. Splits that the model's shape does not
+/// allow are skipped.
 [[nodiscard]] std::vector<CountedProblem> split_problems(const ModelFacts& facts, const std::vector<Mesh>& splits,
                                                          const std::vector<std::int64_t>& samples, Precision precision,
                                                          Optimizer optimizer, const Software& software = {},

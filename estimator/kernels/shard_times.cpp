@@ -61,12 +61,13 @@ const ShardTimes::Kernels& ShardTimes::kernels_of(const ShardContext& context, c
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
-  // With other experts, or with keys and values of other ranks, parts of one shape have different work.
+  // Parts of the same shape have different work if they have different numbers of experts, or of keys and values from other
+  // ranks.
   const Operation& operation = *context.operation(shard);
   key_.push_back(operation.experts());
   key_.push_back(operation.contexts());
   if (wide_) {
-    // Layers of one shape compute in different formats if their inputs have different formats.
+    // Layers of the same shape compute in different formats if their inputs have different formats.
     const AutocastTypes& types = context.facts.autocast;
     key_.push_back(types.is_wide[index] ? 1 : 0);
     for (const int input : context.at().inputs) {

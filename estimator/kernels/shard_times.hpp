@@ -19,8 +19,8 @@ struct ShardWorkspace {
   };
   Range forward, backward_weight, backward_data;
   int kernels = 0;
-  int estimated = 0;  ///< kernels whose scratch memory is estimated from others of their family
-  int unknown = 0;    ///< kernels whose scratch memory is unknown
+  int estimated = 0;  ///< number of kernels whose scratch memory is estimated from others of their family
+  int unknown = 0;    ///< number of kernels whose scratch memory is unknown
 };
 
 /// Times of the shards of one model, based on measurements. Each time is computed once and cached for all plans. Not
@@ -33,7 +33,7 @@ class ShardTimes {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& layout() const { return layout_; }
-  /// The model or workload whose steps the overhead beyond kernels was measured in, and the result.
+  /// The overhead beyond kernels, and the model or workload in whose steps it was measured.
   [[nodiscard]] const std::string& steps() const { return steps_; }
   [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
   [[nodiscard]] const StepOverhead& update_overhead() const { return update_; }
@@ -48,9 +48,9 @@ class ShardTimes {
   }
   /// The optimizer's update of this many parameters; zero time for zero parameters.
   [[nodiscard]] KernelCost update(double parameters, Optimizer optimizer, Precision precision) const;
-  /// The update of a whole list, which has no additional overhead.
+  /// The update of a whole list of tensors, which has no additional overhead.
   [[nodiscard]] KernelCost update(const UpdateProblem& list) const;
-  /// Lower bound of the total time, forward and backward, of all ranks for any split of this layer.
+  /// Lower bound of the time of forward and backward of this layer, summed over all ranks, for any split.
   [[nodiscard]] Seconds least(const ShardContext& context, const LayerShard& whole) const;
 
  private:
@@ -64,8 +64,8 @@ class ShardTimes {
   };
   [[nodiscard]] const Kernels& kernels_of(const ShardContext& context, const LayerShard& shard) const;
   [[nodiscard]] Kernels predict(const ShardContext& context, const LayerShard& shard) const;
-  /// The time of a kernel in fp32 while others run in 16 bits: the measured time, or else the 16-bit time multiplied by the
-  /// ratio of rooflines.
+  /// The time of a kernel that runs in fp32 while others run in 16 bits: the measured time, or else the 16-bit time
+  /// multiplied by the ratio of the two rooflines.
   [[nodiscard]] KernelCost cost(const Problem& problem) const;
   [[nodiscard]] Seconds least(const Problem& problem) const;
 

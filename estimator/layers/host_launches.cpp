@@ -7,7 +7,7 @@ namespace ddl {
 Seconds launch_overhead(const Job& job) {
   if (!job.assumptions.host_launch) return Seconds{};
   if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
-  // Measured whole steps already include the launch overhead.
+  // A measured step already includes the launch overhead.
   switch (job.kernels.origin()) {
     case KernelBasis::fitted:
     case KernelBasis::transferred:
@@ -19,8 +19,8 @@ Seconds launch_overhead(const Job& job) {
 }
 
 double launches_of(const Job& job, const TimedKernel& kernel) {
-  // The launch overhead per kernel was fitted to steps in which casts and unfused operators were not counted, so it includes
-  // theirs.
+  // The launch overhead per kernel was fitted to steps whose casts and unfused operators were not counted. It therefore
+  // includes their launches.
   const bool is_separate = kernel.work && kernel.work->is_separate;
   if (kernel.is_overhead() || kernel.pass == cast_pass || is_separate || kernel.time <= Seconds{}) return 0;
   return kernel.phase == Phase::forward ? 1 : job.coefficients.software.backward_launches.value_or(1);

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the datasheet if kernel times
-/// are based on the datasheet. Returns zero if the assumptions exclude it.
+/// Returns the launch overhead of one kernel, in seconds: that of the measured software, or else that of the datasheet if
+/// kernel times are based on the datasheet. Returns zero if the assumptions exclude it.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
 /// Returns how many launches the host needs for this kernel, in units of forward launches. Returns zero for times that are

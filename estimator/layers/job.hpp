@@ -12,7 +12,7 @@
 namespace ddl {
 
 /// Everything that is the same for all compared plans: the model, the machine, the data, and the modelled effects. The
-/// caller owns the parts. A replaced part belongs to the new job and all its copies.
+/// caller owns the parts. A part that a function below replaces is owned by the new job and all its copies.
 struct Job {
   const ModelFacts& facts;
   const Machine& machine;
@@ -22,7 +22,7 @@ struct Job {
   double samples_per_epoch = 0;  ///< D, samples of the data set
   Bytes sample_bytes{};          ///< bytes of a sample on disk
   Bytes dataset_bytes{};
-  bool stored_raw = false;                 ///< samples are stored item by item, so that a part of one can be read separately
+  bool stored_raw = false;                 ///< samples are stored item by item, so that a part of a sample can be read alone
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts set by the functions below
 
   /// Whether times of unsplit layers are scaled to shards. Otherwise individual kernels are estimated.

@@ -20,8 +20,8 @@
 namespace ddl {
 namespace {
 
-/// Calls `take` with every kernel of a shard. Split filters and channels have their measured behaviour if available, else
-/// their rooflines.
+/// Calls `take` with every kernel of a shard. For split filters and channels, the measured behaviour is used if available,
+/// and else the roofline.
 template <class Take>
 void each_timed_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelTimes& kernels = job.kernels;
@@ -61,8 +61,8 @@ void each_timed_kernel(const Job& job, const ShardContext& context, const LayerS
     inputs = &whole_inputs;
     factor *= left(*channels_measured, shard.channel_parts);
   }
-  // A rank of a table that is split along its vocabulary has the whole output, but only a part of the rows, independent of
-  // the layer that owns them.
+  // If a table is split along its vocabulary, a rank has the whole output, but only a part of the rows, whichever layer owns
+  // the table.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
@@ -100,14 +100,15 @@ Seconds kernels_time(const Job& job, const ShardContext& context, const LayerSha
 
 namespace {
 
-/// The effect of fitted coefficients on a shard's kernels: a factor, and its derivative by Coefficient::repeated.
+/// The effect of fitted coefficients on a shard's kernels: a factor, and the derivative of the time by
+/// Coefficient::repeated.
 struct LearnedFactor {
   double factor = 1, repeated = 0;
 };
 LearnedFactor learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
                              bool with_slopes) {
   const Plan& plan = context.plan;
-  // All ranks wait for the rank whose experts have most tokens.
+  // All ranks wait for the rank whose experts have the most tokens.
   const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
   const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
   const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
@@ -122,8 +123,8 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
   return {factor + repeated * more, more};
 }
 
-/// The same kernels as each_timed_kernel, with fitted factors applied. Kernels for which the host cannot run ahead take at
-/// least its launch time.
+/// The same kernels as each_timed_kernel, with fitted factors applied. If the host cannot run ahead of a kernel, the kernel
+/// takes at least the host's launch time.
 template <class Take>
 void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
@@ -161,9 +162,9 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
   costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
 }
 
-/// The problems of a shard as lines, with the times of its kernels.
+/// The problems of a shard as profile lines, with the times of its kernels.
 void add_problems(const Job& job, const ShardContext& context, LayerDetail& detail) {
-  // A layer may have several casts, whose times are in the order of their problems.
+  // A layer may have several casts. Their times are in the order of their problems.
   std::unordered_map<std::string_view, int> seen;
   for (const ShardProblem& each : shard_problems(context, detail.shard)) {
     const std::string_view pass = kernel_name(each);
@@ -194,7 +195,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   if (context.layer == context.facts.batch_keeper) costs[LayerBytes::kept] += costs[LayerBytes::input];
 }
 
-/// The properties by which two layers of the same shape class differ in cost under one split.
+/// The properties in which two layers of the same shape class may differ, and on which their costs under a split depend.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
@@ -207,7 +208,7 @@ struct Variant {
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< items that are live after the layer
-  Seconds forward, backward, update;  ///< times of the unsplit layer; measured times of layers of one shape may differ
+  Seconds forward, backward, update;  ///< times of the unsplit layer; measured times of equal shapes may differ
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 
@@ -233,7 +234,8 @@ void LayerCosts::add(const LayerCosts& other, double repeats) {
 
 namespace {
 
-/// Runs of one class have layers of the same kinds, and the same number of items cross their beginnings.
+/// Two runs are of the same class if their layers are of the same kinds, and the same number of items cross their
+/// beginnings.
 void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -361,7 +363,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     if (matrix && layer.output_shape.rank == 0)
       costs[LayerCount::whole_parameters] = static_cast<double>(layer.parameters());
     for (const Exchange& exchange : shard.exchanges) {
-      if (exchange.purpose == Purpose::pipeline) continue;  // only at cuts
+      if (exchange.purpose == Purpose::pipeline) continue;  // only used at cuts
       if (exchange.phase == Phase::gradient) {
         add_gradients(context, exchange, costs);
         continue;
@@ -379,7 +381,7 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
     if (group == most_gradient_groups) throw Error("gradients are summed along too many sets of axes");
     gradient_axes_.push_back(exchange.axes);
   }
-  // Some software sums the gradients of the whole layer although each rank has computed a part of them.
+  // Some software sums the gradients of the whole layer, although each rank has computed only a part of them.
   const Mesh& mesh = plan_.mesh;
   const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
                      mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
@@ -485,7 +487,7 @@ void LayerCostTable::place(const Placement& placement) {
     if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;
   }
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
-    // Inputs of products are gathered for backward anyway, and their sums are kept.
+    // Backward gathers the inputs of matrix products in any case, and the sums of their outputs are kept.
     if (job_.assumptions.selective == SelectiveRecompute::products) break;
     if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
     LayerCosts& costs = costs_[kind];

@@ -39,8 +39,8 @@ enum class LayerTime {
   backward,           ///< kernels
   input_gradient,     ///< kernels of backward that compute the gradient of the input
   weight_gradient,    ///< kernels of backward that compute the gradients of weights
-  selected_forward,   ///< kernels of forward that selective recomputation runs once more
-  selected_exchange,  ///< layer-wise collectives of forward that it runs once more
+  selected_forward,   ///< kernels of forward that selective recomputation repeats
+  selected_exchange,  ///< layer-wise collectives of forward that selective recomputation repeats
   exchange_forward,   ///< layer-wise collectives
   exchange_backward,
   experts_forward,  ///< among the layer-wise collectives, the All-to-alls of experts: dispatch and combine
@@ -54,15 +54,15 @@ enum class LayerTime {
 enum class LayerCount {
   forward_kernels,  ///< in units of forward launches
   backward_kernels,
-  selected_kernels,   ///< kernels that selective recomputation runs once more
+  selected_kernels,   ///< kernels that selective recomputation repeats
   forward_exchanges,  ///< layer-wise collectives and halos, which also need launches
   backward_exchanges,
   parameters,
   trained,               ///< parameters that have gradients
-  gradient_messages,     ///< one if the layer has a weight matrix
+  gradient_messages,     ///< 1 if the layer has a weight matrix, else 0
   whole_parameters,      ///< parameters of unsplit matrix layers without positions
-  workspaces_estimated,  ///< kernels whose scratch memory is estimated from other kernels
-  workspaces_unknown     ///< kernels whose scratch memory is not known
+  workspaces_estimated,  ///< number of kernels whose scratch memory is estimated from other kernels
+  workspaces_unknown     ///< number of kernels whose scratch memory is unknown
 };
 enum class LayerBytes {
   kept,   ///< activations kept for backward
@@ -70,17 +70,17 @@ enum class LayerBytes {
   output  ///< |y| as stored in memory
 };
 
-/// The costs of one layer on one rank: its shard with the times of all problems and exchanges.
+/// The costs of one layer on one rank: its shard, and the times of all its problems and exchanges.
 struct LayerCosts {
   EnumArray<LayerTime, Seconds> times;
-  /// The derivatives of the times with respect to the coefficients that are fitted to runs, if requested. For kernels: the
-  /// additional seconds per unit of Coefficient::repeated. For exchanges: the seconds of start-ups.
+  /// If requested, the derivatives of the times with respect to the coefficients that are fitted to runs. For kernels, this
+  /// is the time added per unit of Coefficient::repeated. For exchanges, it is the time of start-ups. All are in seconds.
   EnumArray<LayerTime, Seconds> slopes;
   EnumArray<LayerCount, double> counts;
   EnumArray<LayerBytes, Bytes> bytes;
   /// Parameters whose gradients are summed along the axes of each gradient group of the table.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same for parameters without gradients
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< number of parameters without gradients
 
   [[nodiscard]] Seconds& operator[](LayerTime row) { return times[row]; }
   [[nodiscard]] Seconds operator[](LayerTime row) const { return times[row]; }
@@ -90,8 +90,8 @@ struct LayerCosts {
   [[nodiscard]] Bytes operator[](LayerBytes row) const { return bytes[row]; }
 
   void add(const LayerCosts& other, double repeats);
-  /// Returns the number of parameters whose gradients are exchanged, along any axes. `gathered`: includes parameters that
-  /// ranks only gather.
+  /// Returns the number of parameters whose gradients are exchanged along any axes. With `gathered`, parameters that ranks
+  /// only gather are included.
   [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
     const double trained_ones = std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
     return gathered ? std::accumulate(frozen_parameters.begin(), frozen_parameters.end(), trained_ones) : trained_ones;
@@ -113,12 +113,12 @@ struct LayerCosts {
 /// An exchange of a layer for one micro-batch, with its predicted time.
 struct TimedExchange {
   Exchange exchange;
-  Bytes message{};  ///< bytes of the full vector, of one exchange
+  Bytes message{};  ///< bytes of the full vector of one exchange
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
   Seconds time{};           ///< time of all its messages
-  Bottleneck bottleneck{};  ///< the link that limits its flows
+  Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
 };
 
 /// A problem in the form in which it is measured and looked up, with its predicted time.
@@ -126,11 +126,11 @@ struct TimedProblem {
   std::string line;
   Phase phase = Phase::forward;
   bool is_update = false;
-  Seconds time{};  ///< time of all its runs in a micro-batch
+  Seconds time{};  ///< time of all runs of the problem in a micro-batch
   Provenance source = Provenance::roofline;
 };
 
-/// The costs of one layer in detail: kernels and exchanges add up to its LayerCosts.
+/// The costs of one layer in detail: the kernels and exchanges add up to the layer's LayerCosts.
 struct LayerDetail {
   LayerShard shard;
   std::vector<TimedKernel> kernels;
@@ -144,14 +144,16 @@ struct LayerRange {
   int first = 0, last = 0;
 };
 
-/// Layers that cost the same under every split that leaves the same layers unsplit. Each kind is estimated once.
+/// Kinds of layers. Layers of one kind cost the same under every split that leaves the same layers unsplit, so each kind is
+/// estimated once.
 struct LayerKinds {
   ReplicatedLayers replicated;
   std::vector<int> kind;            ///< the kind of each layer
   std::vector<int> representative;  ///< one layer of each kind
   std::vector<double> count;        ///< number of layers of each kind
-  LayerRuns runs;                   ///< runs of the kinds of all layers
-  /// Runs of consecutive layers of one block, or of none: the first layer of each run, and the layer count.
+  LayerRuns runs;                   ///< the kinds of all layers, as repeated periods
+  /// Runs of consecutive layers that belong to the same block, or to no block: the first layer of each run, and the layer
+  /// count.
   std::vector<int> block_runs;
   std::vector<std::size_t> block_run_class;  ///< runs of one class have the same memory requests
   std::vector<LayerRange> outside;           ///< runs of layers outside of blocks
@@ -164,11 +166,11 @@ struct LayerKinds {
 /// Kernel time of one rank's part of a layer, forward and backward, before fitted factors are applied.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
 
-/// Costs of all layers under one split. The sum over any range of layers is a difference of running sums. The costs depend
-/// only on the plan's degrees, micro-batch and placement.
+/// Costs of all layers under one split. The sum over a range of layers is the difference of two running sums. The costs
+/// depend only on the plan's degrees, micro-batch and placement.
 class LayerCostTable {
  public:
-  /// `with_slopes`: also computes LayerCosts::slopes, which a search does not need.
+  /// With `with_slopes`, LayerCosts::slopes are computed as well, which a search does not need.
   LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false);
 
   /// Recomputes the exchange times for ranks laid out in another order; nothing else depends on the order.
@@ -179,19 +181,20 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Computes and returns one rank's part of a layer.
   [[nodiscard]] LayerShard shard(int layer) const;
-  /// Returns the memory that a layer requests.
+  /// Returns the memory requests of a layer.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
-  /// Returns the details of at(layer), which are computed on each call. Reports use them; a search does not.
-  /// `with_problems`: also the problems.
+  /// Returns the details of at(layer) for reports. Each call computes them anew. With `with_problems`, the problems are
+  /// included.
   [[nodiscard]] LayerDetail detail(int layer, bool with_problems = true) const;
   /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Returns the load of all layers before this one; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// Returns the number of parameters of the largest of layers [first, last), or of its parameters that have gradients.
+  /// Returns the number of parameters of the layer in [first, last) that has the most. The variant for trained parameters
+  /// counts only those with gradients.
   [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, LayerCount::parameters); }
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
-  /// Returns the gradients that layers with these costs exchange, divided into messages as the measured software does.
+  /// Returns the gradients that layers with these costs exchange, divided into messages in the way of the measured software.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
@@ -201,7 +204,7 @@ class LayerCostTable {
   [[nodiscard]] bool has_slopes() const { return with_slopes_; }
 
  private:
-  /// An exchange of one kind of layer whose time is needed.
+  /// An exchange of one kind of layer, whose time is still to be computed.
   struct PendingExchange {
     std::size_t kind = 0;
     Exchange exchange;
@@ -210,7 +213,7 @@ class LayerCostTable {
 
   /// Adds the parameters of a gradient exchange to the group of its axes.
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
-  /// Returns the bytes of an exchange that the software actually sends.
+  /// Returns how many bytes of an exchange the software actually sends.
   [[nodiscard]] Bytes sent(const PendingExchange& pending) const;
   /// Returns the exposed time of an exchange, which is not overlapped with kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;

@@ -12,10 +12,10 @@ namespace ddl {
 
 /// The memory that one rank's part of a layer requests in one micro-batch. It is the same for all layers of one kind.
 struct LayerMemory {
-  Bytes output{};                               ///< output tensor; a view has none
-  std::vector<Bytes> inputs;                    ///< each input, and its gradient
-  std::array<Bytes, 5> kept{};                  ///< the layer's own memory blocks that backward needs
-  Bytes scratch_forward{}, scratch_backward{};  ///< temporaries, while a pass runs
+  Bytes output{};                               ///< bytes of the output tensor; 0 for a view
+  std::vector<Bytes> inputs;                    ///< bytes of each input, and of its gradient
+  std::array<Bytes, 5> kept{};                  ///< memory blocks of the layer itself that backward needs
+  Bytes scratch_forward{}, scratch_backward{};  ///< temporaries that exist while a pass runs
   ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to those temporaries
   double weights = 0, biases = 0;               ///< parameters
   double trained_share = 1;                     ///< share of the parameters that have gradients

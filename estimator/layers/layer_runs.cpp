@@ -14,7 +14,7 @@ constexpr int most_tried = 8;
 LayerRuns::LayerRuns(const std::vector<int>& kinds) {
   const auto count = static_cast<int>(kinds.size());
   const auto kind = [&kinds](int layer) { return kinds[static_cast<std::size_t>(layer)]; };
-  // The next layer of the same kind, or the count.
+  // The next layer of the same kind, or the layer count if there is none.
   std::vector<int> next(kinds.size(), count), last_of;
   for (int i = count - 1; i >= 0; --i) {
     const auto own = static_cast<std::size_t>(kind(i));

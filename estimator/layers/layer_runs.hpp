@@ -10,13 +10,13 @@ namespace ddl {
 /// no more than a sum over one.
 class LayerRuns {
  public:
-  /// `period` layers from `first` on, `repeats` times.
+  /// A sequence of `period` layers from `first` on, which occurs `repeats` times in a row.
   struct Run {
     int first = 0, period = 1, repeats = 1;
     std::size_t inner = 0;  ///< index of the first value of its period among the values of all periods
   };
-  /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, also has a
-  /// position.
+  /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, has a position
+  /// as well.
   struct Place {
     std::size_t run = 0;
     int repeat = 0, offset = 0;
@@ -54,7 +54,7 @@ class LayerRuns {
 template <class T>
 class RunSums {
  public:
-  /// `runs` and `kind` (of each layer) must outlive this object.
+  /// `kind`: the kind of each layer. Both arguments must outlive this object.
   template <class ValueOf>
   void assign(const LayerRuns& runs, const ValueOf& value_of_layer) {
     runs_ = &runs;

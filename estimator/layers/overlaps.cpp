@@ -49,8 +49,8 @@ double least_exposed_share(const Job& job, const Plan& plan, Axis axis) {
 
 namespace {
 
-/// The share of All-to-alls that is hidden in an overlapped forward and backward. Kernels and exchanges run at 1/s_c and
-/// 1/s_x of their speed until one of them is done.
+/// The share of All-to-alls that is hidden in an overlapped forward and backward. Until one of them is done, kernels run at
+/// 1/s_c of their speed, and exchanges at 1/s_x.
 double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
   const Seconds exchanges = costs[LayerTime::experts_forward] + costs[LayerTime::experts_backward];
   if (exchanges <= Seconds{}) return 0;
@@ -65,7 +65,7 @@ double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
 bool hides_expert_exchanges(const Software& software, const Plan& plan) {
   const bool alternates =
       plan.mesh[Axis::pipeline] == 1 || (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
-  // If backward recomputes the dispatch of tokens, this dispatch waits for it.
+  // If backward recomputes the dispatch of tokens, the recomputed dispatch is exposed.
   const bool again = plan.recompute == Recompute::full ||
                      (plan.recompute == Recompute::selective && plan.recompute_modules.contains(RecomputeModule::moe));
   return software.overlaps_expert_exchanges.value_or(false) && plan.micro_batches > 1 && alternates && !again;
@@ -74,7 +74,7 @@ bool hides_expert_exchanges(const Software& software, const Plan& plan) {
 double hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs, int stage) {
   if (!job.assumptions.overlap || !hides_expert_exchanges(job.coefficients.software, plan)) return 0;
   const auto micro_batches = static_cast<double>(plan.micro_batches);
-  // The forwards before the first backward run alone, and so do as many backwards at the end.
+  // The forwards before the first backward run without overlap, and so do as many backwards at the end.
   const double alone = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline], micro_batches,
                                                plan.mesh[Axis::pipeline] == 1 ? 1 : plan.virtual_stages);
   return std::max(0.0, 1 - alone / micro_batches) * hidden_in_pairs(job, costs);

@@ -8,44 +8,44 @@
 #include "estimator/layers/job.hpp"
 #include "estimator/plan/plan.hpp"
 
-// Decides which exchanges, transfers and reads of a step are overlapped, and with what. Tasks store the answers; run(),
-// bounds, explanations and timelines read them there.
+// Decides which exchanges, transfers and reads of a step are overlapped, and with what. Tasks store the answers, and run(),
+// bounds, explanations and timelines read them from the tasks.
 
 namespace ddl {
 
 struct LayerCosts;
 
-/// What the device does while an activity that happens once per step is overlapped with it.
+/// The work with which an activity that happens once per step is overlapped.
 enum class Window {
   none,          ///< nothing: the activity is exposed
-  backward,      ///< kernels of backward, of one micro-batch for each exchange of gradients
+  backward,      ///< kernels of backward: those of one micro-batch for each exchange of gradients
   computing,     ///< kernels of forward and backward of all micro-batches
   next_forward,  ///< the first forward of the next step
   step           ///< the whole step
 };
 
 /// Returns the window of the exchanges of gradients, and of the weights that ZeRO gathers for forward and backward
-/// (`gathers`: whether there are any). They overlap if the software does that. If the software is unknown, they overlap if
-/// this is not slower than no overlap: kernels and exchange then progress together at 1/s_c + 1/s_x of their separate rates.
+/// (`gathers`: whether there are any). They overlap if the software overlaps them. If the software is unknown, they overlap
+/// if that is not slower: together, kernels and exchange then progress at 1/s_c + 1/s_x of their separate rates.
 [[nodiscard]] Window window_of_gradients(const Coefficients& coefficients, const Assumptions& assumptions, bool gathers);
 /// Returns the window of the weights that ZeRO-1 and ZeRO-2 gather after the update.
 [[nodiscard]] Window window_of_gathers(const Coefficients& coefficients, const Assumptions& assumptions);
 /// Returns the window of reading samples.
 [[nodiscard]] Window window_of_input(const Assumptions& assumptions);
 
-/// Returns the share of a layer's exchange that is exposed however long the kernels of its layer take; 1 if it is not
-/// overlapped with them.
+/// Returns the share of a layer's exchange that no kernel can hide; 1 if the exchange is not overlapped with the layer's
+/// kernels.
 [[nodiscard]] double exposed_share(const Job& job, const Exchange& exchange, const Group& group);
-/// Returns the least such share of all exchanges along an axis that divides layers.
+/// Returns the smallest such share over all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
-/// Returns whether a software hides the All-to-alls of experts under a plan. It needs another micro-batch, 1F1B, interleaved
-/// stages if there is a pipeline, and no full recomputation [Megatron-Bridge, comm_overlap.py].
+/// Returns whether a software hides the All-to-alls of experts under a plan. This requires several micro-batches, no full
+/// recomputation, and, in a pipeline, 1F1B with interleaved stages [Megatron-Bridge, comm_overlap.py].
 [[nodiscard]] bool hides_expert_exchanges(const Software& software, const Plan& plan);
 /// Returns the share of the experts' All-to-alls that is hidden behind the compute of another micro-batch, averaged over all
 /// micro-batches of a stage with these costs.
 [[nodiscard]] double hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs, int stage);
-/// Returns the largest such share, for any assignment of layers to stages and any number of virtual stages.
+/// Returns the largest such share over all assignments of layers to stages and all numbers of virtual stages.
 [[nodiscard]] double most_hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs);
 
 }  // namespace ddl

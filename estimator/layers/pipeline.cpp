@@ -10,8 +10,8 @@
 namespace ddl {
 namespace {
 
-/// Returns groups of consecutive layers that stay together. Each has at least one layer with weights. The result has their
-/// first layers and the layer count.
+/// Returns groups of consecutive layers that stay together. Each has at least one layer with weights. The result contains
+/// the first layer of each group, and the layer count.
 std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -24,7 +24,7 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
     const auto index = static_cast<std::size_t>(i);
     const bool may_cut =
         i > 0 && (!keep_blocks || layers[index].block < 0 || layers[index].block != layers[index - 1].block);
-    // A cut before a new weighted layer, or a new block, is useful if the unit before it has weights.
+    // A cut before a layer with weights, or before a block, is useful only if the group before it has weights.
     const bool begins = keep_blocks && layers[index].block >= 0 ? true : static_cast<bool>(weighted[index]);
     if (may_cut && begins && has_weights) {
       starts.push_back(i);
@@ -54,14 +54,14 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
   return firsts;
 }
 
-/// Maximum number of different levels of crossing items.
+/// The maximum number of lists, each for a different number of crossing items.
 constexpr std::size_t most_levels = 32;
-/// Relative difference of sums of the same times in a different order.
+/// The relative difference that sums of the same times may have if they are added in a different order.
 constexpr double rounding = 1e-9;
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-/// The smallest limit for which `attempt(limit)` is true, given that it is false below `low`. A successful attempt returns
-/// the limit it reached, a failed one the next limit that may make a difference.
+/// The smallest limit for which `attempt(limit)` is true, given that it is false below `low`. A successful attempt reports
+/// the limit that it reached. A failed attempt reports the next limit that may succeed.
 template <class Attempt>
 double least_limit(double low, const Attempt& attempt) {
   struct {
@@ -111,7 +111,7 @@ StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLa
   known.erase(std::unique(known.begin(), known.end()), known.end());
   const std::size_t step = known.size() / most_levels + 1;
   for (std::size_t i = 0; i < known.size(); ++i) {
-    // The last level is always included: it allows all places.
+    // The last list, which allows all places, is always included.
     if ((known.size() - 1 - i) % step != 0) continue;
     std::vector<int> allowed{0};
     for (std::size_t unit = 1; unit + 1 < starts.size(); ++unit) {
@@ -158,7 +158,7 @@ bool StageBalance::deal(const Limits& limits) {
       next_.fullest = std::min(next_.fullest, held);
       return false;
     };
-    // Every earlier stage has at least one unit.
+    // Every earlier stage has at least one group of layers.
     int begin = stage == 0 ? 0 : end - 1;
     if (!fits(begin)) return false;
     if (stage > 0) {
@@ -173,7 +173,8 @@ bool StageBalance::deal(const Limits& limits) {
   return true;
 }
 
-/// The first place from `least` on where the next stage can begin such that the stage that begins at `begin` fits.
+/// A stage begins at `begin`. Returns the first place from `least` on where the next stage can begin, so that this stage
+/// fits.
 template <class Fits>
 int StageBalance::farthest(int least, int begin, const Fits& fits) const {
   int bad = least - 1;

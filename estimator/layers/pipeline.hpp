@@ -10,8 +10,8 @@
 
 namespace ddl {
 
-/// The layers at which the stages of a pipeline may begin: at the borders of blocks if there are enough of them, otherwise
-/// before layers with weights. Every stage has a layer with weights.
+/// The layers at which the stages of a pipeline may begin. These are the first layers of blocks if there are enough blocks,
+/// and otherwise layers with weights. Every stage has a layer with weights.
 class StagePlaces {
  public:
   /// A spatial split reduces the items that cross a cut: tensors are divided into `tiles`, except at cuts between
@@ -25,8 +25,8 @@ class StagePlaces {
   /// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if the blocks cannot be
   /// divided equally, or do not begin at allowed places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
-  /// Returns a lower bound, over all cuts, of the items per sample that cross the largest cut. It is the largest number of
-  /// items at any place of the first list.
+  /// Whatever the cuts are, at least this many items per sample cross the largest one: the maximum over the places of the
+  /// first list.
   [[nodiscard]] double least_items() const { return least_items_; }
 
  private:
@@ -48,7 +48,7 @@ struct StageLoad {
   }
 };
 
-/// The weights that turn a load into a time and a memory.
+/// The factors that convert a load into a time and a memory.
 struct StageWeights {
   Seconds start{};  ///< launch overhead of a kernel
   double bytes_of_parameter = 0;
@@ -71,12 +71,12 @@ class StageBalance {
  public:
   StageBalance(const std::vector<StageLoad>& before, const StageWeights& weights, int stages);
 
-  /// Returns cuts that minimize the time of the longest stage. Stages with less load come first, where most micro-batches
-  /// are in flight.
+  /// Returns cuts that minimize the time of the longest stage. Stages with less load come first, because the first stages
+  /// hold the most micro-batches.
   [[nodiscard]] StageCuts light_first();
   /// Returns, of all cuts that minimize the time of the longest stage, those with the smallest maximum of stage memory.
   [[nodiscard]] StageCuts least_full();
-  /// Returns the time of the longest stage, in seconds, which no cut at these places can shorten.
+  /// Returns the shortest possible time of the longest stage, over all cuts at these places, in seconds.
   [[nodiscard]] Seconds shortest();
 
  private:
@@ -93,8 +93,8 @@ class StageBalance {
   StageWeights weights_;
   int stages_;
   std::vector<int> begins_;
-  Limits reached_;  ///< limits that the last successful assignment reached
-  Limits next_;     ///< next limits after the last failed assignment; limits below these have the same result
+  Limits reached_;  ///< the limits that the last successful assignment reached
+  Limits next_;     ///< the next limits to try after the last failed assignment; lower limits fail as well
   std::optional<double> shortest_;
 };
 

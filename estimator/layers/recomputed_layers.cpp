@@ -9,7 +9,7 @@ namespace ddl {
 
 namespace {
 
-/// The first `count` blocks of layers [first, last).
+/// Returns the first `count` blocks of layers [first, last), as ranges of layers.
 std::vector<LayerRange> first_blocks(const Model& model, const LayerKinds& kinds, std::int64_t count, int first, int last) {
   std::vector<LayerRange> blocks;
   const std::vector<int>& starts = kinds.block_runs;

@@ -11,7 +11,7 @@
 namespace ddl {
 
 /// Returns the maximum number of blocks of a stage that full recomputation recomputes. These are the first blocks of each
-/// model chunk of the stage; the chunks are consecutive here.
+/// model chunk of the stage. Here, the chunks of a stage are treated as consecutive.
 [[nodiscard]] std::int64_t most_recomputed_blocks(const Plan& plan);
 
 /// Returns the number of blocks of a stage, [first, last), including parts of blocks.
@@ -30,8 +30,8 @@ namespace ddl {
 [[nodiscard]] double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan,
                                       const std::vector<int>& firsts);
 
-/// Returns for each layer whether backward recomputes its forward. With full recomputation these are layers in blocks, with
-/// selective recomputation the selected layers. `firsts`: the first layer of each stage, and the layer count.
+/// Returns for each layer whether backward recomputes its forward. Full recomputation recomputes layers in blocks; selective
+/// recomputation recomputes the selected layers. `firsts`: the first layer of each stage, and the layer count.
 [[nodiscard]] std::vector<bool> runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions,
                                            const LayerKinds& kinds, const std::vector<int>& firsts);
 

@@ -22,29 +22,28 @@ class SplitTables {
  public:
   /// The job must outlive the tables.
   explicit SplitTables(const Job& job) : job_(job) {}
-  SplitTables(const SplitTables&) = delete;  // cost tables refer to the kinds of layers here
+  SplitTables(const SplitTables&) = delete;  // the kinds of layers that the cost tables refer to
   SplitTables& operator=(const SplitTables&) = delete;
 
-  /// The number of splits whose costs are cached. A search alternates between the ways in which plans of a mesh divide
-  /// layers.
+  /// The number of splits whose costs are cached. A search alternates between several splits of the plans of a mesh.
   static constexpr std::size_t kept = 8;
 
   struct Split {
     std::size_t slot = 0;       ///< below `kept`
-    std::uint64_t number = 0;   ///< a different number in the same slot is a different split
-    std::uint64_t placing = 0;  ///< a different number is a different split or placement
-    Plan plan;                  ///< without the choices that costs do not depend on
+    std::uint64_t number = 0;   ///< if a slot has a different number, its split has changed
+    std::uint64_t placing = 0;  ///< if the number has changed, the split or the placement has changed
+    Plan plan;                  ///< the plan, with all choices reset that costs do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
-    std::uint64_t asked = 0;  ///< time of the last request
+    std::uint64_t asked = 0;  ///< when the split was last requested
   };
   /// Returns the split of a plan whose shape is possible, with its placement. The reference is valid until the next call
   /// with a different plan.
   [[nodiscard]] const Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& costs(const Plan& plan) const { return *split(plan).costs; }
 
-  /// The costs of layers with their slopes, and of each kind of layer in detail. Sensitivities of plans that differ only in
-  /// other choices share them.
+  /// The costs of layers with their slopes, and the details of each kind of layer. Plans that differ only in other choices
+  /// share them to compute sensitivities.
   struct SlopeTable {
     SlopeTable(const Job& job, const Plan& a_split, const Plan& plan, const LayerKinds& kinds)
         : split(a_split), costs(job, plan, kinds, true) {}
@@ -70,22 +69,23 @@ class SplitTables {
   const Job& job_;
   mutable std::array<Split, kept> splits_;
   mutable std::uint64_t asked_ = 0, numbers_ = 0;
-  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the latest one
+  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the most recently used one
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
   mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
-  mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< by the layers that a spatial split leaves unsplit
+  mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
   /// Exchanges for one plan's degrees, under each placement that was requested. They depend on no other choice of the plan.
   struct Placed {
     Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
         : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
-    Plan split;  ///< without its batch
+    Plan split;  ///< the plan, without its batch
     Plan plan;
     ExchangeTimes exchanges;
   };
   mutable std::vector<std::unique_ptr<Placed>> placed_;
 };
 
-/// A value for each split of the tables. It is empty until it is computed, and after another split takes the slot.
+/// A cached value for each split of the tables. It is empty until it is computed, and becomes empty again when another split
+/// takes the slot.
 template <class Value>
 class PerSplit {
  public:

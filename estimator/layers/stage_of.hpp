@@ -6,16 +6,17 @@
 
 namespace ddl {
 
-/// Layers [first, last) on a rank of one stage of a plan, with the costs of the rank's part of them. It refers to its parts.
+/// One stage of a plan on a rank: layers [first, last), and the costs of the rank's part of them. It holds references to its
+/// parts.
 struct StageOf {
   const Job& job;
   const Plan& plan;
   const LayerCostTable& costs;
   int first = 0, last = 0;
   int stage = 0;     ///< its number
-  double parts = 1;  ///< the rank's parameters, as a multiple of those of the layers
+  double parts = 1;  ///< number of parameters on the rank, divided by that of the layers
 
-  /// Returns the same layers under other choices of the plan. `other` must outlive the result.
+  /// Returns the same layers under another plan. `other` must outlive the result.
   [[nodiscard]] StageOf with(const Plan& other) const { return {job, other, costs, first, last, stage, parts}; }
   [[nodiscard]] LayerCosts all_costs() const { return costs.between(first, last); }
 };

@@ -10,19 +10,19 @@
 
 namespace ddl {
 
-/// PyTorch's caching allocator for CUDA devices with its default settings: the memory that a sequence of requests allocates,
-/// and the device memory that it reserves for that. Sizes are rounded to 512 bytes. Requests of up to 1 MiB share segments
-/// of 2 MiB, others of less than 10 MiB share segments of 20 MiB, and each larger one has its own segment of a multiple of 2
-/// MiB. The smallest free block that is large enough is taken, and split if more than 512 bytes (for large blocks: more than
-/// 1 MiB) are left. Free neighbours in a segment are merged. [PyTorch, c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize,
-/// kSmallSize, kSmallBuffer, kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory
-/// management.]
+/// PyTorch's caching allocator for CUDA devices with its default settings. For a sequence of requests, it computes the
+/// allocated memory, and the device memory that is reserved for it. Sizes are rounded to 512 bytes. Requests of up to 1 MiB
+/// share segments of 2 MiB, others of less than 10 MiB share segments of 20 MiB, and each larger one has its own segment of
+/// a multiple of 2 MiB. The smallest free block that is large enough is used, and split if more than 512 bytes (for large
+/// blocks: more than 1 MiB) are left. Free neighbours in a segment are merged. [PyTorch, c10/cuda/CUDACachingAllocator.cpp:
+/// kMinBlockSize, kSmallSize, kSmallBuffer, kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA
+/// semantics", Memory management.]
 class CachingAllocator {
  public:
   /// Returns the granule in bytes to which requests are rounded up; 0 if they are not rounded.
   [[nodiscard]] static double granule(bool on_processor) { return on_processor ? 0.0 : 512.0; }
 
-  /// The rounding of requests: as on a CUDA device, or none, as PyTorch on a CPU does.
+  /// How requests are rounded: as on a CUDA device, or not at all, as by PyTorch on a CPU.
   enum class Rounding { cuda, none };
 
   /// If there is a capacity and a new segment does not fit, completely free segments are returned to the device.
@@ -36,11 +36,11 @@ class CachingAllocator {
   [[nodiscard]] Bytes reserved() const { return Bytes(reserved_); }
   [[nodiscard]] Bytes peak_allocated() const { return Bytes(peak_allocated_); }
   [[nodiscard]] Bytes peak_reserved() const { return Bytes(peak_reserved_); }
-  /// The contents of peak_reserved() when it was reached.
+  /// What peak_reserved() consisted of at the moment of the peak.
   struct Reserved {
     Bytes allocated{};
-    Bytes pieces{};    ///< free blocks in segments with other allocated blocks
-    Bytes segments{};  ///< completely free segments: cached for later requests, and returned if memory runs out
+    Bytes pieces{};    ///< free blocks in segments that also have allocated blocks
+    Bytes segments{};  ///< completely free segments, which are cached for later requests, and returned if memory runs out
   };
   [[nodiscard]] Reserved at_peak_reserved() const { return at_peak_reserved_; }
   /// Returns whether every request fitted into the capacity. A request that did not fit is counted too.
@@ -68,7 +68,7 @@ class CachingAllocator {
   Rounding rounding_;
   std::optional<Bytes> capacity_;
   std::vector<Block> blocks_;
-  std::vector<std::size_t> unused_;  ///< ids to reuse
+  std::vector<std::size_t> unused_;  ///< ids that can be reused
   Free small_, large_;
   double next_address_ = 0;
   Reserved at_peak_reserved_;

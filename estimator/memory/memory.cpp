@@ -13,7 +13,7 @@ namespace ddl {
 namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
-/// The buffers of a communicator of two ranks, and of a communicator of more.
+/// The buffers of a communicator of two ranks, and of a communicator of more ranks.
 constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
 constexpr EnumArray<MemoryItem, Bytes MemoryBreakdown::*> parts{
@@ -75,10 +75,10 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
     if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
-    // fp8 copies of weights and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
-    // te.Linear, is_first_microbatch].
+    // Copies of weights and their transposes in fp8, made once for all micro-batches [NVIDIA, Transformer Engine
+    // documentation, te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
-    // 4-bit copies of weights, with one 8-bit scale per 16 items, and their transposes.
+    // Copies of weights and their transposes in 4 bits, with an 8-bit scale for every 16 items.
     if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
   bytes.optimizer += optimizer_state_bytes(optimizer);
@@ -141,7 +141,7 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   constexpr double items_of_bucket = 5e8;
   if (plan.mesh.replicas() == 1) return {};
   const double items = plan.zero_stage == 0 ? parameters : std::min(parameters, items_of_bucket);
-  // Megatron-LM exchanges its gradient buffer directly.
+  // Megatron-LM exchanges its gradient buffer without copying it.
   if (is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients) return {};
   // Gradients that are accumulated in 4 bytes are exchanged in 4 bytes.
   const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
@@ -179,7 +179,7 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
 Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
 
 CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
-  // 1.6 GB after one communicator, 6 GB with three [NVIDIA/nccl, issue 864].
+  // 1.6 GB with one communicator, 6 GB with three [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
   double count = 0, more = 0;
@@ -189,7 +189,7 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
     ++(of_engine ? more : count);
   }
   if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
-  // All of an engine's communicators are in use.
+  // An engine uses all of its communicators.
   buffers.most = max(buffers.most + most_of_one * more, buffers.expected);
   // Communicators that are never used have only initial buffers.
   const Bytes of_idle = idle_communicator_bytes(idle, device);
@@ -200,8 +200,8 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
 
 namespace {
 
-/// A context with all kernels of PyTorch and its libraries, built for this device and loaded at once, as shown by nvidia-smi
-/// for processes that had allocated one small tensor.
+/// The memory of a CUDA context if all kernels of PyTorch and its libraries are loaded at once. nvidia-smi showed it for
+/// processes that had allocated one small tensor.
 Bytes whole_context(const Device& device) {
   // V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022. RTX 2080 Ti and 3090:
   // pytorch/pytorch, issue 49877, minus the 158 MiB of its tensor.
@@ -235,8 +235,8 @@ LibraryWorkspace library_workspace(const Device& device) {
 }
 
 Bytes most_unusable(Bytes allocated) {
-  // For 130 steps of 32 models that fill an RTX 3090, the model of the allocator needs at most 5.1 % above the peak, and at
-  // most 0.8 % in half of them (measured_memory_test; docs/memory.md, "How good it is").
+  // In 130 steps of 32 models that fill an RTX 3090, the model of the allocator reserves at most 5.1 % more than the peak,
+  // and at most 0.8 % more in half of the steps (measured_memory_test; docs/memory.md, "How good it is").
   constexpr double share = 0.052;
   return allocated * share;
 }
@@ -362,8 +362,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   const LayerCosts costs = stage.all_costs();
   MemoryBreakdown memory;
   if (job.assumptions.memory_reuse) {
-    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and their gradients. In that
-    // formula, a pipeline keeps the whole batch.
+    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and their gradients. In the
+    // formula, a stage of a pipeline keeps the whole batch.
     const double gamma = *job.assumptions.memory_reuse;
     const double delta = item_bytes(plan.precision);
     memory.weights = Bytes(gamma * delta * costs[LayerCount::parameters]);
@@ -392,8 +392,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
-  // Sizes as the allocator rounds them. For sizes near its thresholds,
-  // rounding a sum may add more than rounding each part.
+  // Sizes as the allocator rounds them. Near its thresholds, rounding a sum may add more than rounding each part does.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();

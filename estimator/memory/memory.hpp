@@ -26,38 +26,38 @@ enum class StepPhase { setup, forward, backward, exchange, update };
 struct MemoryState {
   std::array<Bytes, memory_item_count> items{};  ///< bytes as requested
   Bytes allocated{};                             ///< with each request rounded up to the allocator's block size
-  /// the part of the items that is temporary scratch memory of the running kernel, or of the update
+  /// of these, scratch memory of the running kernel or of the update
   Bytes passing{};
 
   [[nodiscard]] Bytes operator[](MemoryItem item) const { return items[static_cast<std::size_t>(item)]; }
   [[nodiscard]] Bytes requested() const;
-  /// Adds `times` the difference between `after` and `before`.
+  /// Adds the difference between `after` and `before`, multiplied by `times`.
   void add(const MemoryState& before, const MemoryState& after, double times);
 };
 
 enum class MemoryOrigin { measured, modelled, assumed };
 [[nodiscard]] std::string_view to_string(MemoryOrigin origin);
 struct MemoryBreakdown;
-/// Returns the origin of one item. `measured`: from a profile of this device. `modelled`: from rules applied to the graph.
-/// `assumed`: reported for other machines, or a bound.
+/// Returns the provenance of one item. `measured`: a profile of this device. `modelled`: rules applied to the graph.
+/// `assumed`: a value reported for other machines, or a bound.
 [[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
-/// Returns an upper bound of the bytes in blocks of the allocator that fit no request, in addition to `allocated` bytes.
-/// Upper bounds of memory use it.
+/// Returns an upper bound of the fragmentation in bytes: the allocator's blocks that fit no request, in addition to
+/// `allocated` bytes. Upper bounds of memory include it.
 [[nodiscard]] Bytes most_unusable(Bytes allocated);
 
-/// The memory of one rank by item, in bytes, at the moment when the sum is largest.
+/// The memory of one rank by item, in bytes, at the moment of the largest sum.
 struct MemoryBreakdown {
   Bytes weights{}, gradients{}, optimizer{};
-  Bytes activations{};    ///< kept for backward, with their gradients that exist at the same time
+  Bytes activations{};    ///< activations kept for backward, and their gradients that exist at the same time
   Bytes input{};          ///< samples
   Bytes workspace{};      ///< scratch memory of library kernels, and temporaries of the optimizer
   Bytes communication{};  ///< buckets of gradients, buffers of the communication library
   Bytes context{};        ///< the driver and the libraries' handles
   /// The part of the workspace that belongs to the kernel that runs at the peak.
   Bytes kernel_workspace{};
-  /// `measured` if the workspace of every kernel was measured, `modelled` if workspaces of the same families were, otherwise
-  /// `assumed`.
+  /// `measured` if every kernel's workspace was measured, `modelled` if workspaces of kernels of the same families were
+  /// measured, otherwise `assumed`.
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
   /// The part of `communication` that the framework's allocator does not provide.
   Bytes outside_buffers{};
@@ -71,9 +71,9 @@ struct MemoryBreakdown {
   }
   /// Returns the part of the total that the framework's allocator provides.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
-  /// The maximum memory that the allocator reserves on the device, if add_reserved has computed it, else
-  /// allocated(). The total does not include reserved memory above the peak: the allocator returns it to the device if
-  /// memory is short.
+  /// The maximum memory that the allocator reserves on the device, if add_reserved has computed it, else allocated(). The
+  /// total does not include reserved memory above the peak, because the allocator returns it to the device if memory is
+  /// short.
   Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
   /// Returns the device memory of the process when memory is not short, as nvidia-smi shows it, if add_reserved has
@@ -107,7 +107,7 @@ struct ParameterCounts {
 /// SC'20]. Sharded weights and gradients are in memory in full for one layer at a time, with at most `largest_layer`
 /// parameters.
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
-/// The same if all parameters are trained.
+/// The same function for a rank all of whose parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
 /// Returns whether all gradients exist from the start of a step to its end. This is so if backward accumulates into them
@@ -145,8 +145,8 @@ enum class EngineGroups { none, untied, tied };
 /// Returns the buffers of communicators that are never used (Assumptions::idle_communicators). Each takes as much memory as
 /// the smallest communicator.
 [[nodiscard]] Bytes idle_communicator_bytes(int idle, const Device& device);
-/// Buffers of the communication library, with one communicator for each axis with a degree above one: 544 MiB between two
-/// ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
+/// Returns the buffers of the communication library. Each axis with a degree above one has a communicator: 544 MiB for two
+/// ranks, 688 MiB for more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
 struct CommunicationBuffers {
   Bytes expected{}, most{};
 };
@@ -160,8 +160,8 @@ struct ContextBytes {
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
 /// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12 [PyTorch,
-/// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. The former is expected if a datasheet does not state
-/// the capability.
+/// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. If a datasheet does not state the capability, the
+/// smaller size is assumed.
 struct LibraryWorkspace {
   Bytes expected{}, most{};
 };

@@ -13,7 +13,7 @@ namespace ddl {
 /// Adds up the memory requests of a step, and records the state with most memory.
 class MemoryTally {
  public:
-  /// A request that can be freed.
+  /// A handle to a request, with which it can be freed.
   struct Block {
     Bytes bytes{}, allocated{};
     MemoryItem item = MemoryItem::activations;
@@ -39,19 +39,19 @@ class MemoryTally {
     block = {};
   }
   void at(StepPhase phase, int /*layer*/) { phase_ = phase; }
-  /// The running kernel may need this much more memory than it has requested.
+  /// Adds memory that the running kernel may need in addition to its requests.
   void may_need(Bytes more) {
     more_ = more;
     note();
   }
 
   [[nodiscard]] Mark mark() const { return now_; }
-  /// Adds `times` more copies of all requests since `since`.
+  /// Repeats all requests made since `since` this many times.
   void repeat(const Mark& since, double times) { now_.add(since, mark(), times); }
   /// Frees all blocks that were allocated between two moments.
   void release(const Mark& from, const Mark& to) { now_.add(from, to, -1); }
 
-  /// The state with the most memory, in the update or before it.
+  /// The state with the most memory: in the update, or before it.
   struct Peak {
     MemoryState state;
     Bytes most{};  ///< with the upper bound of kernel scratch memory
@@ -62,7 +62,7 @@ class MemoryTally {
 
  private:
   [[nodiscard]] Bytes rounded(Bytes bytes) const {
-    // Tolerance: shares of a whole are exact except for rounding.
+    // The tolerance for rounding errors of shares of a whole.
     constexpr double exact = 1 - 1e-12;
     return granule_ > 0 ? Bytes(std::ceil(bytes.value() / granule_ * exact) * granule_) : bytes;
   }

@@ -13,11 +13,11 @@
 namespace ddl {
 namespace {
 
-/// Passes requests to the model of the allocator, and records the live ones. It counts requests, so that a second pass can
-/// stop at the peak of the first one and list the memory that is live there.
+/// Passes requests to the model of the allocator, and records live requests. It also counts requests, so that a second pass
+/// can stop where the first pass had its peak, and list the live memory there.
 class MemoryRecord {
  public:
-  /// A request by its id.
+  /// A request, identified by its id.
   struct Block {
     std::size_t number = nothing;
   };
@@ -32,8 +32,8 @@ class MemoryRecord {
 
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
-    // Tensors kept by several micro-batches are separate blocks; a larger request does not fit into them after they are
-    // freed.
+    // Tensors that several micro-batches keep are separate blocks. After they are freed, none of them has room for a larger
+    // request.
     const double blocks = std::clamp(std::floor(times), 1.0, most_blocks);
     Block last;
     for (double i = 0; i < blocks; ++i) last = allocate_one(bytes, item, layer, times / blocks);
@@ -105,7 +105,7 @@ class MemoryRecord {
 
   struct Held {
     std::size_t block = 0;
-    MemoryTally::Block tallied;  ///< has zero bytes after it was freed
+    MemoryTally::Block tallied;  ///< 0 bytes after it was freed
     int layer = -1;
   };
 
@@ -147,7 +147,7 @@ MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& opti
   if (!options.details) return timeline;
   timeline.points = std::move(record.points());
 
-  // The same requests once more, up to the peak.
+  // Makes the same requests again, up to the peak.
   MemoryRecord until(is_processor, options.capacity);
   until.stop_at(record.peak_count());
   run(until);

@@ -18,7 +18,7 @@ struct LiveMemory {
   Bytes bytes{};
 };
 
-/// Memory while one layer's pass ran.
+/// The memory during one layer's pass.
 struct TimelinePoint {
   StepPhase phase = StepPhase::setup;
   int layer = -1;
@@ -28,13 +28,13 @@ struct TimelinePoint {
 /// A training step as a sequence of requests to the allocator of the framework.
 struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< points of the last step, in order
-  MemoryState peak;                   ///< as in MemoryTally
+  MemoryState peak;                   ///< the same as the member of MemoryTally
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
   Bytes peak_reserved{};
   CachingAllocator::Reserved at_peak_reserved;  ///< its composition
   std::vector<LiveMemory> live_at_peak;         ///< largest first
-  bool fits = true;  ///< within the given capacity, after returning cached segments if that makes room
+  bool fits = true;  ///< whether the step fits the given capacity, if necessary after cached segments are returned
 
   /// Returns the bytes that rounding of sizes added at the peak.
   [[nodiscard]] Bytes rounding() const { return peak.allocated - peak.requested(); }
@@ -44,13 +44,13 @@ struct TimelineOptions {
   /// The number of steps. The default is 2, because the optimizer allocates its state in the update of the first step, and
   /// cached memory is split differently afterwards.
   int steps = 2;
-  bool details = true;  ///< record points and the live memory at the peak
+  bool details = true;  ///< whether to record points, and the live memory at the peak
   /// The memory of the device that is available to the allocator.
   std::optional<Bytes> capacity;
 };
 
-/// Sends the requests of two steps of a rank of a stage (StageRequests) to a model of the framework's allocator. Not for the
-/// closed forms (Assumptions::memory_reuse).
+/// Sends the requests of two steps of a rank of a stage (StageRequests) to a model of the framework's allocator. Not
+/// available for the closed forms (Assumptions::memory_reuse).
 [[nodiscard]] MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options = {});
 
 }  // namespace ddl

@@ -30,13 +30,14 @@ class StageMemories {
     MemoryChoices choices;
     MemoryBreakdown memory;
     int stage = 0;
-    bool has_reserved = false;  ///< a model of the allocator has computed MemoryBreakdown::peak_reserved
+    bool has_reserved = false;  ///< whether a model of the allocator has computed MemoryBreakdown::peak_reserved
   };
   /// The reference is valid until the next call with a different plan.
   [[nodiscard]] Fullest& fullest(const Plan& plan, const std::vector<int>& firsts) const;
   /// Returns the memory that each micro-batch keeps between its forward and its backward, for layers [first, last).
   [[nodiscard]] MemoryState kept(const Plan& plan, int first, int last) const;
-  /// Returns the same, rounded as the allocator does, from plans that differ only in other choices.
+  /// Returns the same memory, rounded like the allocator. It may have been computed for a plan that differs only in other
+  /// choices.
   [[nodiscard]] Bytes kept_alike(const Plan& plan, int first, int last) const;
 
   [[nodiscard]] const Job& job() const { return job_; }
@@ -45,14 +46,14 @@ class StageMemories {
  private:
   [[nodiscard]] const StagePeaks& peaks(const Plan& plan, int first, int last, double parts) const;
   [[nodiscard]] double held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const;
-  /// Returns the first layers of the model that need the same memory as layers [first, last). Layers inside a run of equal
-  /// layers need the same memory wherever they begin, except in the first repetition.
+  /// Returns the first layers of the model that need the same memory as layers [first, last). In a run of repeated layers,
+  /// it makes no difference in which repetition the layers begin, except for the first one.
   [[nodiscard]] static LayerRange foremost_alike(const LayerRuns& runs, int first, int last);
-  /// The memories computed for a split.
+  /// The memories that were computed for a split.
   struct Known {
-    std::vector<Fullest> fullest;  ///< for any placement
-    /// Peaks by the layers of a stage, the choices, and the held parts. With zero parts: only the memory that micro-batches
-    /// keep.
+    std::vector<Fullest> fullest;  ///< valid for any placement
+    /// Peaks, keyed by the layers of a stage, the choices, and the parts of parameters. If the parts are zero, only the
+    /// memory that micro-batches keep is valid.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
     std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
     std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;

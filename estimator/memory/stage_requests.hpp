@@ -22,8 +22,8 @@ namespace ddl {
 /// accumulates into them.
 ///
 /// `Sink` receives the requests: MemoryTally adds them up, MemoryRecord passes them to a model of the allocator. For a sink
-/// that folds, the first two and the last two of five or more equal repetitions of layers represent all. The changes of the
-/// second and of the last but one are multiplied by the number of repetitions that they represent.
+/// that folds, only the first two and the last two of five or more equal repetitions of layers are visited. The changes that
+/// the second and the last but one make are multiplied by the number of repetitions that they represent.
 template <class Sink>
 class StageRequests {
  public:
@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     find_runs();
-    // Memory that backward of the stage always keeps is allocated once.
+    // Memory that backward of the stage keeps all the time is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
@@ -93,7 +93,7 @@ class StageRequests {
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
     Bytes left = bucket_bytes(trained_ * parts_, plan_, job_.assumptions.mixed_precision);
-    // Very many buckets are represented by fewer, larger ones.
+    // If there are very many buckets, fewer and larger ones represent them.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
     while (left.value() > 0) {
@@ -110,7 +110,7 @@ class StageRequests {
     update();
   }
 
-  /// Forward and backward of a micro-batch.
+  /// Makes the requests of forward and backward of a micro-batch.
   void pass(double in_flight) {
     sink_.at(StepPhase::forward, first_);
     const Mark before = sink_.mark();
@@ -127,7 +127,7 @@ class StageRequests {
     sink_.release(before, earlier);
   }
 
-  /// The update. Afterwards no gradient of backward is in memory.
+  /// Makes the requests of the update. Afterwards no gradient of backward is in memory.
   void update() {
     sink_.at(StepPhase::update, -1);
     const double more = update_scratch_bytes(plan_, job_.assumptions);
@@ -145,7 +145,8 @@ class StageRequests {
     has_state_ = true;
     const Mark before = sink_.mark();
     constexpr double fp32_gradient = 4;
-    // The part of the gradients that this rank updates: one tensor in their own precision, and one in fp32.
+    // The part of the gradients that this rank updates is copied twice: to a tensor in the gradients' precision, and to one
+    // in fp32.
     const double part = flat_gradient_items(plan_, job_.assumptions, trained_ * parts_);
     Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
     (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
@@ -177,17 +178,17 @@ class StageRequests {
   using Block = typename Sink::Block;
   using Mark = typename Sink::Mark;
 
-  /// Consecutive layers that are recomputed as a whole, or not at all.
+  /// A segment: consecutive layers that are either all recomputed, or not at all.
   struct Segment {
     int first = 0, last = 0;
     bool again = false;
-    bool drops = false;  ///< output is discarded after forward, and recomputed before the layer that reads it in backward
+    bool drops = false;  ///< the output is discarded after forward, and recomputed before it is read in backward
   };
-  /// Consecutive equal sequences of layers, each divided into segments at the same places. Slots store the memory that is
-  /// kept for their layers.
+  /// A run of consecutive equal sequences of layers, each divided into segments at the same places. Slots store the memory
+  /// that is kept for the layers.
   struct Run {
     int first = 0, length = 0, repeats = 1;
-    std::vector<Segment> segments;  ///< segments of the first repetition
+    std::vector<Segment> segments;  ///< the segments of the first repetition
     int slot = 0;
     [[nodiscard]] bool folded() const { return Sink::folds && repeats >= 5; }
     [[nodiscard]] Segment segment(std::size_t place, int repetition) const {
@@ -198,13 +199,13 @@ class StageRequests {
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  /// The module with which selective recomputation recomputes a layer.
+  /// Returns the module as part of which selective recomputation recomputes a layer.
   [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
   }
   /// Whether a layer is recomputed together with the layers before it, from `begin` on, which belong to the same module.
-  /// Attention, and a module that drops its output, is separate if it reads none of their outputs.
+  /// Attention, and a module that discards its output, is recomputed separately if it reads none of these layers.
   [[nodiscard]] bool joins(int layer, RecomputeModule module, int begin) const {
     if (module == RecomputeModule::core_attn) return false;
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -212,7 +213,7 @@ class StageRequests {
            std::any_of(inputs.begin(), inputs.end(), [&](int input) { return input >= begin && input < layer; });
   }
 
-  /// `again`: all layers are recomputed as a whole. With selective recomputation, each module is separate.
+  /// With `again`, all layers are recomputed together. With selective recomputation, each module is recomputed separately.
   void add_run(int first, int length, int repeats, bool again) {
     Run run{first, length, repeats, {}, slots_};
     int begin = first;
@@ -236,7 +237,7 @@ class StageRequests {
       kinds.runs.each(first, last, [this](int from, int period, int repeats) { add_run(from, period, repeats, false); });
     };
     if (recompute_ != Recompute::full) return add_kept(first_, last_);
-    // Only blocks of the model are recomputed; layers outside of blocks are not.
+    // Only layers in blocks of the model are recomputed.
     const std::vector<int>& starts = kinds.block_runs;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
     std::int64_t left = most_recomputed_blocks(plan_);
@@ -307,8 +308,7 @@ class StageRequests {
     while (run.segments[place].last <= in_first) ++place;
     return run.segment(place, repetition);
   }
-  /// Returns the slot of a layer. In a folded run, all repetitions except the first and the last two share the slots of the
-  /// second.
+  /// Returns the slot of a layer. In a folded run, the second repetition and all repetitions represented by it share slots.
   [[nodiscard]] std::size_t slot(int layer) const {
     const Run& run = run_of(layer);
     int repetition = (layer - run.first) / run.length;
@@ -325,8 +325,8 @@ class StageRequests {
   }
   /// The layer after whose backward the memory of an output may be freed; −1: after a layer's forward.
   [[nodiscard]] int keeper_of(int owner) const { return is_dropped(owner) ? -1 : last_need_of(owner); }
-  /// The last layer in backward order whose backward needs an output, or whose backward recomputes a layer that needs it;
-  /// −1: none.
+  /// The layer that needs an output last in backward: its own backward reads the output, or recomputes a layer that reads
+  /// it. −1: none.
   [[nodiscard]] int last_need_of(int owner) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
@@ -337,7 +337,7 @@ class StageRequests {
     }
     return -1;
   }
-  /// Returns the same for a reader inside a recomputed segment.
+  /// Returns the same layer for a reader inside a recomputed segment.
   [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
     if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -355,7 +355,7 @@ class StageRequests {
     }
     return last;
   }
-  /// Calls `take` once with each layer from `first` on whose memory holds a layer's inputs or its output.
+  /// Calls `take` once with each layer, from `first` on, whose memory contains an input or the output of a layer.
   template <class Take>
   void each_owner(int layer, int first, const Take& take) const {
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -371,8 +371,8 @@ class StageRequests {
     }
   }
 
-  /// The factor by which a layer's parameters have fewer replicas than those of other layers, because experts are sharded
-  /// among some of the ranks.
+  /// The number of replicas of other layers' parameters, divided by that of this layer's. It is above 1 for experts, which
+  /// are sharded among some of these ranks.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
   /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with those that have gradients.
@@ -384,7 +384,7 @@ class StageRequests {
       take(memory.weights * share);
       take(memory.biases * share);
     }
-    // Weights that another stage owns and this one reads.
+    // Weights that this stage reads and another stage owns.
     for (const Copied& copied : copied_) {
       if (copied.reader == layer && (!trained || copied.trained_share > 0))
         take(copied.parameters * (trained ? copied.trained_share : 1.0));
@@ -397,7 +397,7 @@ class StageRequests {
     return own ? table_.memory(layer).output : Bytes{};
   }
 
-  /// `again`: backward recomputes a segment that kept nothing.
+  /// With `again`, backward recomputes a segment that kept nothing.
   void forward(const Segment& segment, bool again) {
     std::vector<Block>& outputs = again ? computed_again_ : outputs_;
     for (int i = segment.first; i < segment.last; ++i) {
@@ -445,7 +445,7 @@ class StageRequests {
     gradient = -1;
   }
 
-  /// Recomputes the outputs that forward dropped and a layer reads, and the dropped outputs that these need in turn.
+  /// Recomputes the discarded outputs that a layer reads, and the discarded outputs that are needed to recompute them.
   void bring_back_inputs(int layer) {
     if (recompute_ != Recompute::selective) return;
     each_owner(layer, first_, [&](int owner) {
@@ -543,7 +543,7 @@ class StageRequests {
     each_parameter(layer, true, [&](double items) {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
-        sink_.free(block);  // added to the existing gradient
+        sink_.free(block);  // is added to the existing gradient
       } else if (shards_gradients(plan_)) {
         const Block shard =
             sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
@@ -567,7 +567,7 @@ class StageRequests {
   double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{};
-  /// A reader of another stage's parameters.
+  /// A layer that reads another stage's parameters.
   struct Copied {
     int reader = -1;
     double parameters = 0, trained_share = 1;
@@ -578,8 +578,8 @@ class StageRequests {
   // Indexed by slot.
   std::vector<Block> outputs_, computed_again_;
   std::vector<std::array<Block, 5>> own_;
-  std::vector<bool> is_back_;   ///< for the first layer of a segment: it has been recomputed
-  std::vector<int> gradients_;  ///< for each output, the id of its gradient in the pool; −1: none
+  std::vector<bool> is_back_;   ///< for the first layer of a segment: whether the segment has been recomputed
+  std::vector<int> gradients_;  ///< for each output, the index of its gradient in the pool; −1: none
   std::vector<Block> parameter_gradients_;
   std::vector<int> sent_;
   std::vector<Gradient> pool_;

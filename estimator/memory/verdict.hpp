@@ -9,8 +9,8 @@ namespace ddl {
 
 /// The verdict about a plan: whether it fits in the available memory.
 enum class Verdict {
-  fits,          ///< the upper bound of its memory fits
-  at_risk,       ///< the expected memory fits, the upper bound does not
+  fits,          ///< even the upper bound of its memory fits
+  at_risk,       ///< the expected memory fits, but the upper bound does not
   does_not_fit,  ///< the expected memory does not fit
 };
 /// Returns `FITS`, `AT-RISK` or `DOES-NOT-FIT`.

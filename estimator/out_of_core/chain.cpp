@@ -26,28 +26,28 @@ double copy_time(const Chain& chain, const ChainGroup& group, GroupChoice choice
   return bytes > 0 ? bytes / chain.link.value() : 0.0;
 }
 
-/// The maximum memory during a group's pass, if this many bytes of earlier groups are not on the device.
+/// Returns the maximum memory during a group's pass, if the given number of bytes of earlier groups is not on the device.
 double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
   Bytes peak = max(group.forward_peak, group.backward_peak);
   if (computes_again(choice)) peak = max(peak, group.again_peak);
   return peak.value() - absent;
 }
 
-/// A partial schedule: choices for the first groups. Their forward is done. If backward of the group behind them starts at s
-/// and ends at t, and copies back are in use until u, their backward ends at max(t + after_end, s + after_start, u +
-/// after_copy, not_before).
+/// A partial schedule: choices for the first groups. Their forward is done. Let backward of the next group start at s and
+/// end at t, and let the link be busy with copies to the device until u. Then backward of the first groups ends at max(t +
+/// after_end, s + after_start, u + after_copy, not_before).
 struct Label {
-  /// bytes of its groups that are not on the device, for the group after the next and for the next
+  /// bytes of its groups that are not on the device: for the group after the next, and for the next group
   double gone = 0, gone_next = 0;
   double forward = 0;          ///< end of its forward
   double left = never;         ///< end of its last copy to the host
-  double left_before = never;  ///< the same, without its last group
+  double left_before = never;  ///< the same end, without its last group
   double after_end = 0, after_start = never, after_copy = never, not_before = never;
-  int before = -1;  ///< the label with one group fewer
+  int before = -1;  ///< the label without the last group
   GroupChoice choice = GroupChoice::keep;
 
   [[nodiscard]] double end() const { return std::max(forward + std::max({after_end, after_start, after_copy}), not_before); }
-  /// Whether this label is at least as good as the other one for any continuation.
+  /// Whether this label is at least as good as the other one, however the schedule continues.
   [[nodiscard]] bool is_as_good_as(const Label& other) const {
     return gone >= other.gone && gone_next >= other.gone_next && forward <= other.forward && left <= other.left &&
            left_before <= other.left_before && after_end <= other.after_end && after_start <= other.after_start &&
@@ -89,7 +89,7 @@ void thin(std::vector<Label>& labels) {
     if (std::none_of(best.begin(), best.end(), is_better)) best.push_back(label);
   }
   if (best.size() > most_labels) {
-    // The labels are sorted by time, so the first one of each memory step is kept.
+    // The labels are sorted by time, so the first one is kept for each range of memory.
     const auto [least, most] =
         std::minmax_element(best.begin(), best.end(), [](const Label& a, const Label& b) { return a.gone < b.gone; });
     const double low = least->gone, width = (most->gone - low) / static_cast<double>(most_labels);
@@ -106,7 +106,7 @@ void thin(std::vector<Label>& labels) {
   labels = std::move(best);
 }
 
-/// Lets groups keep their activations, or only swap them, if that is not slower and still fits.
+/// Changes choices of groups to keeping their activations, or to only swapping them, if that is not slower and still fits.
 void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& choices) {
   const Seconds time = cost_of(chain, choices).time;
   const auto simplify = [&](std::size_t group) {
@@ -203,7 +203,7 @@ ChainCost cost_of(const Chain& chain, const std::vector<GroupChoice>& choices) {
     computing += group.backward.value() + again;
   }
   cost.time = Seconds(clock);
-  // Sums in a different order differ by rounding.
+  // Sums that are added in a different order differ by rounding.
   constexpr double rounding = 1e-12;
   cost.waits = Seconds(clock - computing > rounding * clock ? clock - computing : 0.0);
   cost.peak = Bytes(peak);

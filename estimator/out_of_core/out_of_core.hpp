@@ -15,7 +15,7 @@ namespace ddl {
 /// The maximum number of layer groups with a separate choice; if there are more, neighbours are merged.
 inline constexpr std::size_t most_chain_groups = 64;
 
-/// A plan whose groups of layers each keep, swap or recompute the activations that backward needs.
+/// A plan in which each group of layers keeps, swaps or recomputes the activations that backward needs.
 struct OutOfCore {
   Chain chain;
   std::vector<LayerRange> groups;
@@ -23,12 +23,12 @@ struct OutOfCore {
   ChainCost in_core;  ///< cost if every group keeps its activations
   ChainCost cost;
   double micro_batches = 1;
-  Bytes memory{}, upper_bound{};  ///< memory of the whole device, as in MemoryBreakdown
+  Bytes memory{}, upper_bound{};  ///< memory of the plan on the device, as in MemoryBreakdown
   Bytes device{};                 ///< memory of the device
-  Bytes on_node{};                ///< host memory that all ranks of a node use for this
-  std::optional<Bytes> of_host;   ///< host memory of a node for this purpose; unset without a host in the machine file
+  Bytes on_node{};                ///< host memory that all ranks of a node use for swapped activations
+  std::optional<Bytes> of_host;   ///< host memory of a node; unset if the machine file describes no host
 
-  /// Returns how much longer a step takes than in core.
+  /// Returns by how much a step is longer than in core.
   [[nodiscard]] Seconds longer() const { return (cost.time - in_core.time) * micro_batches; }
   [[nodiscard]] bool fits() const { return upper_bound <= device && (!of_host || on_node <= *of_host); }
 };
@@ -37,8 +37,8 @@ struct OutOfCore {
 /// recomputes activations.
 [[nodiscard]] bool may_be_out_of_core(const Plan& plan, const Assumptions& assumptions);
 
-/// Returns the groups of the model: its blocks, and outside of blocks each layer with weights, together with the layers up
-/// to the next one.
+/// Returns the groups of the model: its blocks, and, outside of blocks, each layer with weights together with the layers
+/// that follow it up to the next group.
 [[nodiscard]] std::vector<LayerRange> chain_groups(const ModelFacts& facts);
 
 /// Returns the step of a plan as a chain of groups; `in_core` is its cost if all groups keep their activations.

@@ -59,7 +59,7 @@ std::optional<int> zero_stage_in(std::string_view family) {
     const std::string_view word = family.substr(start, end - start);
     for (const AxisRow& row : axis_table) {
       const AxisAlias* alias = word.empty() ? nullptr : alias_in(row, word);
-      if (alias != nullptr) stage = std::max(stage, alias->zero_stage);  // an unset optional is less than 0
+      if (alias != nullptr) stage = std::max(stage, alias->zero_stage);  // an unset optional compares as less than 0
     }
     start = end + 1;
   }

@@ -23,18 +23,18 @@ struct AxisAlias {
 struct AxisRow {
   Axis axis;
   std::string_view name;
-  std::array<AxisAlias, 6> aliases;  ///< empty words are no aliases
-  int spoken;                        ///< position in the names of hybrids, starting with the batch: `data+pipeline`
+  std::array<AxisAlias, 6> aliases;  ///< unused elements are empty
+  int spoken;                        ///< position of the axis in names of hybrids, such as `data+pipeline`
   std::size_t extents;               ///< number of mesh dimensions: a tile has one for each extent of a sample
   bool replicates_weights;           ///< ranks hold replicas of the weights (not of experts) and exchange their gradients
   bool divides_batch;                ///< its ranks process different samples
   bool divides_weights;              ///< its ranks hold shards of one layer's weights
-  /// used instead of the other axes that shard weights; together with one of those it is not a separate plan
+  /// an alternative to the other axes that shard weights; a search does not combine it with them
   bool alternates;
 };
 
 /// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023], and its DDP shards nothing. ParaDL (HPDC
-/// 2021) calls pipeline `layer`. `hmodel` is a published name of tensor.
+/// 2021) calls pipeline `layer`. `hmodel` is a published name of tensor parallelism.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 7, 1, false, false, true, true},
     {Axis::channel, "channel", {}, 6, 1, false, false, true, false},
@@ -91,7 +91,7 @@ using Family = unsigned;
 /// Returns the ZeRO stage implied by the shorthand of a family, such as `fsdp+tp`; empty if it implies none.
 [[nodiscard]] std::optional<int> zero_stage_in(std::string_view family);
 
-/// The axes whose ranks hold replicas of the weights, and those whose ranks hold shards of a layer's weights.
+/// The axes whose ranks hold replicas of the weights, and the axes whose ranks hold shards of a layer's weights.
 inline constexpr Family replica_axes = [] {
   Family family = 0;
   for (const AxisRow& row : axis_table) family |= row.replicates_weights ? family_bit(row.axis) : 0;
@@ -108,8 +108,8 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// Bits of families in which the data axis is divided in two: groups of `size` neighbours, and the ranks at the same
-/// position in each group. Only exchanges use them.
+/// Bits of families for a data axis that is divided in two: groups of `size` neighbouring ranks, and ranks at the same
+/// position in each group. Only exchanges use these bits.
 inline constexpr unsigned shard_group_shift = 16;
 inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
 /// Returns these axes, with data replaced by the groups.
@@ -129,7 +129,8 @@ inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 
   return true;
 }
 
-/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that it implies. Unset leaves the stage open.
+/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that it implies. If the stage is unset, any stage
+/// is allowed.
 struct NamedFamily {
   Family family = 0;
   std::optional<int> zero_stage{};

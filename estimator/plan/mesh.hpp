@@ -18,7 +18,7 @@ using Tiles = std::array<int, 3>;
 class Mesh {
  public:
   static_assert(row_of(Axis::spatial).extents == std::tuple_size_v<Tiles>);
-  /// The degree of each dimension; those of an axis start at `first_dimension_of`.
+  /// The degree of each dimension. The dimensions of an axis start at `first_dimension_of`.
   using Degrees = std::array<int, mesh_dimensions>;
 
   constexpr Mesh() { degrees_.fill(1); }
@@ -61,7 +61,7 @@ class Mesh {
   [[nodiscard]] std::int64_t devices() const;
   /// Returns the axes with a degree above one; 0 is `serial`.
   [[nodiscard]] Family family() const;
-  /// Returns the degrees for a caller that enumerates all of them.
+  /// Returns the degrees of all dimensions, for callers that enumerate meshes.
   [[nodiscard]] Degrees& degrees() { return degrees_; }
   [[nodiscard]] const Degrees& degrees() const { return degrees_; }
 
@@ -72,7 +72,8 @@ class Mesh {
   Degrees degrees_{};
 };
 
-/// Returns `2x4` for spatial, with a third extent only if that is split. For other axes it returns the number.
+/// Returns the degree of an axis as text. For spatial it is `2x4`, with a third extent only if that one is split. For other
+/// axes it is a number.
 [[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
 /// Returns the degrees above one, `data=64 spatial=2x2`; `1 device` for serial.
 [[nodiscard]] std::string degrees_text(const Mesh& mesh);

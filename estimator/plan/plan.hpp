@@ -46,8 +46,8 @@ struct Plan {
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
   /// The number of data ranks among which ZeRO shards; 0: all. Smaller groups hold copies of the same shards (HSDP).
   int shard_group = 0;
-  /// Whether weights that ZeRO-3 gathers for forward are freed before backward gathers them again [PyTorch, fully_shard,
-  /// `reshard_after_forward`]. Otherwise they stay until backward has used them.
+  /// Whether the weights that ZeRO-3 gathers for forward are freed after it, and gathered again for backward [PyTorch,
+  /// fully_shard, `reshard_after_forward`]. Otherwise they stay until backward has used them.
   bool reshard = true;
   /// The number of data ranks among which ZeRO-3 holds secondary shards of the weights (hpZ). After the first gather of a
   /// step, weights are gathered from these shards, among the ranks of a node [Wang et al., "ZeRO++", arXiv 2306.10209,
@@ -75,7 +75,7 @@ struct Plan {
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
 
-  /// Returns the number of groups of replicas that each hold all shards.
+  /// Returns the number of groups of replicas, each of which holds all shards.
   [[nodiscard]] double shard_copies() const {
     const int data = mesh[Axis::data];
     const int copies = zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1 : data / shard_group;
@@ -83,8 +83,8 @@ struct Plan {
   }
   /// Returns the number of ranks among which ZeRO shards the parameters that all replicas hold.
   [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
-  /// Returns whether a plan with these choices may have secondary shards: weights are gathered among all ranks for forward,
-  /// and once more for backward.
+  /// Returns whether a plan with these choices may have secondary shards. This requires that weights are gathered among all
+  /// ranks for forward, and again for backward.
   [[nodiscard]] bool may_have_second_copy() const {
     return zero_stage == 3 && reshard && shard_group == 0 && offload != Offload::weights;
   }

@@ -7,15 +7,15 @@
 namespace ddl {
 namespace {
 
-/// The slots of a stage through which micro-batches pass in both directions. In direction 0, the stage is nearer to the
-/// start.
+/// The slots of a stage through which micro-batches pass in both directions. Direction 0 is the one in which the stage is
+/// nearer to the start.
 class BothWays {
  public:
   BothWays(int stage, bool mirrored, std::int64_t micro_batches)
       : stage_(stage), mirrored_(mirrored), half_(micro_batches / 2) {}
 
   void forward(int way, bool joined = false) { add(way, SlotPass::forward, next(forwards_, way), joined); }
-  /// The gradients of weights and of inputs together, because the next stage waits for both.
+  /// Computes the gradients of weights and of inputs together, because the next stage waits for both.
   void backward(int way) {
     const std::int64_t micro_batch = next(backwards_, way);
     add(way, SlotPass::weight_gradient, micro_batch, true);
@@ -26,12 +26,12 @@ class BothWays {
     add(way, SlotPass::input_gradient, micro_batch);
     left_.push_back({way, micro_batch});
   }
-  /// The oldest pending weight gradients.
+  /// Computes the weight gradients that have been pending longest.
   void weights() {
     add(left_.front().way, SlotPass::weight_gradient, left_.front().micro_batch);
     left_.pop_front();
   }
-  /// A forward and a backward that are overlapped.
+  /// Runs a forward and a backward overlapped with each other.
   void together(int forward_way, int backward_way) {
     forward(forward_way, true);
     backward(backward_way);

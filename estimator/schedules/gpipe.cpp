@@ -20,7 +20,7 @@ BubbleShares gpipe_bubble(int /*stages*/, int /*chunks*/) { return {}; }
 
 }  // namespace
 
-/// Forward of all micro-batches, then backward of all [Huang et al., GPipe, NeurIPS 2019].
+/// The forwards of all micro-batches, then the backwards of all [Huang et al., GPipe, NeurIPS 2019].
 const ScheduleOrder gpipe_order{Schedule::gpipe, "gpipe", gpipe_slots, gpipe_in_flight, gpipe_bubble};
 
 }  // namespace ddl

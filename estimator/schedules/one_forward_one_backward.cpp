@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Forwards, counted in each model chunk, that a stage runs before its first backward.
+/// The number of forwards that a stage runs before its first backward, counting each model chunk separately.
 std::int64_t warm_up_of(int stage, int stages, int chunks) {
   const std::int64_t behind = stages - 1 - stage;
   return chunks == 1 ? behind : 2 * behind + static_cast<std::int64_t>(chunks - 1) * stages;
@@ -15,7 +15,8 @@ std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_ba
   std::vector<Slot> slots;
   const std::int64_t all = micro_batches * chunks;
   slots.reserve(static_cast<std::size_t>(all) * 3);
-  // As many micro-batches as there are stages pass through one chunk after the other, followed by the next micro-batches.
+  // As many micro-batches as there are stages pass through all chunks, one chunk after the other. Then the next
+  // micro-batches follow.
   const std::int64_t group = static_cast<std::int64_t>(stages) * chunks;
   const auto chunk_of = [&](std::int64_t count) { return static_cast<int>(count % group / stages); };
   const auto micro_batch_of = [&](std::int64_t count) {
@@ -43,7 +44,7 @@ double alternating_in_flight(int stage, int stages, double micro_batches, int ch
   return std::min(held, micro_batches * chunks) / chunks;
 }
 
-/// The longest stage waits for one chunk of each of the others [Nar21, section 2.2.2].
+/// The longest stage waits for one chunk of each other stage [Nar21, section 2.2.2].
 BubbleShares alternating_bubble(int /*stages*/, int chunks) { return {1.0 / chunks, 1.0 / chunks, 1.0 / chunks}; }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<const ScheduleOrder*, 5> orders{&one_forward_one_backward_order, &gpipe_order, &zero_bubble_order,
                                                      &zero_bubble_v_order, &dual_pipe_order};
 
-/// Runs slots as soon as their inputs have arrived.
+/// Simulates slots, each of which runs as soon as its inputs have arrived.
 class ScheduleRun {
  public:
   ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int chunks)
@@ -53,7 +53,7 @@ class ScheduleRun {
   }
 
  private:
-  /// Arrival times of results; empty until they are computed.
+  /// The arrival times of results; empty until the results are computed.
   using Arrivals = std::vector<std::optional<Seconds>>;
 
   /// A model chunk of a stage.

@@ -11,14 +11,14 @@
 
 namespace ddl {
 
-/// The order in which the stages of a pipeline process their micro-batches.
+/// The pipeline schedule: the order in which stages process their micro-batches.
 enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
 /// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
-/// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two send
-/// the gradient of the input when both are done; in their orders it comes last.
+/// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two passes
+/// send the gradient of the input when both are done, so in their orders it comes last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 [[nodiscard]] std::string_view to_string(SlotPass pass);
 
@@ -29,7 +29,7 @@ struct Slot {
   int chunk = 0;
   SlotPass pass = SlotPass::forward;
   std::int64_t micro_batch = 0;
-  /// It runs together with the next slot: the results of both are available when both have ended.
+  /// Whether it is overlapped with the next slot. The results of both are then available when both have ended.
   bool joined = false;
   friend bool operator==(const Slot&, const Slot&) = default;
 };
@@ -41,7 +41,7 @@ enum class Course {
   both_ways,       ///< half of the micro-batches from the first stage to the last, the others in the opposite direction
 };
 
-/// The part of the time of a stage's passes of one micro-batch that counts as bubble.
+/// For each pass, how much of a stage's time for one micro-batch counts as bubble.
 struct BubbleShares {
   double forward = 1, input_gradient = 1, weight_gradient = 1;
 };
@@ -62,8 +62,8 @@ struct ScheduleOrder {
   int chunks = 1;                ///< number of model chunks on each stage that the schedule requires
   bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise be idle
   bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and of its mirror stage at the other end
-  /// The numbers of micro-batches and of stages must be multiples of `multiple`. There must be at least `fewest`
-  /// micro-batches per stage, and at least `fewest_stages` stages.
+  /// The numbers of micro-batches and of stages must be multiples of `multiple`. A stage must have at least `fewest`
+  /// micro-batches, and a pipeline at least `fewest_stages` stages.
   int multiple = 1, fewest = 0, fewest_stages = 1;
 
   /// Returns whether the schedule supports this many stages and micro-batches.
@@ -111,13 +111,13 @@ struct PipelineTimeline {
   /// follow each other at this interval if no stage waits for the others before it updates its weights [Qi24, section 4].
   [[nodiscard]] Seconds longest_stage() const;
   /// Returns the largest number of micro-batches whose forward the stage has started and whose two gradients have not both
-  /// ended, counted in each of its model chunks.
+  /// ended, counted in each of the stage's model chunks.
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 
 /// Runs the slots of all stages as early as their order and dependencies allow. A forward waits for the activations of the
 /// previous stage. Both gradients wait for the input gradient of the next stage, or in the last stage for its own forward.
-/// The course of the schedule defines the order of chunks. `chunks`: the number of model chunks of an interleaved
+/// The route of micro-batches (Course) defines the order of chunks. `chunks`: the number of model chunks of an interleaved
 /// schedule. Throws Error if an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches, int chunks = 1);
@@ -126,8 +126,8 @@ struct PipelineTimeline {
 [[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);
 
 /// Returns the length of the timeline by a closed form: the first micro-batch passes all stages, the others follow at the
-/// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. It equals the timeline of GPipe
-/// if all stages are equal, and that of 1F1B if they also send nothing.
+/// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. The closed form equals the
+/// timeline of GPipe if all stages are equal, and that of 1F1B if, in addition, transfers take no time.
 [[nodiscard]] Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches);
 
 }  // namespace ddl

@@ -25,7 +25,7 @@ class TwoChunks {
  private:
   void add(int chunk, SlotPass pass) {
     const std::int64_t micro_batch = counts_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(pass)]++;
-    // If there are fewer micro-batches than the order is made for, its remaining slots are empty.
+    // If there are fewer micro-batches than the order is made for, the remaining slots stay empty.
     if (micro_batch < micro_batches_) slots_.push_back({stage_, chunk, pass, micro_batch});
   }
   int stage_;

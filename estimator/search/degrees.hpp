@@ -15,7 +15,7 @@ namespace ddl {
 /// Returns all divisors of a number, in rising order.
 [[nodiscard]] std::vector<std::int64_t> divisors(std::int64_t number);
 
-/// All ways of writing `devices` as a product of degrees, grouped by family.
+/// Returns all ways to write `devices` as a product of degrees, grouped by family.
 class Degrees {
  public:
   Degrees(const SearchOptions& options, const ModelFacts& facts);
@@ -24,7 +24,7 @@ class Degrees {
  private:
   void fill(Mesh& mesh, std::size_t slot, std::int64_t left);
 
-  /// Whether the axis divides nothing in the model, and was not requested.
+  /// Returns whether the model has nothing that the axis divides, and the axis was not requested.
   [[nodiscard]] bool is_never_used(std::size_t slot) const;
 
   const SearchOptions& options_;

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// The smallest number of blocks above `few` that meets a condition. All larger numbers must meet it, too. `most` + 1 if
-/// there is none.
+/// Returns the smallest number of blocks above `few` that meets a condition. All larger numbers must meet it, too. Returns
+/// `most` + 1 if no number does.
 template <class Condition>
 int least_blocks(int few, int most, const Condition& is_met) {
   int enough = most + 1;
@@ -112,7 +112,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   // A bound sums the parts in a different order.
   constexpr double rounding = 1 - 1e-11;
   const double time = rounded(bound.value() * rounding);
-  // The plan may turn out to have the best verdict that is currently allowed.
+  // The plan may turn out to have the best of the verdicts that are currently allowed.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
     if (known.verdict != verdict) return known.verdict < verdict;
@@ -228,14 +228,14 @@ void FamilySearch::try_variants(Plan plan) {
   least_ = {};
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
-    // The placement of ranks does not affect their memory. Smaller micro-batches keep proportionally less. If even that is
-    // too much memory, no plan is estimated.
+    // The placement of ranks does not affect their memory. The memory of activations is proportional to the size of
+    // micro-batches. If even the smallest micro-batches need too much memory, no plan is estimated.
     const bool hopeless =
         least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
                                   estimator_.job().machine.device.memory;
     if (hopeless) continue;
     // Without a pipeline, smaller micro-batches only save memory: parts of a tile or of a message take at least as long as
-    // the whole. They are needless if, with larger micro-batches, every plan fits or was too slow.
+    // the whole. They are skipped if, with larger micro-batches, every plan fits or was too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();
@@ -487,7 +487,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       none_fits = false;
       return true;
     };
-    // Time and memory both exclude plans. The one that is more likely to do so is checked first.
+    // Both the time and the memory of a plan may exclude it. The check that is more likely to do so comes first.
     const bool time_first = has_rivals() && !memory_first_;
     if (time_first && is_too_slow()) continue;
     if (const std::optional<Bytes> limit = hopeless_memory(); limit && needs_more_than(estimator_, plan, *limit)) {
@@ -522,7 +522,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     has_risk_ = has_risk_ || verdict == Verdict::at_risk;
     ++misfits_;
     too_large.push_back(values);
-    // Too much memory is the mildest violation.
+    // A lack of memory is the mildest violation.
     if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
     try_fewer(values);
   }

@@ -44,20 +44,20 @@ class FamilySearch {
 
   /// Takes a mesh of the family. Returns whether no limit excludes its shape.
   bool admits(const Mesh& mesh);
-  /// A plan with these degrees and the first value of each choice.
+  /// Returns a plan with these degrees and the first value of each choice.
   [[nodiscard]] Plan plan_of(const Mesh& mesh) const;
   /// The number of plans with these degrees.
   [[nodiscard]] std::int64_t count(const Mesh& mesh) const { return commons_.space.count(plan_of(mesh)); }
 
   /// Plans that fit rank before plans at risk, whatever their times. Plans at risk are searched only if no plan fits.
   void begin(Verdict allowed);
-  /// Whether better plans are known than all plans with these degrees, which take at least `bound`.
+  /// Returns whether known plans are better than all plans with these degrees, which take at least `bound`.
   [[nodiscard]] bool is_beaten(Seconds bound, const Mesh& mesh) { return beaten(bound, plan_of(mesh)); }
-  /// Skips `count` plans that are beaten.
+  /// Skips `count` plans that cannot be the best.
   void give_up(std::int64_t count);
-  /// Estimates those of the `count` plans with these degrees that may be the best.
+  /// Estimates the plans with these degrees that may be the best. `count`: number of plans with these degrees.
   void try_mesh(const Mesh& mesh, std::int64_t count);
-  /// Whether only plans at risk were found, and they were not allowed.
+  /// Whether plans at risk were found but not allowed, and no other plans were found.
   [[nodiscard]] bool asks_for_risk() const { return !best_ && !pruned_by_leader_ && allowed_ == Verdict::fits && has_risk_; }
   /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes.
   void end(const std::vector<const Mesh*>& meshes);
@@ -66,37 +66,36 @@ class FamilySearch {
   void report(bool finished, SearchResult& result) const;
 
  private:
-  /// Whether better plans are known than these can be: one of this family, or enough of other families for the requested
-  /// number. `plan`: the simplest of these plans.
+  /// Returns whether these plans cannot be among the results: a better plan of this family is known, or the requested number
+  /// of better plans of other families. `plan`: the simplest of these plans.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
-  /// The same for all plans that agree with `plan` in everything that the bound depends on.
+  /// The same for all plans that have the same bound as `plan`.
   [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {
     return beaten(commons_.time_bounds.least(closeness, plan), simplest);
   }
-  /// Whether any plan is known that could beat another one. If not, no bound has to be computed.
+  /// Whether any plan is known that could be better than another one. If not, no bound has to be computed.
   [[nodiscard]] bool has_rivals() const;
 
-  /// A lower bound of the memory of all plans with these degrees, for any offloading to host memory.
+  /// Returns a lower bound of the memory of all plans with these degrees, for any offloading to host memory.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
 
   void reject(const Plan& plan, const Limits& limits);
 
-  /// The plan that needs the least memory with all memory savings. If there are very many, an evenly spaced sample is
-  /// searched.
+  /// Returns the plan that needs the least memory with all memory savings. If there are very many plans, only an evenly
+  /// spaced sample of them is searched.
   [[nodiscard]] std::optional<Plan> smallest(const std::vector<const Mesh*>& meshes) const;
 
-  /// Records how near a plan without enough memory can come to fitting: with all memory savings and the smallest
-  /// micro-batches.
+  /// Records how little memory a plan that does not fit can need, with all memory savings and the smallest micro-batches.
   void save_most(Plan plan);
 
   void note(const Estimate& estimate);
 
   void note(const RankedPlan& feasible);
 
-  /// A plan that needs more memory than this neither fits nor comes nearer to fitting than earlier plans, so nothing else
-  /// about it has to be computed. Unset if there is no such amount.
+  /// A plan that needs more memory than this neither fits nor comes nearer to fitting than earlier plans. Nothing else about
+  /// it has to be computed. Unset if no amount of memory excludes a plan.
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
-  /// Whether all plans with these choices exceed it by their parameters alone.
+  /// Returns whether all plans with these choices need more memory than this for their parameters alone.
   [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
 
   void try_variants(Plan plan);
@@ -113,7 +112,7 @@ class FamilySearch {
   [[nodiscard]] const std::vector<LikeChoices>& possible_choices(Plan plan);
   [[nodiscard]] static bool asks_for_choices(const SearchOptions& options);
 
-  /// The least memory that any memory saving reaches, with micro-batches of some size.
+  /// The least memory that a plan can need, with any memory savings, and micro-batches of some size.
   struct Least {
     double samples = 0;
     Bytes parameters{}, of_samples{};
@@ -121,22 +120,22 @@ class FamilySearch {
   [[nodiscard]] Least least_of(Plan plan, const std::vector<LikeChoices>& groups) const;
 
   [[nodiscard]] static bool is_smaller_at_most(Trade trade);
-  /// Whether the simplest value of some choice needs no more memory than this value.
+  /// Whether, for some choice, the simplest value needs no more memory than the plan's value.
   [[nodiscard]] static bool never_saves(const ChoiceValues& values, const ChoiceValues& simplest);
 
-  /// Whether the simplest value of some choice is at least as good in every respect.
+  /// Whether, for some choice, the simplest value is at least as good in every respect as the plan's value.
   [[nodiscard]] static bool is_never_better(const ChoiceValues& values, const ChoiceValues& simplest);
 
-  /// Returns whether all of these plans need too much memory, independent of their times. This then holds for any placement
-  /// with the same layers of the stages.
+  /// Returns whether all of these plans need too much memory, independent of their times. The result is the same for any
+  /// placement with the same layers in each stage.
   bool try_choices(Plan plan, const LikeChoices& choices);
 
   /// Estimates the plan with the fewest recomputed blocks that fits, if it may be the best. `plan` recomputes nothing, and
   /// needs too much memory. Recomputing more blocks never takes less time and never needs more memory, so this number of
   /// blocks is the best.
   void try_blocks(Plan plan);
-  /// The same if every plan is estimated, or if the objective is memory. Among the plans that need as little memory as with
-  /// all blocks, and among those that fit, it finds the one with the fewest blocks.
+  /// The same if every plan is estimated, or if the objective is memory. It finds the smallest number of blocks with which
+  /// the plan fits, and the smallest with which it needs as little memory as with all blocks.
   void try_blocks_by_memory(Plan plan);
   /// Estimates a plan that recomputes some blocks.
   void note_blocks(const Plan& plan);
@@ -149,8 +148,8 @@ class FamilySearch {
   bool may_break_limits_;  ///< requested choices may be impossible
   /// the family has measured runs, so it may be ranked first because its times are more certain
   bool may_be_preferred_;
-  std::optional<Estimate> nearest_shape_;  ///< among the plans that limits of shape exclude
-  std::int64_t shapeless_ = 0;             ///< plans ruled out by their shape
+  std::optional<Estimate> nearest_shape_;  ///< among the plans that are excluded because of their shape
+  std::int64_t shapeless_ = 0;             ///< plans excluded because of their shape
   SearchCounts counts_;                    ///< counts of the other plans
   std::optional<RankedPlan> best_;
   Rank best_rank_;

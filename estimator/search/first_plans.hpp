@@ -16,7 +16,7 @@ class FirstPlans {
 
   /// Takes a plan that may be among the first, while its layer costs are cached.
   void keep(const RankedPlan& feasible);
-  /// Returns the first plans, ranked, as many as were requested.
+  /// Returns the requested number of first plans, ranked.
   [[nodiscard]] std::vector<Estimate> ranked_first();
 
  private:
@@ -25,7 +25,7 @@ class FirstPlans {
   const Estimator& estimator_;
   const SearchOptions& options_;
   std::vector<Estimate> kept_;
-  std::optional<RankedPlan> last_;  ///< last of the requested plans, as far as is known
+  std::optional<RankedPlan> last_;  ///< the last of the requested plans, among the plans seen so far
 };
 
 }  // namespace ddl

@@ -15,12 +15,12 @@ class Leaders {
  public:
   explicit Leaders(const SearchOptions& options) : wanted_(static_cast<std::size_t>(options.top)), tie_(options.tie) {}
 
-  /// Takes a plan that is better than all earlier plans of its family.
+  /// Adds a plan that is better than all earlier plans of its family.
   void set(Family family, const Rank& rank);
 
-  /// Whether there are as many of them as were requested.
+  /// Whether the requested number of plans has been found.
   [[nodiscard]] bool are_enough() const { return wanted_ > 0 && leaders_.size() >= wanted_; }
-  /// The last requested one; plans that tie with it may be ranked before it. Unset if there are not enough.
+  /// The plan in the last requested place. Plans that tie with it may be ranked before it. Unset if there are fewer plans.
   [[nodiscard]] const std::optional<Rank>& last() const { return last_; }
 
  private:

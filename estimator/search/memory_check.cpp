@@ -45,7 +45,8 @@ bool is_faster(const MemoryCheck& a, const MemoryCheck& b) {
   return a.estimate.time.step_time() < b.estimate.time.step_time();
 }
 
-/// The largest `k` up to `most` with `holds(k)`, which must hold up to some number and not above; 0 if there is none.
+/// Returns the largest `k` up to `most` with `holds(k)`; 0 if there is none. `holds` must be true up to some number, and
+/// false above it.
 template <class Holds>
 std::int64_t last_that(std::int64_t most, const Holds& holds) {
   std::int64_t low = 0, high = 1;
@@ -99,7 +100,7 @@ class Choices {
     const std::int64_t share = plan.global_batch / plan.mesh.batch_parts();
     for (std::int64_t count = plan.micro_batches; count <= share;) {
       micro_batches_.push_back(count);
-      // The last number of micro-batches has one sample in each.
+      // With the last number of micro-batches, each of them has one sample.
       count = count < share && count > share / 2 ? share : count * 2;
     }
   }
@@ -115,7 +116,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// The plan with a higher value of a choice that may save memory.
+  /// The plan with a later value of a choice, which may save memory.
   [[nodiscard]] std::optional<MemoryCheck> chosen(const PlanChoiceRow& row) const {
     std::vector<Plan> plans;
     Plan plan = from_.estimate.plan;
@@ -151,7 +152,7 @@ class Choices {
   }
 
  private:
-  /// The highest value to try; the plan's own value if no other can save memory.
+  /// The last value to try. It is the plan's own value if no other value can save memory.
   [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
     // Values that a search does not try are not ordered by the memory that they save.
@@ -165,7 +166,7 @@ class Choices {
     return !known || std::find(known->begin(), known->end(), value) != known->end();
   }
 
-  /// Calls `visit` with every combination of the first `rows` choices, starting from the plan's own values.
+  /// Calls `visit` with every combination of values of the first `rows` choices, starting from the plan's own values.
   template <class Visit>
   void each_combination(Plan& plan, std::size_t rows, const Visit& visit) const {
     if (rows == 0) {
@@ -283,7 +284,7 @@ std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& chec
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
   add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted));
-  // Remedies that fit come before those at risk. A plan that two kinds of remedies find is listed once.
+  // Remedies that fit come before those at risk. A plan that is found by two kinds of remedies is listed once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
     if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;
     return is_faster(a.checked, b.checked);

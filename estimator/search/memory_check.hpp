@@ -16,13 +16,14 @@ struct MemoryCheck {
   Verdict verdict = Verdict::fits;
 };
 
-// These functions estimate plans and judge them; they do not extrapolate. The available memory is that of the estimator's
-// machine.
+// These functions estimate plans and decide whether they fit; they do not extrapolate. The available memory is that of the
+// estimator's machine.
 
 /// Returns the plan with its verdict; empty if a limit excludes its shape.
 [[nodiscard]] std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan);
 
-/// The largest global batches, in samples, of otherwise the same plan. Each replica and micro-batch has whole samples.
+/// The largest global batches, in samples, of a plan that is otherwise the same. Each replica and micro-batch has a whole
+/// number of samples.
 struct LargestBatch {
   std::optional<std::int64_t> fits;
   std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits: at least `fits`
@@ -42,7 +43,7 @@ struct Remedy {
   enum class Kind {
     micro_batches,  ///< more, smaller micro-batches
     choice,         ///< another value of one of the plan's choices
-    together,       ///< several of these together, if none is sufficient alone
+    together,       ///< several of these changes together, if no single one is sufficient
     strategy,       ///< other degrees
   };
   Kind kind = Kind::micro_batches;

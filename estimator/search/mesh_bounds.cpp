@@ -14,7 +14,7 @@ const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
     known.emplace_back(bounds_.least(Closeness::size, plan).value(), micro_batches);
-    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline, one micro-batch is fastest
+    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline, a single micro-batch is fastest
   }
   std::sort(known.begin(), known.end());
   return known;

@@ -23,12 +23,12 @@ class MeshBounds {
   /// The bound without exchanges. Meshes with the same numbers of stages and of parts of the batch, experts and contexts
   /// share it.
   [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(bare_bounds(plan).front().first); }
-  /// The least bound over all numbers of micro-batches. Micro-batches are skipped if their bound without exchanges is longer
-  /// than another's full bound.
+  /// The least bound over all numbers of micro-batches. A number of micro-batches is skipped if its bound without exchanges
+  /// exceeds the full bound of another number.
   [[nodiscard]] Seconds full(Plan plan);
 
  private:
-  /// Sorted by bound; each with its number of micro-batches.
+  /// Bounds in ascending order, each with its number of micro-batches.
   using BareBounds = std::vector<std::pair<double, std::int64_t>>;
   [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
 

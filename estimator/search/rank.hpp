@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The simplicity of a plan; smaller is simpler. No two plans of a search have the same.
+/// The simplicity of a plan; smaller is simpler. No two plans of a search are equally simple.
 using Simplicity = std::array<std::int64_t, plan_choice_count + mesh_dimensions + 3>;
 [[nodiscard]] Simplicity simplicity_of(const Plan& plan);
 
@@ -27,15 +27,15 @@ struct Rank {
   friend auto operator<=>(const Rank&, const Rank&) = default;
 };
 [[nodiscard]] Rank rank_of(const RankedPlan& ranked, Objective objective);
-/// Whether `a` is ranked before `b`.
+/// Returns whether `a` is ranked before `b`.
 [[nodiscard]] bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective);
 
-/// The verdict that ranks an estimate. Options decide whether plans at risk count as fitting.
+/// The verdict by which an estimate is ranked. Options decide whether plans at risk count as fitting.
 [[nodiscard]] Verdict verdict_for(const Estimate& estimate, const SearchOptions& options);
 [[nodiscard]] RankedPlan ranked(const Estimate& estimate, const SearchOptions& options);
 
-/// How far a rejected plan is from being possible: first by the number of kinds of violations, of which memory is the
-/// mildest.
+/// How far a rejected plan is from being possible. The number of kinds of violations counts first; too much memory is the
+/// mildest kind.
 [[nodiscard]] std::tuple<int, double> miss(const Limits& limits);
 [[nodiscard]] inline std::tuple<int, double> miss(const Estimate& estimate) { return miss(estimate.limits); }
 

@@ -32,8 +32,8 @@ std::optional<Objective> parse_objective(std::string_view text) { return enum_na
 
 namespace {
 
-/// The meshes of a family, most promising first. A mesh has a cheap bound until it becomes the first; then a closer bound is
-/// computed.
+/// The meshes of a family, most promising first. Each mesh has a cheap bound. A closer bound is computed for a mesh when it
+/// becomes the first.
 class Meshes {
  public:
   struct Entry {
@@ -53,7 +53,7 @@ class Meshes {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> entries_;
 };
 
-/// The search of all families at once.
+/// A search through all families at once.
 class Search {
  public:
   Search(const Estimator& estimator, const SearchOptions& options)
@@ -88,7 +88,7 @@ class Search {
   struct OfFamily {
     FamilySearch search;
     std::vector<const Mesh*> meshes;   ///< meshes that no limit of shape excludes
-    std::vector<std::int64_t> counts;  ///< number of plans of each of them
+    std::vector<std::int64_t> counts;  ///< number of plans of each of these meshes
     Meshes left;
   };
 
@@ -121,7 +121,8 @@ class Search {
         own.left.add({bound, false, mesh});
       }
     }
-    // Families with few axes come first, because they have few plans; among those, promising ones come first.
+    // Families with few axes come first, because they have few plans. Of families with equally many axes, the most promising
+    // come first.
     const auto first_bound = [&](std::size_t family) {
       OfFamily& own = families_[family];
       while (!own.left.empty() && !own.left.first().is_full) refine(own);
@@ -155,7 +156,7 @@ class Search {
     own.left.add(entry);
   }
 
-  /// Tries at most this many meshes of a family, not counting those that are beaten.
+  /// Tries at most this many meshes of a family. Meshes that cannot be the best are skipped and not counted.
   void try_some(OfFamily& own, std::size_t tries) {
     while (!own.left.empty() && tries > 0) {
       if (stops(done_, all_plans_)) return;

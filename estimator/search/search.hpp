@@ -28,10 +28,9 @@ struct SearchOptions {
   Optimizer optimizer = Optimizer::sgd;
   Objective objective = Objective::time;
   std::vector<NamedFamily> families;  ///< empty: all
-  /// The number of families to return, best first. Families that provably rank lower are not estimated. 0 returns all
-  /// families.
+  /// The number of families to return, best first. Families that provably rank lower are not estimated. 0: all families.
   std::int64_t top = 0;
-  bool all = false;  ///< estimate every plan, prune none
+  bool all = false;  ///< whether to estimate every plan, and prune none
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;
@@ -42,20 +41,21 @@ struct SearchOptions {
   /// Plans whose times differ by less than this share of the shorter one tie, and the simplest of them ranks first. Only
   /// used if the objective is not memory, and not every plan is estimated.
   double tie = 0;
-  /// The error of predictions. With it, a plan of a family with measured runs ranks before a faster plan of a family without
-  /// them, if it may be the faster one and the upper end of its interval is not later. The reason: of many plans with
-  /// uncertain times, one seems fast by chance. Null: plans are ordered by their predictions. Only used if `tie` is used,
+  /// The error of predictions. It moves a plan of a family with measured runs ahead of a faster plan of a family without
+  /// them, if the intervals of the two overlap and the plan's upper end is not higher. The reason: of many plans with
+  /// uncertain times, some seem fast by chance. Null: plans are ordered by their predictions. Only used if `tie` is used,
   /// too.
   const TimeErrors* errors = nullptr;
-  /// Whether choices that use host memory are searched. If not, they are still searched if no plan fits without them.
+  /// Whether choices that use host memory are always searched. Otherwise they are searched only if no plan fits without
+  /// them.
   bool offloads = false;
-  /// The search calls this from time to time with the number of finished plans and the number of all plans. The search ends
-  /// if it returns false.
+  /// The search calls this from time to time with the number of finished plans and the number of all plans. If the function
+  /// returns false, the search ends.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
 };
 
-/// A feasible plan with the time and memory by which it is ranked. The plan is estimated once more if the caller needs its
-/// estimate.
+/// A feasible plan with the time and memory by which it is ranked. A caller that needs the whole estimate estimates the plan
+/// again.
 struct RankedPlan {
   Plan plan;
   Seconds step_time{};
@@ -66,24 +66,24 @@ struct RankedPlan {
 /// Numbers of plans by outcome.
 struct SearchCounts {
   std::int64_t considered = 0;  ///< plans with a known outcome: estimated, excluded by a limit, or pruned
-  std::int64_t pruned = 0;      ///< skipped because a better plan is known, by a bound or by its time
-  std::int64_t estimated = 0;   ///< fully estimated: time and memory
+  std::int64_t pruned = 0;      ///< skipped, because a bound or the step time shows that a better plan is known
+  std::int64_t estimated = 0;   ///< fully estimated: both time and memory
   std::int64_t feasible = 0;    ///< feasible among the estimated ones
 };
 
 struct SearchResult : SearchCounts {
   std::vector<Estimate> best;      ///< the best feasible plan of each family, ranked
   std::vector<Estimate> rejected;  ///< for each family without a feasible plan: the nearest plan, with its limits
-  std::vector<Family> behind;      ///< families not estimated: `top` other families beat all their plans
+  std::vector<Family> behind;      ///< families that were not estimated, because `top` other families beat all their plans
   std::vector<RankedPlan> ranked;  ///< with `all`: every feasible plan, ranked
-  std::vector<Estimate> first;     ///< with `all`: the first `top` of these
+  std::vector<Estimate> first;     ///< with `all`: the estimates of the first `top` plans
   bool stopped = false;            ///< stopped before all plans were examined
 };
 
 /// Searches all plans: all ways of distributing `devices` devices over the axes (all divisors), all placements, numbers of
-/// micro-batches and other choices (plan_choices). A pruned plan is provably no better than the plans that are returned.
-/// Plans that are equally good within rounding, or within the requested `tie`, are ranked by simplicity: fewer axes, no
-/// recomputation, less sharding, fewer micro-batches.
+/// micro-batches and other choices (plan_choices). No pruned plan is better than the plans that are returned. Plans that are
+/// equally good within rounding, or within the requested `tie`, are ranked by simplicity: fewer axes, no recomputation, less
+/// sharding, fewer micro-batches.
 [[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
 
 }  // namespace ddl

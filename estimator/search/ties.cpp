@@ -27,7 +27,7 @@ Estimate Ties::simplified(const Estimate& best) const {
       if (value >= row.get(simple.plan)) break;
       Plan plan = simple.plan;
       row.set(plan, value);
-      // Choices that only have an effect with the replaced value are reset, too.
+      // If a choice has an effect only with the replaced value, it is reset, too.
       for (const PlanChoiceRow& part : plan_choices()) {
         if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
       }
@@ -52,7 +52,7 @@ Estimate Ties::simplified(const Estimate& best) const {
 void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   struct Tied {
     Estimate simple;
-    Seconds fastest;  ///< fastest time of its family
+    Seconds fastest;  ///< fastest time of the plan's family
   };
   std::vector<Tied> all;
   for (std::size_t i = 0; i < best.size(); ++i)

@@ -23,7 +23,7 @@
 namespace ddl {
 namespace {
 
-/// Upper bound of the rate over all links of a level together: a measured φ may be less than flows over links.
+/// Upper bound of the total rate over all links of a level. A measured φ may be less than flows divided by links.
 double most_of(const Job& job, const LinkLevel& level) {
   double links = level.rails;
   for (const MeasuredContention& measured : job.coefficients.contention) {
@@ -32,13 +32,13 @@ double most_of(const Job& job, const LinkLevel& level) {
   return level.bandwidth.value() * links;
 }
 
-/// Upper bound of the rate at which one device sends, by any route of an exchange.
+/// Upper bound of the rate at which one device sends, by any route.
 double fastest_link(const Job& job) {
   double fastest = job.machine.host ? job.machine.host->bandwidth.value() : 0.0;
   for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
   return fastest;
 }
-/// The factor by which measured runs may lower a bound: the least of their factors, if any is below one.
+/// The factor by which fitted factors may lower a bound: the smallest of them, or 1.
 struct Discount {
   double alpha = 1, beta = 1, kernels = 1;
 };
@@ -55,8 +55,8 @@ Discount discount_of(const Job& job, const Plan& plan) {
   return least;
 }
 
-/// A group must send at least (1−1/p) of a vector over the links of a device. If links are shared, it must also send (1−1/n)
-/// of it over the rails between the n nodes that it occupies.
+/// A group must send at least (1−1/p) of a vector over the links of a device. If links are shared, the group must also send
+/// (1−1/n) of the vector over the rails between its n nodes.
 Seconds moving_bound(const Job& job, double bytes, double group) {
   const auto& levels = job.machine.levels;
   double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job);
@@ -67,8 +67,8 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
-/// The time of a run for choices that this step does not have. They may make another stage the longest one, and all ranks
-/// wait for its work. The time that it waits for the others stays the same.
+/// Bounds the run time for choices that this step does not include. These choices may make another stage the longest one,
+/// and all ranks wait for its work. The time that the longest stage waits for the others stays the same.
 Seconds least_run(const Step& step, const Timing<double>& timing) {
   const Seconds time(timing.step_time());
   if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
@@ -81,7 +81,7 @@ Seconds least_run(const Step& step, const Timing<double>& timing) {
   return time - Seconds(more * (step.fills_bubbles ? step.micro_batches : 1));
 }
 
-/// The time of one micro-batch between two stages, if this many items of a sample cross.
+/// The time to transfer one micro-batch between two stages, if this many items per sample cross the cut.
 Seconds hop_time(const Plan& plan, double items, const ExchangeTimes& exchanges) {
   const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
   const Link link = exchanges.neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
@@ -98,7 +98,7 @@ TimeBounds::TimeBounds(const Estimator& estimator)
     const Layer& at = job_.facts.model->layers[index];
     const auto input = static_cast<double>(at.input_shapes.front().items());
     const auto output = static_cast<double>(at.output_shape.items());
-    // A layer that reads the batch exchanges no gradient of its input.
+    // A layer that reads the batch needs no gradient of its input, and so no exchange of it.
     const bool sends = job_.facts.needs_input_gradient[index];
     split_collectives_ += sends ? 2 : 1;
     if (sends) split_inputs_ += input;
@@ -180,7 +180,7 @@ double TimeBounds::exchange_launches(const Plan& plan) const {
   if (known != exchange_starts_.end()) return known->second;
   double least_launches = std::numeric_limits<double>::infinity();
   if (alone.context_exchange == ContextExchange::ring && may_exchange_heads(job_.facts, plan)) {
-    // The bound holds for either exchange of contexts.
+    // The bound holds for both ways to exchange contexts.
     Plan heads = plan;
     heads.context_exchange = ContextExchange::ulysses;
     if (plan.mesh[Axis::context] > 1) least_launches = exchange_launches(heads);
@@ -228,7 +228,7 @@ Seconds TimeBounds::of_tasks(const Plan& plan) const {
 
 Seconds TimeBounds::of_stages(const Plan& plan) const {
   const Software& software = job_.coefficients.software;
-  // All-to-alls of experts that are overlapped with another micro-batch make stages shorter than their loads.
+  // If All-to-alls of experts are overlapped with another micro-batch, stages are shorter than their loads.
   const bool hides = software.overlaps_expert_exchanges.value_or(false);
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline || hides) return {};
   const std::vector<int>& firsts = steps_.stages(plan);
@@ -236,7 +236,7 @@ Seconds TimeBounds::of_stages(const Plan& plan) const {
   RelaxedStep step = uncut_step(plan);
   const LayerCostTable& costs = tables_.costs(plan);
   const Seconds start = launch_overhead(job_);
-  // The load of a stage is the difference of two sums, which rounds.
+  // The load of a stage is the difference of two sums, which has a rounding error.
   constexpr double rounding = 1 - 1e-9;
   StageLoad before = costs.load_before(firsts.front());
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
@@ -310,7 +310,7 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   parts.alpha = levels[0].latency;
   for (const LinkLevel& level : levels) parts.alpha = min(parts.alpha, level.latency);
   parts.alpha *= discount.alpha;
-  // Measured exchanges only have a lower bound per byte.
+  // For measured exchanges, only a lower bound per byte is known.
   const MeasuredExchanges& measured = job_.coefficients.exchanges;
   if (!measured.empty()) parts.alpha = Seconds{};
   const double spatial = plan.mesh[Axis::spatial];
@@ -381,14 +381,14 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
-  const double positions = spatial * plan.mesh[Axis::context];  // number of parts of a sample
+  const double positions = spatial * plan.mesh[Axis::context];  // number of parts into which a sample is divided
   const bool given = job_.times_whole_layers();
   const Parts& parts = parts_of(plan);
   RelaxedStep step = bare_step(plan, parts.kernels, parts.launches);
   step.busy = max(step.busy, kernels * parts.kernels);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
-  // The transfers of one micro-batch, through all stages.
+  // The transfers of one micro-batch through all stages.
   const double item = item_bytes(plan.precision);
   const double samples = static_cast<double>(plan.global_batch) / plan.mesh.product(batch_axes) / micro_batches;
   const double tiles = samples / positions * item;
@@ -412,12 +412,13 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   if (plan.mesh[Axis::filter] > 1) {
     // Every micro-batch starts one exchange of outputs and one of gradients. No collective has fewer rounds than a tree.
     add(Axis::filter, parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter]))));
-    // An Allreduce counts twice. If both divide a layer, each sums the share that the other leaves, and gathers the whole.
+    // An Allreduce counts twice. If both axes divide a layer, each of them sums the share that the other leaves, and gathers
+    // the whole tensor.
     add(Axis::filter, moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter));
   }
   if (plan.mesh[Axis::channel] > 1)
     add(Axis::channel, moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel));
-  // A tensor split may leave experts whole, so their items are not counted.
+  // A tensor split may leave experts whole, so the items of experts are not counted.
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
     add(Axis::tensor, moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor));
 
@@ -452,9 +453,9 @@ Seconds TimeBounds::of_degrees(const Plan& plan) const {
 }
 
 Seconds TimeBounds::of_split(const Plan& plan) const {
-  // If times of unsplit layers are scaled to shards, the kernels of the shards give no bound.
+  // If shard times are scaled from unsplit layers, the kernels of the shards give no bound.
   const Seconds kernels = job_.times_whole_layers() ? Seconds{} : split_kernels(plan);
-  // Exchanges have a common bound for all ways to divide layers.
+  // One bound of exchanges holds for all ways to divide layers.
   Plan usual = plan;
   for (const PlanChoiceRow& row : plan_choices()) {
     if (row.divides_layers) row.set(usual, 0);
@@ -476,7 +477,7 @@ Seconds TimeBounds::of_placement(const Plan& plan, Seconds kernels) const {
     return gradient_exchange(sharded, exchanges, each, {replica_axes, gradients.value() / each.least()}).total();
   };
   const auto is_measured = [&](Family axes) { return exchanges.is_measured(axes, Purpose::gradient); };
-  // Measured times may fall where messages grow.
+  // Measured times may decrease as messages grow.
   const auto at_least = [&](Bytes message, Family axes) {
     return 2.0 * exchanges.least_time(message, axes, Purpose::gradient);
   };

@@ -17,12 +17,12 @@ namespace ddl {
 /// What a lower bound of the time of a step takes into account, in the order in which a search requests bounds. Each is
 /// closer than the one before it, holds for fewer plans, and takes longer to compute.
 enum class Closeness {
-  size,       ///< micro-batches, stages, parts of the batch and of contexts, expert degree; looked up in a table
-  degrees,    ///< all degrees, for any placement and any other choices
-  placement,  ///< also the links of this placement
-  split,      ///< also the kernels of one rank's part of each layer, for plans that divide layers in the same way
-  tasks,      ///< also the exchanges of these layers, for any cuts of the stages
-  stages,     ///< the longest of the stages with their actual cuts; zero without a pipeline
+  size,       ///< micro-batches, stages, parts of the batch and of contexts, expert degree; found in a table
+  degrees,    ///< all degrees; holds for any placement and any other choices
+  placement,  ///< in addition, the links of this placement
+  split,      ///< in addition, the kernels of one rank's part of each layer; holds for plans with the same split
+  tasks,      ///< in addition, the exchanges of these layers; holds for any cuts of the stages
+  stages,     ///< time of the longest stage with the actual cuts; zero without a pipeline
   layers      ///< the step without update, gradients and recomputation
 };
 
@@ -37,14 +37,14 @@ class TimeBounds {
   explicit TimeBounds(const Estimator& estimator);
 
   /// Returns a lower bound of the step time of all plans that agree with this one in everything that the bound takes into
-  /// account. Their shape must be possible.
+  /// account. The shapes of the plans must be possible.
   [[nodiscard]] Seconds least(Closeness closeness, const Plan& plan) const;
 
  private:
   [[nodiscard]] Seconds of_size(const Plan& plan) const;
   [[nodiscard]] Seconds of_degrees(const Plan& plan) const;
-  /// `kernels`: a lower bound of the kernels of a micro-batch through all stages, if it is higher than the bound for any
-  /// split.
+  /// `kernels`: a lower bound of the kernels of a micro-batch through all stages, if the caller has a higher one than the
+  /// bound for any split.
   [[nodiscard]] Seconds of_placement(const Plan& plan, Seconds kernels) const;
   [[nodiscard]] Seconds of_split(const Plan& plan) const;
   [[nodiscard]] Seconds of_tasks(const Plan& plan) const;
@@ -52,7 +52,7 @@ class TimeBounds {
   [[nodiscard]] Seconds of_layers(const Plan& plan) const;
 
   /// Returns a lower bound of the time in which a rank's host launches the kernels of a micro-batch, for any degrees along
-  /// axes other than those of `kernel_axes_of`, and any exchange of contexts.
+  /// axes that are not in `kernel_axes_of`, and any exchange of contexts.
   [[nodiscard]] Seconds least_launches(const Plan& plan) const;
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange. The exchanges are those of one
   /// placement, or a bound for all placements. `kernels`: as in of_placement.
@@ -61,17 +61,17 @@ class TimeBounds {
   [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
   /// The kernels of one rank for a micro-batch, through all stages.
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
-  /// The step with only the kernels, which the host launches: the bound without exchanges.
+  /// The step with only the kernels and their launches, which is the bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds launches) const;
   /// Lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
-  /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbors, and items that are
-  /// gathered at the end of the split.
+  /// Lower bounds of the traffic of a spatial split for one sample: the number of messages, the items sent between
+  /// neighbors, and the items gathered at the end of the split.
   struct SpatialTraffic {
     double messages = 0, halo_items = 0, gathered_items = 0;
   };
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
-  /// Lower bound of the items per sample that cross the largest cut of a pipeline, for any division of tokens.
+  /// Returns a lower bound of the items per sample that cross the largest cut of a pipeline, for any split of the tokens.
   [[nodiscard]] double least_crossing(const Plan& plan) const;
   /// Returns the schedules that fill bubbles and that this plan may have.
   [[nodiscard]] std::vector<Schedule> fillers_of(const Plan& plan) const;
@@ -82,7 +82,7 @@ class TimeBounds {
   /// Values that the bounds of plans with the same degrees share.
   struct Parts {
     explicit Parts(const Plan& a_split) : split(a_split) {}
-    Plan split;  ///< the split that they refer to, with one micro-batch
+    Plan split;  ///< the split that the values refer to, with one micro-batch
     Seconds launches{}, alpha{};
     SpatialTraffic traffic;
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
@@ -96,14 +96,14 @@ class TimeBounds {
   const PlanSteps& steps_;
   const UndividedTimes& undivided_;
   /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of the layers among
-  /// them that a channel split divides: the least traffic of layer-wise exchanges.
+  /// them that a channel split divides: this is the least traffic of layer-wise exchanges.
   double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
-  double tensor_items_ = 0;             ///< exchanged per sample by a tensor split with a degree that divides every layer
-  double tensor_items_of_experts_ = 0;  ///< the part of experts
+  double tensor_items_ = 0;             ///< items exchanged per sample, if the tensor degree divides every layer
+  double tensor_items_of_experts_ = 0;  ///< of these, the items of experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
-  /// The key: the degrees except replicas and stages, the samples, and the choices that divide layers.
+  /// The key consists of the degrees except replicas and stages, the number of samples, and the choices that divide layers.
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   mutable std::optional<Parts> parts_;
 };

@@ -74,7 +74,7 @@ const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) c
 std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
   std::vector<Placement> placements{plan.placement};
   if (!options_.placement && several_nodes_) {
-    // One more placement for each axis that could be the one inside the node.
+    // Adds a placement for each axis that could be the one inside the node.
     bool first = true;
     for (const Axis axis : plan.placement) {
       if (plan.mesh[axis] == 1) continue;
@@ -115,7 +115,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   std::array<std::vector<int>, plan_choice_count> of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     of_rows[i] = values_of(plan_choices()[i], plan);
-    // Values that no other choice makes possible.
+    // Values that are impossible with all values of the other choices.
     if (depends_on_others(plan_choices()[i].choice)) continue;
     std::erase_if(of_rows[i], [&](int value) {
       ChoiceValues alone{};
@@ -150,7 +150,7 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
   const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
   std::int64_t& known = counts_[{replica_of(plan), key_of(plan)}];
   if (known > 0) return placements * (known - 1);
-  // Micro-batches affect the choices only by whether the stages divide them.
+  // The number of micro-batches affects the choices only by whether it is a multiple of the number of stages.
   std::array<std::int64_t, 2> alike{};
   std::array<std::int64_t, 2> example{};
   for (const std::int64_t count : micro_batches(plan)) {
@@ -179,10 +179,10 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
     const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
     return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
   }
-  // Weights that stay gathered differ from ZeRO-2 only in the time of the gathers, so the user must request them. The number
-  // of recomputed blocks follows from the memory of a plan (may_recompute_blocks).
+  // Keeping weights gathered differs from ZeRO-2 only in when the weights are gathered, so the user must request it. The
+  // number of recomputed blocks follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
-  // Both keep gathers inside a node.
+  // Both choices keep gathers inside a node.
   if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
     return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
   }
@@ -209,7 +209,7 @@ bool VariantSpace::are_possible(const Plan& chosen, const ChoiceValues& values) 
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     const PlanChoiceRow& row = plan_choices()[i];
     const bool is_open = !options_.chosen[row.choice];
-    // A requested shard group does not apply to a plan without shards.
+    // A requested shard group has no effect on a plan without shards.
     if (row.choice == PlanChoice::shard_group && !is_open && values[i] > 0 && chosen.zero_stage == 0 &&
         !options_.chosen[PlanChoice::zero])
       return false;

@@ -15,12 +15,12 @@
 
 namespace ddl {
 
-/// A value of each choice.
+/// A value for each choice.
 using ChoiceValues = std::array<int, plan_choice_count>;
 void set_choices(Plan& plan, const ChoiceValues& values);
 [[nodiscard]] ChoiceValues choices_of(const Plan& plan);
 
-/// Choices of plans that divide layers in the same way, simplest first.
+/// Combinations of choices for plans that divide layers in the same way, simplest first.
 using LikeChoices = std::vector<ChoiceValues>;
 
 /// The micro-batches, placements and other choices that plans of a search may have in addition to their degrees.
@@ -32,44 +32,45 @@ class VariantSpace {
 
   [[nodiscard]] std::vector<Placement> placements(const Plan& plan) const;
 
-  /// The choices that a plan of this mesh with these micro-batches may have, grouped by how they divide layers.
+  /// Returns the choices that a plan of this mesh with these micro-batches may have, grouped by how they divide layers.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const;
 
   /// Whether a plan with these choices, which recomputes nothing, also represents plans that recompute some blocks. The
   /// number of blocks is not one of these choices: for each plan, the smallest number that fits is the best.
   [[nodiscard]] bool may_recompute_blocks(const ChoiceValues& values) const;
 
-  /// The number of variants, without creating them. Partial recomputation counts once, for any number of blocks.
+  /// Returns the number of variants without creating them. Partial recomputation counts once, for all numbers of blocks.
   [[nodiscard]] std::int64_t count(const Plan& plan) const;
 
-  /// The values of a choice that a plan with such a mesh may have, simplest first. A requested value is always included; if
-  /// it is impossible, the plan then has a limit.
+  /// Returns the values of a choice that a plan with such a mesh may have, simplest first. A requested value is always
+  /// included. If it is impossible, the plan is rejected with a limit.
   [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const;
 
-  /// Whether values of a choice may only be possible if other choices do not have their first values: how ZeRO-3 shards, and
-  /// experts that need sequence parallelism.
+  /// Whether some values of a choice are possible only if other choices do not have their first values. Examples are how
+  /// ZeRO-3 shards, and unsplit experts, which need sequence parallelism.
   [[nodiscard]] static bool depends_on_others(PlanChoice choice);
 
   /// Whether the values of open choices are possible together.
   [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const;
 
  private:
-  /// The values that the software supports; all values if it supports none, because the user then requested one by another
-  /// option.
+  /// Returns the values that the software supports. If it supports none of them, returns all values, because the user then
+  /// requested one by another option.
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
-  /// Whether the values of open choices of a plan are possible together. `values` repeats them.
+  /// Whether the values of open choices of a plan are possible together. `values` are these values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
   /// Adds every possible combination of the first `rows` choices; the last choice is outermost. `plan` has the values of the
   /// other choices.
   void add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
-  /// Everything that choices depend on: the family, the degrees that must divide something for some of them, whether those
-  /// degrees divide the micro-batches, whether there are enough micro-batches and an even number of them, whether there are
-  /// shard groups, and whether tokens can be split, heads exchanged and unsplit experts distributed.
+  /// Everything that choices depend on. These are the family, and the degrees that must divide something for some choices.
+  /// They are also several conditions: whether the stages divide the micro-batches, whether there are enough micro-batches
+  /// and an even number of them, whether there are shard groups, and whether tokens can be split, heads exchanged, and
+  /// unsplit experts distributed.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
   /// The largest number of samples in a rank's share of the batch.
@@ -81,7 +82,7 @@ class VariantSpace {
   bool chooses_blocks_;  ///< whether the search chooses recomputed blocks
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
-  /// Counts of plans of one placement, plus one, by a rank's share of the batch and the key of the choices.
+  /// The number of plans of one placement, plus one, by a rank's share of the batch and the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
 };
 

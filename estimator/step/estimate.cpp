@@ -39,7 +39,7 @@ Limits Estimator::limits(const Plan& plan) const {
     const RecomputeModules lacking = plan.recompute_modules.without(job_.facts.has_modules);
     Limit limit{Limit::Kind::recompute_modules};
     if (const auto module = lacking.outermost()) limit.item = recompute_module_names[*module];
-    // The software fixes which modules it recomputes.
+    // The software determines which modules are recomputed.
     limit.available = job_.assumptions.selective == SelectiveRecompute::products ? 1 : 0;
     if (plan.recompute != Recompute::selective || limit.available > 0 || !limit.item.empty()) limits.add(limit);
   }
@@ -65,7 +65,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
   result.limits = limits(plan);
   if (result.limits.empty()) complete(result);
   if (!is_finite(result.time.step_time()) || !is_finite(result.memory.total())) {
-    // One of its figures is not a finite number.
+    // Whether one of the estimate's figures is not a finite number.
     result.limits.add({Limit::Kind::not_finite});
     result.time = {};
     result.memory = {};
@@ -104,11 +104,12 @@ void Estimator::complete(Estimate& result) const {
   // A batch larger than the data set still counts as one epoch. The closed forms count fractions of a step.
   const double steps = job_.samples_per_epoch / batch;
   result.epoch = time.step_time() * (job_.assumptions.linear_kernels ? steps : std::max(1.0, steps));
-  // One device may process the batch in parts of the reference size, or of this plan's size, whichever is faster.
+  // For comparison, one device processes the batch in parts of the reference size, or of this plan's size, whichever is
+  // faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
-  // The same for all plans of one batch: a device is not faster with parts of any other size.
+  // This is the same for all plans of one batch, because a device is not faster with parts of any other size.
   const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + serial_update_;
   result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
   // Recomputed work is not redundant.
@@ -158,7 +159,7 @@ void add_reserved(const Estimator& estimator, Estimate& estimate) {
     known.has_reserved = true;
   }
   estimate.memory.peak_reserved = known.memory.peak_reserved;
-  // Memory beyond that of the device cannot be held.
+  // The requests do not fit if they need more memory than the device has.
   const Bytes held = min(estimate.memory.held(), job.machine.device.memory);
   estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
 }

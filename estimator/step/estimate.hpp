@@ -26,15 +26,15 @@ struct Estimate {
   Plan plan;
   Breakdown time;
   MemoryBreakdown memory;                   ///< memory of the stage with most memory
-  Verdict verdict = Verdict::does_not_fit;  ///< the memory verdict, if the plan was estimated
+  Verdict verdict = Verdict::does_not_fit;  ///< the verdict about its memory, if the plan was estimated
   Limits limits;
   Seconds epoch{};
-  double efficiency = 0;      ///< time of one device for the step, divided by the sum of the time of all devices
+  double efficiency = 0;      ///< time that one device needs for the step, divided by the total time of all devices
   Seconds hidden_exchange{};  ///< gradient exchange that is overlapped with backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< waiting for a host that launches kernels more slowly than the device executes them
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
-  double replicated_share = 0;  ///< share of the kernel time spent on work that other ranks do as well
+  double replicated_share = 0;  ///< share of the kernel time that is spent on work done redundantly by other ranks
   /// The share of the forward FLOPs of all blocks that full recomputation recomputes.
   double recomputed_share = 1;
   CriticalStages critical;
@@ -46,8 +46,9 @@ struct Estimate {
   [[nodiscard]] bool feasible() const { return limits.empty(); }
 };
 
-/// Predicts plans of one job. It caches what plans share: plans that differ only in schedule or sharding share the costs of
-/// their layers. References that it returns are valid until the next call with a different plan. Not thread-safe.
+/// Predicts plans of one job. Results that plans share are cached; for example, plans that differ only in schedule or
+/// sharding have the same layer costs. References that it returns are valid until the next call with a different plan. Not
+/// thread-safe.
 class Estimator {
  public:
   /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_machine).
@@ -57,7 +58,7 @@ class Estimator {
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
   /// Returns the same, and also the time of a plan that has more devices than the machine.
   [[nodiscard]] Estimate estimate_beyond_devices(const Plan& plan) const;
-  /// Returns the limits that need no estimate.
+  /// Returns the limits that can be found without an estimate.
   [[nodiscard]] Limits limits(const Plan& plan) const;
   /// Returns the limit of host memory that a plan with this memory violates; empty if it violates none.
   [[nodiscard]] std::optional<Limit> host_limit(const Plan& plan, const MemoryBreakdown& memory) const;
@@ -92,11 +93,10 @@ class Estimator {
 void add_reserved(const Estimator& estimator, Estimate& estimate);
 void add_reserved(const Estimator& estimator, std::vector<Estimate>& estimates);
 /// Returns the requests to the framework's allocator in a step of the stage with most memory. Empty if the plan has no time,
-/// or if memory is a closed form. If `options` have a capacity, the allocator has what remains of it after all memory
-/// outside of the allocator.
+/// or if memory is a closed form. If `options` have a capacity, memory outside of the allocator is subtracted from it.
 [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Estimator& estimator, const Plan& plan,
                                                             const TimelineOptions& options = {});
-/// Returns pointers to estimates, ordered such that those that share the costs of their layers are adjacent.
+/// Returns pointers to the estimates. Estimates with the same layer costs are adjacent.
 [[nodiscard]] std::vector<Estimate*> by_split(std::vector<Estimate>& estimates);
 
 }  // namespace ddl

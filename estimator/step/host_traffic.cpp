@@ -27,7 +27,7 @@ Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
   const double link = host_link(job.machine).value();
   if (link <= 0) return Seconds{};
   const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
-  // If gradients are added to fp32 sums, the sums are transferred.
+  // If gradients are added to fp32 sums, the sums are transferred instead.
   const bool sums = is_mixed(plan.precision) && job.assumptions.mixed_precision == MixedPrecision::accumulated;
   const double moved = trained * ((sums ? 4 : each.gradient) + item_bytes(plan.precision));
   const double touched = trained * update_bytes_per_parameter(plan.optimizer, plan.precision);
@@ -44,7 +44,7 @@ Bytes host_parameters(const Job& job, const Plan& plan) {
   const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double on_node = std::min<double>(ranks, job.machine.devices_per_node());
-  // Bytes of all ranks together; each replica counts.
+  // The bytes of all ranks together, counting each replica.
   const double replicas = plan.mesh.replicas(), copies = plan.zero_stage >= 1 ? plan.shard_copies() : replicas;
   Bytes all(job.facts.trained_parameters * each.optimizer * copies);
   const double weights = plan.zero_stage >= 3 ? plan.shard_copies() : replicas;

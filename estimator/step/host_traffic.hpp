@@ -10,10 +10,10 @@ namespace ddl {
 /// machine file does not give it.
 [[nodiscard]] Bandwidth host_link(const Machine& machine);
 
-/// Returns the time of an update by the host's processors, with masters and state of `trained` parameters of each rank in
-/// host memory. Gradients are copied to the host, the processors read and write the state, and weights are copied back, one
-/// after the other, as Megatron-LM does without `--overlap-cpu-optimizer-d2h-h2d`. Host memory bandwidth limits the
-/// processors.
+/// Returns the time of an update by the host's processors, which hold the master copies and optimizer state of each rank's
+/// `trained` parameters. Gradients are copied to the host, the processors read and write the state, and weights are copied
+/// back, one after the other, as Megatron-LM does without `--overlap-cpu-optimizer-d2h-h2d`. Host memory bandwidth limits
+/// the processors.
 [[nodiscard]] Seconds host_update_time(const Job& job, const Plan& plan, double trained);
 
 /// Returns the time to copy the weights of `parameters` parameters from the host once.

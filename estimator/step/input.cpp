@@ -10,7 +10,7 @@ bool fits_local_storage(const Job& job) {
 }
 
 bool fits_host_memory(const Job& job) {
-  // Assumed: the processes that load data and train leave half of the memory to the file cache.
+  // Assumption: half of the memory is left to the file cache.
   constexpr double left_to_files = 0.5;
   const std::optional<Bytes>& memory = job.machine.storage.host_memory;
   return memory && job.dataset_bytes <= *memory * left_to_files;
@@ -43,8 +43,8 @@ Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges
   }
   Term reading(read);
   if (job.assumptions.input_mode == InputMode::leader && group > 1) {
-    // Tiles are scattered, one message to each rank, which takes as long as a ring Allgather. A rank that splits layers
-    // needs all of its tile, which is broadcast.
+    // Tiles are scattered with one message to each rank, which takes as long as a ring Allgather. Ranks that split layers
+    // need the same tile, so the tile is broadcast to them.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * samples / plan.mesh.product(batch_axes));
     const auto add = [&](Collective operation, Bytes message, Family axes) {

@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// A whole step as tasks, whose times have derivatives with respect to the coefficients. A fit to measured runs uses them.
+/// A whole step as tasks. Their times have derivatives with respect to the coefficients, which a fit to measured runs uses.
 struct StepTemplate {
   Step step;
   Updates updates;
@@ -35,7 +35,7 @@ class PlanSteps {
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
   /// Returns the possible numbers of virtual stages of a plan, from 1 on.
   [[nodiscard]] const std::vector<int>& virtual_stages_of(const Plan& plan) const;
-  /// A step and its timing before update and gradients. It does not depend on how parameters are sharded.
+  /// A step and its timing, without update and gradient exchange. Both are independent of how parameters are sharded.
   struct Staged {
     Step step;
     Timing<double> timing;
@@ -46,7 +46,7 @@ class PlanSteps {
   /// Returns the time of a whole step, with update, gradients and input.
   [[nodiscard]] Timing<double> timing(const Plan& plan) const;
   [[nodiscard]] StepTemplate step_template(const Plan& plan) const;
-  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) with which some block of some stage is not
+  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) that still leaves a block of some stage not
   /// recomputed; 0 if there is none.
   [[nodiscard]] int most_blocks_again(const Plan& plan) const;
 
@@ -56,9 +56,9 @@ class PlanSteps {
   /// Cached values of a split under one placement.
   struct Known {
     std::optional<std::vector<int>> cuts;
-    /// Steps by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
+    /// Steps, keyed by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
-    /// Updates by sharding, offloading, and whether ranks hold two parts of the layers.
+    /// Updates, keyed by sharding, offloading, and whether ranks hold two parts of the layers.
     std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
   };
   [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.placing); }

@@ -20,7 +20,7 @@ enum class Part {
   forward,   ///< kernels of the busiest stage
   backward,  ///< kernels of the busiest stage, including recomputation
   weight_update,
-  gradient_exchange,  ///< exposed gradient exchange, and the slowdown of kernels that are overlapped with it
+  gradient_exchange,  ///< exposed gradient exchange, and the slowdown of kernels by the overlapped part
   layer_collectives,  ///< filter, channel and tensor exchanges
   halo,               ///< spatial exchanges
   pipeline,           ///< activations and gradients between stages
@@ -43,26 +43,26 @@ struct Breakdown : EnumArray<Part, Seconds> {
 
 /// The stage of a pipeline that determines each part of an estimate; all 0 without a pipeline.
 struct CriticalStages {
-  int time = 0;      ///< the longest one, whose kernels, layer-wise exchanges and halos the step contains
-  int unwaited = 0;  ///< the one for whose passes no other stage waits; −1: there is no bubble
-  int forward = 0;   ///< if slots are as long as the longest stage: the longest one in forward
-  int backward = 0;  ///< the same in backward
+  int time = 0;      ///< the longest stage, whose kernels, layer-wise exchanges and halos count
+  int unwaited = 0;  ///< the stage for whose passes no other stage waits; −1: there is no bubble
+  int forward = 0;   ///< if slots are as long as the longest stage: the stage that is longest in forward
+  int backward = 0;  ///< the stage that is longest in backward
   int weight_update = 0;
   int gradient_exchange = 0;
-  int transfer = 0;  ///< the one that receives across the slowest cut
-  int memory = 0;    ///< the one with most memory
+  int transfer = 0;  ///< the stage that receives across the slowest cut
+  int memory = 0;    ///< the stage with the most memory
 };
 
 /// Work of a device for each micro-batch: kernels or exchanges of one stage, or of one of its layers.
 struct Task {
   int stage = 0;
   bool backward = false;
-  Part part = Part::forward;  ///< the part of the step that exposed time of this task counts as
+  Part part = Part::forward;  ///< the part of the step to which the task's exposed time is added
   double launches = 0;        ///< kernels and exchanges that the host launches for it
   Term time;                  ///< time of one micro-batch
-  double bubble = 1;          ///< the share of it for which the longest stage waits, if it belongs to another stage
-  /// The share of the time that is not overlapped with compute of another micro-batch. Stages that wait for the first
-  /// micro-batch wait for all of it: a micro-batch that fills the pipeline does not overlap with any other.
+  double bubble = 1;          ///< for a task of another stage: the share of it for which the longest stage waits
+  /// The share of the time that is not overlapped with compute of another micro-batch. While the first micro-batch fills the
+  /// pipeline, it does not overlap with any other, so stages wait for all of its time.
   double exposed_share = 1;
   [[nodiscard]] Seconds exposed() const { return time.time() * exposed_share; }
   friend bool operator==(const Task&, const Task&) = default;
@@ -71,28 +71,28 @@ struct Task {
 /// One training step without the work that is done once for all micro-batches: tasks in the order of their stages, and the
 /// data for scheduling them.
 struct Step {
-  Learned origin;  ///< the coefficients to which the times of terms refer
+  Learned origin;  ///< the coefficients at which the times of terms were computed
   std::vector<Task> tasks;
-  std::vector<Term> transfers;  ///< into each stage: of one micro-batch, in one direction
+  std::vector<Term> transfers;  ///< transfer into each stage: of one micro-batch, in one direction
   Term reading;                 ///< reading of the whole batch
   int stages = 1;
   double micro_batches = 1;
   double chunks = 1;           ///< number of virtual stages on each stage
-  bool fills_bubbles = false;  ///< weight gradients are computed in bubbles
-  bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
+  bool fills_bubbles = false;  ///< whether weight gradients are computed in bubbles
+  bool in_slots = false;       ///< each slot is as long as the longest forward and backward [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< number of nodes
-  /// time of one micro-batch in which managed memory is copied from the host; one of its tasks waits for this
+  /// time to copy managed memory from the host for one micro-batch; one of the tasks waits for it
   Seconds paging{};
   /// Factors on the launch times of forward and backward if one process launches the kernels of several devices.
   double forward_hosts = 1, backward_hosts = 1;
-  double rank_waiting = 0;  ///< θ·ln n of its ranks, relative to kernels, layer-wise exchanges and halos
+  double rank_waiting = 0;  ///< θ·ln n, the waiting time of n ranks relative to kernels, layer-wise exchanges and halos
   /// additional time of the slowest device, relative to the kernels of the longest stage
   double straggling = 0;
   Window input_window = Window::none;  ///< the window in which samples are read
 
-  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]. With v virtual stages,
-  /// each sends for every micro-batch, so v times as many.
+  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]. With v virtual stages
+  /// per stage there are v times as many, because each virtual stage sends every micro-batch.
   [[nodiscard]] double hops() const { return 2.0 * (stages + chunks * micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
@@ -103,25 +103,25 @@ struct Updates {
   struct Stage {
     Term update;
     GradientExchange exchange;
-    Term of_gradients, of_weights, after_update;  ///< parts of the exchange
+    Term of_gradients, of_weights, after_update;  ///< the parts of the exchange
     Bytes message{};                              ///< bytes of gradients
     Term unsharded_weight_sync;
-    Term of_copies;  ///< gradients that ranks with copies of the same shards, or of the same stages, sum at the end
-    Window window = Window::none;         ///< window of the exchanges of gradients, and of weights for forward and backward
+    Term of_copies;                ///< sum of gradients at the end, among ranks with copies of the same shards or stages
+    Window window = Window::none;  ///< window of the exchanges of gradients, and of weights for forward and backward
     Window gather_window = Window::none;  ///< window of weights gathered after the update
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
-  OverlapSlowdown slowdown;  ///< slowdown of exchanges and kernels that overlap
+  OverlapSlowdown slowdown;  ///< slowdown of exchanges and kernels while they overlap
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
 
-/// How often a task counts in a step, as its own part and as bubble.
+/// How often the time of a task counts in a step, as its own part and as bubble.
 struct Counts {
   Part part = Part::forward;
   double runs = 0;         ///< number of times that its exposed share counts
-  double bubble_runs = 0;  ///< number of times that all of it counts as bubble, in addition to `runs`
+  double bubble_runs = 0;  ///< number of times that its whole time counts as bubble, in addition to `runs`
 };
 /// Returns how often a task counts. The first micro-batch passes all stages, and the others follow at the pace of the
 /// longest stage. The schedule defines for which part of the tasks of other stages the longest one waits (BubbleShares).
@@ -146,8 +146,8 @@ struct Timing {
   struct Stage {
     T forward = T(0), backward = T(0);  ///< total time in which the device is busy
     T forward_kernels = T(0), backward_kernels = T(0);
-    T disturbed = T(0);                           ///< the part of it that takes longer on the slowest rank
-    T idle_forward = T(0), idle_backward = T(0);  ///< while the host launches kernels
+    T disturbed = T(0);                           ///< of this, the part that takes longer on the slowest rank
+    T idle_forward = T(0), idle_backward = T(0);  ///< waiting for the host to launch kernels
     double forward_launches = 0, backward_launches = 0;
 
     [[nodiscard]] T busy() const { return forward + backward; }
@@ -160,7 +160,7 @@ struct Timing {
   T host_waiting = T(0), rank_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
 
   Timing() {
-    // A number that carries derivatives has none that are defined by default.
+    // Types that carry derivatives have no default value.
     for (T& part : parts) part = T(0);
   }
 
@@ -173,9 +173,9 @@ struct Timing {
   }
 };
 
-/// If weight gradients fill bubbles: returns the stage for whose passes no other stage waits, because they would wait
-/// longest for it. The bubble then does not become shorter if any pass except those gradients takes longer. Returns −1 if no
-/// bubble is left. `times`: of the tasks, in seconds.
+/// Used if weight gradients fill bubbles. Returns the stage for which the others would wait longest, and whose passes
+/// therefore do not count as bubble. With this choice, the bubble never becomes shorter when a pass other than a weight
+/// gradient becomes longer. Returns −1 if no bubble is left. `times`: of the tasks, in seconds.
 template <class T>
 [[nodiscard]] int unwaited_stage(const Step& step, const std::vector<T>& times) {
   std::vector<T> waits(static_cast<std::size_t>(step.stages), T(0));
@@ -190,7 +190,7 @@ template <class T>
   return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
 }
 
-/// Returns whether delays of a rank lengthen this part: all compute, and layer-wise exchanges.
+/// Returns whether delays of a rank lengthen this part. They lengthen all compute, and layer-wise exchanges.
 [[nodiscard]] constexpr bool is_disturbed(Part part) {
   return part == Part::forward || part == Part::backward || part == Part::layer_collectives || part == Part::halo;
 }
@@ -272,7 +272,7 @@ template <class T>
   return result;
 }
 
-/// The compute of a stage in a window, and the time that its device waits for the host in it, in seconds.
+/// The compute of a stage in a window, and how long its device waits for the host in that window, in seconds.
 template <class T>
 struct Computing {
   T kernels = T(0), idle = T(0);
@@ -347,8 +347,8 @@ struct RelaxedStep {
 /// Drops the stages of a step: only the sums of its tasks remain.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);
 /// A lower bound of run() for all steps that relax to this one. The first micro-batch passes all stages. The others follow
-/// at the pace of the longest stage, which takes at least the mean of the stages. Slots as long as the longest stage take at
-/// least as long.
+/// at the pace of the longest stage, which takes at least the mean of the stages. If slots are as long as the longest stage,
+/// the step takes at least this long.
 [[nodiscard]] Seconds shortest_run(const RelaxedStep& step);
 
 }  // namespace ddl

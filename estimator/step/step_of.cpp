@@ -22,11 +22,11 @@ bool may_page(const Job& job, const Plan& plan) {
 
 namespace {
 
-/// The managed memory that a rank of a spatial split needs for one micro-batch: its tensors, the whole samples of which it
-/// computes a tile, and the copies that its software makes to join the largest tile with its halos.
+/// The managed memory that a rank of a spatial split needs for one micro-batch. It consists of the rank's tensors, the whole
+/// samples of which the rank computes a tile, and the copies that join the largest tile with its halos.
 Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
-  // Recomputation and offloading are ignored. They never save time, and the bounds of a search rely on this.
+  // Recomputation and offloading are ignored, because the bounds of a search require that they never save time.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
@@ -47,15 +47,15 @@ Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   return demand + item * (widest * job.coefficients.software.tile_copies.value_or(0));
 }
 
-/// The time of one micro-batch in which managed memory passes over the host link, once in forward and once in backward; zero
-/// if a rank's demand fits in the device.
+/// The time in which managed memory passes over the host link for one micro-batch, once in forward and once in backward. It
+/// is zero if the memory that a rank needs fits in the device.
 Seconds paging(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
   if (!may_page(job, plan)) return {};
   const Bytes demand = managed_demand(memories, plan);
   if (demand <= job.machine.device.memory) return {};
-  // Pages are evicted least recently used first. These are the pages that a pass over more than the device memory needs
-  // next. Pages to the host and from the host use different directions of the link.
+  // The least recently used pages are evicted first. In a pass over more memory than the device has, these are the pages
+  // that are needed next. Pages to the host and pages from the host use different directions of the link.
   constexpr double passes = 2;
   return demand / (job.machine.host->bandwidth / job.machine.host->devices_per_link) * passes;
 }
@@ -104,7 +104,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
   step.slowest_of = std::max(1.0, ranks / job.machine.devices_per_node());
-  // The factors fitted to measured runs of this family include the waiting of ranks.
+  // If factors are fitted to measured runs of this family, they include the waiting of ranks.
   if (origin == nullptr && job.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
   step.straggling = job.assumptions.straggler - 1;
@@ -138,9 +138,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
     if (gathers_weights(plan)) {
-      // The host launches the kernels that gather a unit of weights and split it up, before forward and before backward, and
-      // the kernels that concatenate its gradients and scatter them. Units are assumed to be as large as the messages of
-      // gradients.
+      // For each unit of weights, the host launches kernels: before forward and before backward, those that gather the unit
+      // and split it up, and after backward, those that concatenate its gradients and scatter them. Units are assumed to be
+      // as large as the messages of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
       const double units = std::max(1.0, weights / gradient_bucket);
       step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});

@@ -9,12 +9,12 @@
 
 namespace ddl {
 
-/// Returns the step of a possible plan without update and gradients. `firsts`: the first layer of every stage, and the layer
-/// count. If the costs have slopes, its times have derivatives with respect to the coefficients.
+/// Returns the step of a possible plan, without update and gradient exchange. `firsts`: the first layer of every stage, and
+/// the layer count. If the costs have slopes, its times have derivatives with respect to the coefficients.
 [[nodiscard]] Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs,
                            const std::vector<int>& firsts);
 
-/// Returns whether each forward and backward gathers sharded weights, with launches by the host.
+/// Returns whether sharded weights are gathered for each forward and backward, for which the host launches kernels.
 [[nodiscard]] bool gathers_weights(const Plan& plan);
 
 /// Returns whether the software of a plan allocates managed memory. Smaller micro-batches may then save time, because memory

@@ -34,7 +34,7 @@ ErrorSource source_of(const TimedKernel& kernel, const Operation& operation) {
   }
 }
 
-/// A sum of seconds by source and basis.
+/// Sums of times in seconds, by source and basis.
 class Times {
  public:
   void add(ErrorSource source, TimeBasis basis, double seconds) {
@@ -58,7 +58,7 @@ class Times {
   std::array<std::array<double, time_basis_names.size()>, error_source_names.size()> seconds_{};
 };
 
-/// A step that can be run with other times.
+/// A step whose run time can be computed for changed times.
 struct Varied {
   Step step;
   Updates updates;
@@ -125,7 +125,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   // The mix of kernels and exchanges is assumed to be the same in all stages.
   Times kernels, exchanges;
   const LayerKinds& kinds = costs.kinds();
-  std::vector<double> forwards = kinds.count;  // for each kind, how often it runs
+  std::vector<double> forwards = kinds.count;  // for each kind of layer, how often it runs
   const std::vector<bool> again = runs_again(plan, facts, job.assumptions, kinds, firsts);
   for (std::size_t layer = 0; layer < again.size(); ++layer)
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
@@ -161,7 +161,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
       known->faster += faster;
     }
   };
-  /// Divides the sensitivity to all of `of` among the bases.
+  /// Distributes the sensitivity to a source over the bases of its times.
   const auto add_by_basis = [&](ErrorSource source, const Times& times, double all, const Sensitivity& of) {
     if (all <= 0) return add(source, of_links, of, 1);
     for (std::size_t i = 0; i < time_basis_names.size(); ++i) {

@@ -54,7 +54,7 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
     stages[i].of(SlotPass::input_gradient).waiting += Seconds(timing.stages[i].idle_backward);
   }
   if (step.in_slots) {
-    // All stages take as long as the longest ones, and only the exchanges of those count.
+    // All stages take as long as the longest ones, and only exchanges of the longest stages count.
     const CriticalStages& critical = timing.critical;
     const auto at = [&](int stage) -> StagePasses& { return stages[static_cast<std::size_t>(stage)]; };
     StagePasses longest = at(critical.time);
@@ -90,8 +90,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
 
   const std::vector<StagePasses> stages = passes_of(step, timing, plan);
-  // The share of a stage's time that one of its virtual stages takes. If there are two directions, each micro-batch goes one
-  // way.
+  // The share of a stage's time that one of its virtual stages takes. If micro-batches go in two directions, each of them
+  // goes in only one.
   const double part = 1 / (step.stages == 1 ? 1 : step.chunks);
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;

@@ -15,20 +15,20 @@ namespace ddl {
 /// The activity of a slice of a step.
 enum class StepWork {
   forward,            ///< kernels
-  backward,           ///< kernels of both gradients, or only of the input's if the schedule separates them
-  weight_gradient,    ///< kernels of the weights' gradients, if the schedule separates them
+  backward,           ///< kernels of both gradients, or only of the input gradient if the schedule separates them
+  weight_gradient,    ///< kernels of the weight gradients, if the schedule separates them
   waiting,            ///< waiting for the host, or for the slowest rank
   layer_exchange,     ///< layer-wise collectives and halos of one micro-batch
   transfer,           ///< transfer to another stage
   input,              ///< exposed part of reading samples
-  gradient_exchange,  ///< exposed part of it
+  gradient_exchange,  ///< exposed part of this activity
   weight_update
 };
 [[nodiscard]] std::string_view to_string(StepWork work);
 /// Whether the activity uses the network, and not the device.
 [[nodiscard]] bool is_exchange(StepWork work);
 
-/// Value of StepSlice::stage for work that is done once per step. It takes as long as the slowest stage's.
+/// Value of StepSlice::stage for work that is done once per step. It takes as long as in the slowest stage.
 inline constexpr int every_stage = -1;
 
 /// An interval in which a stage does one kind of work. Times are relative to the beginning of the step.
@@ -36,7 +36,7 @@ struct StepSlice {
   int stage = 0;
   StepWork work = StepWork::forward;
   std::int64_t micro_batch = 0;
-  int chunk = 0;  ///< the same as in Slot
+  int chunk = 0;  ///< the same member as in Slot
   Seconds begin{}, end{};
 };
 
@@ -49,17 +49,17 @@ struct StepTimeline {
   int chunks = 1;  ///< number of virtual stages on each stage
   Seconds step_time{};
   /// The estimated time of all micro-batches, divided by the time of the schedule run slot by slot. The closed form of the
-  /// estimate treats unequal stages, and transfers, differently. Times of slices are multiplied by it, so that they end at
-  /// the estimated time.
+  /// estimate treats unequal stages, and transfers, differently. Times of slices are multiplied by this ratio, so that the
+  /// last slice ends at the estimated time.
   double pace = 1;
 };
 
 /// Schedules with more slots are not drawn.
 inline constexpr std::int64_t most_drawn_slots = 300'000;
 
-/// The timeline of a step with timing `timing`, under the schedule of its plan. Empty if the schedule has too many slots.
+/// Returns the timeline of a step under the schedule of its plan; empty if the schedule has too many slots.
 [[nodiscard]] std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>& timing, const Plan& plan);
-/// The timeline of a plan. Also empty if the plan has no time.
+/// Returns the timeline of a plan. It is also empty if the plan has no time.
 [[nodiscard]] std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan);
 
 }  // namespace ddl

@@ -11,12 +11,12 @@ namespace ddl {
 /// Returns the parts of a stage's passes for which the longest stage waits, under the schedule of a plan.
 [[nodiscard]] BubbleShares bubble_shares(const Plan& plan);
 
-/// Returns the costs of the layers whose parameters the rank of a stage holds: the layers of the stage, and with DualPipe
-/// also those of the mirror stage at the other end. `firsts`: the first layer of each stage, and the layer count.
+/// Returns the costs of the layers whose parameters the rank of a stage holds. With DualPipe these include the layers of the
+/// mirror stage at the other end. `firsts`: the first layer of each stage, and the layer count.
 [[nodiscard]] LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts,
                                     int stage);
 
-/// The work of a stage for each micro-batch, of all its layers or of a single one.
+/// The work of a stage for each micro-batch: that of all its layers, or of a single one.
 struct StageWork {
   const LayerCosts& costs;
   const LayerCosts* again = nullptr;  ///< costs of blocks that are fully recomputed; null if there are none

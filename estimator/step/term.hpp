@@ -26,10 +26,10 @@ class Term {
  public:
   Term() = default;
   explicit Term(Seconds time) : time_(time) {}
-  /// The time of kernels. `repeated`: the additional time if every rank repeats all work that a split should remove.
+  /// The time of kernels. `repeated`: the additional time if a split saved no work, so that every rank did all of it.
   Term(Seconds time, Seconds repeated) : time_(time), scaled_(true) { add_slope(Coefficient::repeated, repeated.value()); }
 
-  /// Adds seconds per unit of a coefficient.
+  /// Adds a slope: seconds per unit of a coefficient.
   void add_slope(Coefficient by, double seconds) {
     if (seconds == 0) return;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -80,7 +80,7 @@ class Term {
     friend bool operator==(const Slope&, const Slope&) = default;
   };
   Seconds time_{};
-  bool scaled_ = false;  ///< proportional to the factor on kernels
+  bool scaled_ = false;  ///< whether the time is proportional to the factor on kernels
   std::array<Slope, 2> slopes_{};
   std::size_t count_ = 0;
 };

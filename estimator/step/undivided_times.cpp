@@ -24,7 +24,7 @@ Mesh without_contexts(Mesh mesh) {
 
 namespace {
 
-/// The layers of all ranks that have the same samples, in a mesh with only the axes of `kernel_axes_of`.
+/// The layers of all ranks with the same samples, in a mesh that has only the axes of `kernel_axes_of`.
 class UndividedLayers {
  public:
   UndividedLayers(const Job& job, double samples, const Mesh& mesh)
@@ -32,7 +32,7 @@ class UndividedLayers {
         in_ring_(layers_of(job, samples, mesh)),
         of_heads_(layers_of(job, samples, without_contexts(mesh))) {}
 
-  /// Returns the value of `time(context, shard)` for a layer, for the exchange of contexts with the smaller value.
+  /// Returns `time(context, shard)` for a layer: the smaller of its values for the two exchanges of contexts.
   template <class Time>
   [[nodiscard]] Seconds least(std::size_t layer, const Time& time) {
     const ShardContext& context = in_ring_.at(layer);

@@ -11,20 +11,21 @@
 
 namespace ddl {
 
-/// Forward and backward of all layers, and a lower bound of the longest stage for any cuts.
+/// The time of forward and backward of all layers, and a lower bound of the longest stage for any cuts.
 struct WholeTime {
   Seconds all{}, longest{};
 };
 
-/// Returns the axes whose degrees change which kernels a rank runs, and not only their sizes: a rank has a part of the
-/// experts, and attention to the tokens of other ranks uses separate kernels.
+/// Returns the axes whose degrees change which kernels a rank runs, and not only the sizes of kernels. With an expert
+/// degree, a rank has only some experts. With a context degree, attention to the tokens of other ranks uses separate
+/// kernels.
 [[nodiscard]] Mesh kernel_axes_of(const Mesh& mesh);
-/// Returns the same for the exchange of heads: each rank then has all tokens, and the kernels of a rank without context
-/// split.
+/// Returns these axes for plans that exchange heads. In such plans a rank has all tokens, and runs the same kernels as
+/// without a context split.
 [[nodiscard]] Mesh without_contexts(Mesh mesh);
 
-/// Times of layers that only the axes of `kernel_axes_of` divide: on one device, or the sum over the ranks of such a mesh
-/// that have the same samples. Not thread-safe.
+/// Times of layers that only the axes of `kernel_axes_of` divide. A time is that of one device, or the sum over all ranks
+/// with the same samples. Not thread-safe.
 class UndividedTimes {
  public:
   /// The tables must outlive this object.
@@ -32,9 +33,9 @@ class UndividedTimes {
 
   /// Returns the time for this number of samples at once.
   [[nodiscard]] WholeTime whole(double samples, int stages, const Mesh& mesh = {}) const;
-  /// Returns a lower bound of the time for any further split of the layers on the ranks of the mesh. For rooflines it equals
-  /// the time before that split, because each rank reads shared data itself, and no rank fills its tiles better. Measured
-  /// parts may be faster than the whole.
+  /// Returns a lower bound of the time for any further split of the layers on the ranks of the mesh. For roofline times, the
+  /// bound is the time before that split: each rank reads shared data itself, and no rank fills its tiles better. If times
+  /// are measured, parts may be faster than the whole.
   [[nodiscard]] WholeTime least(double samples, int stages, const Mesh& mesh) const;
   /// The host's time to launch all kernels of a rank that computes a batch at once, and the time that the device waits for
   /// it.
@@ -52,9 +53,9 @@ class UndividedTimes {
 
   const SplitTables& tables_;
   const Job& job_;
-  mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples and mesh
+  mutable Sums whole_, least_;  ///< running sums of the layers' kernel times, keyed by samples and mesh
   using TimesBySamples = std::unordered_map<double, WholeTime>;
-  mutable std::map<std::pair<int, Mesh>, TimesBySamples> whole_times_, least_times_;  ///< by stages and mesh
+  mutable std::map<std::pair<int, Mesh>, TimesBySamples> whole_times_, least_times_;  ///< keyed by stages and mesh
   mutable std::map<std::pair<double, Mesh>, Launch> launches_;
 };
 

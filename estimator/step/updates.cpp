@@ -19,7 +19,7 @@ void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, cons
   const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   const Seconds time = ring_allreduce_time(Bytes(own[LayerCount::trained] * each.gradient), 2, link);
   if (with_slopes) {
-    // A term has the factors of one purpose only.
+    // A term has the fitted factors of only one purpose.
     term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
   } else {
     term.add(time);
@@ -30,14 +30,14 @@ void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, cons
 
 Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
   const Assumptions& assumptions = job.assumptions;
-  // Such layers are no exception if only a tensor split divides layers.
+  // If only a tensor split divides layers, these layers are not treated differently.
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
   const Learned& learned = costs.learned();
   const bool with_slopes = costs.has_slopes();
   const ExchangedBytes each = exchanged_bytes(plan, assumptions);
   Updates updates;
   updates.slowdown = job.coefficients.overlap;
-  std::vector<GradientGroup> exchanged;  // exchanged by the stage before
+  std::vector<GradientGroup> exchanged;  // exchanged by the previous stage
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
     Updates::Stage& result = updates.stages.emplace_back();
@@ -68,7 +68,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = term(exchange.of_weights, exchange.weight_startups);
     if (plan.offload == Offload::weights) {
-      // Once for forward and once for backward of each micro-batch, in addition to what ranks gather from one another.
+      // Offloaded weights are copied from the host once for forward and once for backward of each micro-batch, in addition
+      // to the gathers among ranks.
       const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
       const double held = plan.zero_stage == 3 ? own[LayerCount::parameters] / plan.shards() : own[LayerCount::parameters];
       result.of_weights.add(weights_from_host(job, plan, held) * gathers);

@@ -7,8 +7,8 @@ void context_limits(const LimitContext& context, Limits& limits) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;
   const std::int64_t units = context.facts.context_units;
-  // In a ring, each rank has two pieces of a causal sequence, one from each end, so that all ranks have the same number of
-  // query-key pairs.
+  // In a ring with causal attention, each rank has two pieces of a sequence, one from each half, so that all ranks have the
+  // same number of query-key pairs.
   if (units == 0 || units % (2 * static_cast<std::int64_t>(parts)) != 0) {
     limits.add({Limit::Kind::context, static_cast<double>(parts), static_cast<double>(units), -1});
   } else if (context.plan.context_exchange == ContextExchange::ulysses && !may_exchange_heads(context.facts, context.plan)) {
@@ -21,8 +21,8 @@ void cut(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-// Before attention, an All-to-all gives each rank all tokens of its heads' queries, keys and values, and another one after
-// it returns each rank its tokens of all heads; backward does the same for gradients [Jac23, section 3].
+// Before attention, an All-to-all gives each rank all tokens of some heads: their queries, keys and values. After attention,
+// a second All-to-all gives each rank all heads of its own tokens. Backward does the same for gradients [Jac23, section 3].
 void exchange_heads(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   double read = 0;
@@ -42,9 +42,9 @@ void exchange_heads(const ShardContext& context, LayerShard& shard) {
 }
 
 // Every rank has a part of the tokens of each sample. Only attention needs keys and values of other ranks. These are passed
-// round in a ring, one part further in each of p−1 steps, while a rank computes with the part that it has [Liu et al., Ring
-// attention with blockwise transformers, ICLR 2024]. Backward passes on keys and values once more, with their gradients, to
-// which every rank adds.
+// round in a ring, one part further in each of p−1 steps, while each rank computes with the part that it currently has [Liu
+// et al., Ring attention with blockwise transformers, ICLR 2024]. In backward, keys and values are passed round again,
+// together with their gradients, to which every rank adds.
 void context_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;

@@ -12,7 +12,7 @@ Spread gradient_of(Spread tensor) { return is_part(tensor) ? tensor : Spread::wh
 }  // namespace
 
 std::optional<Collective> difference(Spread from, Spread to) {
-  // A rank with a whole tensor already has each part of it, and needs no exchange.
+  // A rank with the whole tensor already has every part of it, and needs no exchange.
   if (from == to || from == Spread::whole || to == Spread::sums) return std::nullopt;
   if (is_part(from)) return to == Spread::whole ? Collective::allgather : Collective::all_to_all;
   return to == Spread::whole ? Collective::allreduce : Collective::reduce_scatter;

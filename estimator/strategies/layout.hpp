@@ -17,7 +17,8 @@ enum class Spread {
   sums,       ///< each rank has a partial sum of all of it
 };
 
-/// Returns the collective that changes the layout of a tensor; empty if each rank already has what it needs.
+/// Returns the collective that changes a tensor from one layout to another; empty if each rank already has the items that it
+/// needs.
 [[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
 
 /// The layouts of a layer's first input and of its output along one axis: between layers (`input`, `output`), and as the
@@ -39,9 +40,10 @@ struct LayerTensors {
 /// Adds the exchange between two layouts, if one is needed. `items`: of the full vector, per sample.
 void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
                   Subject subject = Subject::other);
-/// Sets the layout in the shard, and adds the exchanges that it requires. Forward: from the layout between layers to the one
-/// that kernels read, and from the one that they write to the one between layers. Backward: the same for gradients. A rank
-/// that reads all of an input but computes only a part of the layer gets a partial sum of that input's gradient.
+/// Sets the layout in the shard, and adds the exchanges that it requires. In forward, the input changes from its layout
+/// between layers to the one that kernels read, and the output from the one that kernels write to its layout between layers.
+/// In backward, the same holds for gradients. A rank that reads all of an input but computes only a part of the layer gets a
+/// partial sum of that input's gradient.
 void set_layout(LayerShard& shard, Axis axis, const AxisLayout& layout, const LayerTensors& tensors);
 
 }  // namespace ddl

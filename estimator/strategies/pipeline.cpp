@@ -14,8 +14,8 @@ bool deals_blocks(const ModelFacts& facts, int chunks) {
   return facts.like_blocks >= chunks && (facts.like_blocks % chunks == 0 || (facts.like_blocks + 2) % chunks == 0);
 }
 
-/// The number of equal parts of the model's blocks required by a schedule in which micro-batches pass a rank twice, or from
-/// both ends.
+/// The number of equal parts into which the model's blocks must be divisible, for a schedule in which micro-batches pass a
+/// rank twice, or enter at both ends.
 int equal_parts(const ScheduleOrder& order, int stages) {
   return order.course == Course::there_and_back ? stages * order.chunks : stages;
 }
@@ -48,8 +48,8 @@ void layer_limits(const LimitContext& context, Limits& limits) {
 }
 
 // A stage computes unsplit layers. The tensors that are live at a cut are sent to the next stage in forward, and their
-// gradients back in backward. The positions of the cuts depend on the balance of the stages, so every layer describes what a
-// cut before it would send.
+// gradients back in backward. Cuts are placed later, when stages are balanced, so every layer describes what a cut before it
+// would send.
 void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.mesh[Axis::pipeline] == 1 || context.layer == 0) return;
   const double items = crossing_items(context.facts, context.plan, context.layer, context.replicated);

@@ -10,9 +10,9 @@ struct ReplicatedLayers {
   int first = -1, last = -1;
 
   [[nodiscard]] bool contains(int layer) const { return first <= layer && layer < last; }
-  /// Returns whether the tensors that cross a cut before that layer are tiles. If so, the layer behind the cut gathers them,
-  /// and a rank with the whole tensor sends only the tile that is read. Between replicated layers all tensors count as
-  /// whole, even tiles that skip over these layers.
+  /// Returns whether tensors cross a cut before that layer as tiles. If so, the layer after the cut gathers them, and a rank
+  /// that has the whole tensor sends only a tile. Between replicated layers, all tensors count as whole, even tiles that
+  /// skip over these layers.
   [[nodiscard]] bool has_tiles_before(int layer) const { return layer <= first || layer >= last; }
   auto operator<=>(const ReplicatedLayers&) const = default;
 };

@@ -25,7 +25,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   if (whole.mask_items > 0 || whole.extra_items > 0 || whole.statistics > 0 || whole.batch_statistics > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
-    // Autocast's softmax writes scores of 4 bytes, and the following product converts them.
+    // Autocast's softmax writes scores in fp32, and the following matrix product converts them.
     const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
     const double extra_bytes = scores ? 4 + item : item;
     memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
@@ -63,7 +63,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
       case CrossEntropy::fused:
-        // The loss keeps its input, in the input's precision, instead of its softmax in fp32.
+        // The loss keeps its input, in the input's precision, and not its softmax in fp32.
         memory.own -= wide - memory.scratch_backward;
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
@@ -84,7 +84,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // Counts the rank's own slice if the whole is kept, or the whole if the slice is kept.
+      // Counts the rank's own slice if the whole tensor is already counted, or the whole tensor if the slice is already
+      // counted.
       const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };

@@ -10,10 +10,10 @@ struct ShardMemory {
   Bytes own{};         ///< kept for backward: masks, indices, scores
   Bytes copies{};      ///< kept for backward: copies of weights and inputs in half precision
   Bytes statistics{};  ///< kept for backward, in fp32: means and deviations
-  /// Kept for backward if a layer keeps its input: the halo from neighbouring tiles, or all tiles at the end of a spatial
-  /// split.
+  /// Kept for backward by a layer that keeps its input: the halo from neighbouring tiles or, at the end of a spatial split,
+  /// the gathered tiles.
   Bytes gathered{};
-  Bytes scratch_forward{}, scratch_backward{};  ///< only while a pass runs
+  Bytes scratch_forward{}, scratch_backward{};  ///< temporary, while a pass runs
 
   [[nodiscard]] Bytes kept() const { return own + copies + statistics + gathered; }
 };
@@ -22,8 +22,8 @@ struct ShardMemory {
 /// Returns the bytes of an item of the output of layer `tensor`, or of the batch if it is −1.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
-/// Returns this memory by the rules of PyTorch on a GPU, or on a CPU (`on_processor`), where dropout keeps factors of 4
-/// bytes each.
+/// Returns the memory by the rules of PyTorch on a GPU, or on a CPU (`on_processor`). On a CPU, dropout keeps a factor of 4
+/// bytes for each item.
 [[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
 
 }  // namespace ddl

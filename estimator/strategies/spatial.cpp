@@ -9,9 +9,9 @@ namespace {
 
 using Rows = std::array<std::int64_t, 3>;
 
-/// Halo rows that a tile needs from one neighbour to apply the window to its own positions: half of the window's overlap. If
-/// one position i of the input contributes to several positions of the output, from s·i − padding on, they are the rows
-/// before and after the tile that contribute to its part of the output.
+/// Halo rows that a tile needs from one neighbour to apply the window to its own positions: half of the window's overlap. In
+/// a transposed layer, position i of the input contributes to several positions of the output, from s·i − padding on. The
+/// halo then consists of the rows before and after the tile that contribute to its part of the output.
 Rows input_halo(const Operation::Window& window) {
   Rows rows{};
   for (std::size_t d = 0; d < 3; ++d) {
@@ -37,13 +37,13 @@ Rows gradient_halo(const Operation::Window& window) {
 
 int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
 
-/// Whether the layer is another image of the sample, of which every rank reads its tile. Other parts of the sample are read
-/// whole.
+/// Whether the layer is an additional image of the sample. Every rank reads its tile of an image, and all of the sample's
+/// other parts.
 bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
   return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
 }
 
-/// Whether the layer's tensors have a single position, so that every tile has all of them.
+/// Whether the layer's tensors have a single position, and are therefore not split into tiles.
 bool is_pooled(const ModelFacts& facts, int layer) {
   return layer >= 0 && facts.pooled_branch[static_cast<std::size_t>(layer)];
 }
@@ -63,7 +63,7 @@ bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
     if (split[d] == 1) continue;
     if (at.output_shape.extent[d] < split[d] && !is_sum) return false;
     if (is_pooled(facts, at.inputs.front())) continue;
-    // The narrowest tile must contain the halo that its neighbour needs.
+    // The narrowest tile must be at least as wide as the halo that its neighbour needs.
     if (at.input_shapes.front().extent[d] / split[d] < std::max<std::int64_t>(1, halo[d])) return false;
   }
   return true;
@@ -94,7 +94,7 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-/// Items per sample of tiled tensors that the replicated layers read.
+/// Items per sample of the tiled tensors that replicated layers read.
 double read_by_replicated(const ModelFacts& facts, const ReplicatedLayers& replicated) {
   const auto& layers = facts.model->layers;
   if (replicated.last == static_cast<int>(layers.size()))
@@ -121,12 +121,13 @@ int split_extents(const std::array<int, 3>& split) {
   return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
 }
 
-// Every rank holds a tile of the sample. A window that extends beyond its own position needs halo rows of the neighbours'
-// tiles: the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. If
-// the tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's implementation. After these
+// Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbours' tiles: of the
+// input in forward, and of the output's gradient in backward, with one message in each direction [ParaDL, Table III]. If the
+// tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's implementation. After these
 // layers each rank takes its tile of the whole tensors, and the gradients of those tiles are gathered. Layers that sum over
-// all positions of a sample add up the sums of its tiles. Every rank computes all layers with a single position. Auxiliary
-// layers gather their inputs and are replicated too, because their positions end earlier than the network's.
+// all positions of a sample add up the sums of the sample's tiles. Every rank computes all layers with a single position.
+// Auxiliary layers gather their inputs and are also replicated, because they reach a single position earlier than the main
+// network.
 void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = plan.mesh[Axis::spatial];
@@ -172,14 +173,14 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
 
   const auto add_up = [&](double items, Phase phase) {
     add_exchange(shard, Spread::sums, Spread::whole, items, axes, phase, Purpose::halo);
-    // The kernel that sums ends before the exchange, and the one that uses the sums begins after it.
+    // The kernel that computes the sums ends before the exchange, and the kernel that uses them begins after it.
     shard.exchanges.back().kernels = 1;
   };
   const double sums =
       context.facts.divisible[context.index()].position_sums * static_cast<double>(layer.output_shape.channels);
   if (sums > 0) add_up(sums, Phase::forward);
-  // The gradient of a mean is the same for all positions. The gradient of mean and variance sums over the positions once
-  // more.
+  // The gradient of a mean is the same for all positions. The gradient of mean and variance needs another sum over the
+  // positions.
   if (sums > 0 && !context.facts.pooled_branch[context.index()]) add_up(sums, Phase::backward);
   for (std::size_t input = 0; input < layer.inputs.size(); ++input) {
     if (is_pooled(context.facts, layer.inputs[input]))
@@ -211,7 +212,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-/// The first layer behind `first` from which all layers can be split, if there are such layers with weights; otherwise the
+/// The first layer after `first` from which on all layers can be split, if some of these layers have weights; otherwise the
 /// end.
 int split_again_from(const ModelFacts& facts, int first, const std::array<int, 3>& split) {
   const auto count = static_cast<int>(facts.model->layers.size());

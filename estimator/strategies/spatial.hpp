@@ -9,8 +9,8 @@ extern const Strategy spatial_strategy;
 /// Returns the layers that the spatial split of the plan replicates; none if all layers are split. If tiles become too
 /// small, layers are replicated until all later layers fit again, as in the decoder of a U-Net.
 [[nodiscard]] ReplicatedLayers replicated_layers(const ModelFacts& facts, const Plan& plan, const Software& software);
-/// Returns whether that layer is the first one behind the replicated layers that reads this output of theirs. Each rank
-/// takes its tile of the output, and gathers the gradient.
+/// Returns whether `layer` is the first layer after the replicated layers that reads the output of the replicated layer
+/// `input`. There, each rank takes its tile of the output, and gathers the gradient.
 [[nodiscard]] bool takes_tile_of(const ModelFacts& facts, const ReplicatedLayers& replicated, int layer, int input);
 /// Returns whether the extents of samples and windows can be swapped, so that 2×4 and 4×2 tiles are mirror images.
 [[nodiscard]] bool mirrors_alike(const ModelFacts& facts);

@@ -19,10 +19,10 @@ namespace ddl {
 
 /// One rank's part of one layer: local shapes, local parameters, and the required exchanges, without any times.
 struct LayerShard {
-  std::vector<TensorShape> inputs;               ///< as the rank's kernels read them
-  TensorShape output;                            ///< as the rank's kernels write it
-  TensorShape kept_input;                        ///< as the first input is stored in the rank's memory
-  TensorShape kept_output;                       ///< as the output is stored in the rank's memory, after exchanges
+  std::vector<TensorShape> inputs;               ///< inputs, as the rank's kernels read them
+  TensorShape output;                            ///< output, as the rank's kernels write it
+  TensorShape kept_input;                        ///< the first input, as it is stored in the rank's memory
+  TensorShape kept_output;                       ///< the output, as it is stored in the rank's memory after exchanges
   double weights = 0, biases = 0;                ///< parameters on this rank
   double trained_share = 1;                      ///< share of the parameters that have gradients
   double samples = 1;                            ///< samples of one micro-batch
@@ -32,7 +32,7 @@ struct LayerShard {
   std::array<AxisLayout, axis_count> layouts{};  ///< layouts of its input and output, by axis
   std::vector<Exchange> exchanges;
   Family replicas = replica_axes;              ///< the axes whose ranks hold replicas of the layer's weights
-  std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it is not the layer's
+  std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it differs from that of the layer
 
   [[nodiscard]] double parameters() const { return weights + biases; }
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
@@ -60,8 +60,8 @@ struct LimitContext {
   const Software& software;
 };
 
-/// A way of dividing the work along one axis: a summary, its limits, and one rank's part of a layer. Hybrids apply several
-/// strategies in turn. A new strategy is one file and one row of the table.
+/// A way of dividing the work along one axis: a summary of it, the limits that it has, and a function that describes one
+/// rank's part of a layer. Hybrids apply several strategies in turn. A new strategy is one file and one row of the table.
 struct Strategy {
   Axis axis = Axis::data;
   std::string_view summary;
@@ -77,7 +77,8 @@ void shard_layer(const ShardContext& context, LayerShard& shard);
 /// Returns every limit that excludes the plan before its time is estimated.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
-/// Scales the halo exchanges of a layer, for a rank with `part` of its input channels (forward) or filters (backward).
+/// Scales the halo exchanges of a layer for a rank that has `part` of the layer's input channels (forward) or filters
+/// (backward).
 void scale_halos(LayerShard& shard, Phase phase, double part);
 
 /// Returns the largest part if `whole` units are distributed over `parts` ranks.

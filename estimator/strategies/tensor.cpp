@@ -42,8 +42,8 @@ void slice_tokens(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-/// A layer that every rank computes completely, or with sequence parallelism only for its tokens [Kort22, section 4.2.2]. A
-/// layer that is not token-wise gathers tensors that are sharded by tokens.
+/// A layer that is not split: every rank computes all of it, or, with sequence parallelism, only its own tokens [Kort22,
+/// section 4.2.2]. A layer that is not token-wise gathers tensors that are sharded by tokens.
 void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_parts, bool writes_parts) {
   const int parts = context.plan.mesh[Axis::tensor];
   const ModelFacts& facts = context.facts;
@@ -78,13 +78,13 @@ void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_part
   if (writes_parts) slice_tokens(shard.kept_output, parts);
 }
 
-// Alternating filter and channel splits [Nar21, section 2.3]. A column layer writes its part of an output that stays
-// sharded. All layers up to its paired layer work on that part. The row layer reads it as its share of the input channels,
-// and writes a partial sum of an output that is whole between layers. This requires one Allreduce in forward, of the row's
-// output, and one in backward, of the gradient of the column's input. With sequence parallelism, tensors that are otherwise
-// whole between layers are sharded by tokens: a Reduce-scatter and an Allgather replace each Allreduce. Backward has one
-// more Allgather, of the column's input, because each rank only keeps its part and the gradient of the weights needs all of
-// it. This Allgather overlaps with the gradient of the input [Kort22, section 4.2.2].
+// Alternating filter and channel splits [Nar21, section 2.3]. A column layer writes a part of its output, which stays
+// sharded. All layers up to the paired row layer work on that part. The row layer reads the part as its share of the input
+// channels, and writes a partial sum of its output, which is whole afterwards. This requires one Allreduce in forward, of
+// the row's output, and one in backward, of the gradient of the column's input. With sequence parallelism, tensors that are
+// otherwise whole between layers are sharded by tokens: a Reduce-scatter and an Allgather replace each Allreduce. Backward
+// has one more Allgather, of the column's input: a rank keeps only its part of this input, but the gradient of the weights
+// needs all of it. This Allgather overlaps with the gradient of the input [Kort22, section 4.2.2].
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
@@ -93,7 +93,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t units = facts.tensor_units[index];
   const TensorSplitRole role = units >= parts ? facts.tensor_role[index] : TensorSplitRole::whole;
   const double part = units > 0 ? static_cast<double>(largest_part(units, parts)) / static_cast<double>(units) : 1.0;
-  // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
+  // In the closed form, every pair sums in forward and backward. In reality, the first layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
   // If several columns read one tensor, the first one gathers it.
@@ -122,7 +122,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   };
 
   if (context.plan.whole_experts && facts.in_experts[index]) {
-    // Ranks have different tokens, and whole experts.
+    // Ranks have different tokens, and experts that are not split.
     for (TensorShape& each : shard.inputs) slice_tokens(each, parts);
     slice_tokens(shard.output, parts);
     shard.kept_input = shard.inputs.front();

@@ -25,8 +25,8 @@ constexpr double largest_count = 1'000'000'000'000'000'000.0;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr std::int64_t most_runs = 1'000'000;
 
-/// The unit in which a point's amount of training is given: `samples`, `epochs` or `tokens`, with the number of samples of
-/// one.
+/// The unit in which a point gives its amount of training, `samples`, `epochs` or `tokens`, and the number of samples in one
+/// such unit.
 ConvergencePoint read_point(const YamlNode& node, const std::optional<std::int64_t>& epoch,
                             const std::optional<std::int64_t>& tokens) {
   node.only_keys({"batch", "samples", "epochs", "tokens", "runs"});
@@ -82,7 +82,7 @@ std::optional<double> Convergence::samples_at(std::int64_t batch) const {
 }
 
 std::optional<NoiseScale> Convergence::noise_scale() const {
-  // E = a + b B, each point weighted by 1 / E²: the sums of B^i E^j / E².
+  // Fits E = a + b B, with each point weighted by 1 / E²: the sums are those of B^i E^j / E².
   double one = 0, by_batch = 0, by_square = 0, right = 0, right_by_batch = 0;
   for (const ConvergencePoint& point : points) {
     const double batch = static_cast<double>(point.batch), weight = 1 / (point.samples * point.samples);
@@ -95,7 +95,7 @@ std::optional<NoiseScale> Convergence::noise_scale() const {
   const double determinant = one * by_square - by_batch * by_batch;
   const double a = (right * by_square - right_by_batch * by_batch) / determinant;
   const double b = (one * right_by_batch - by_batch * right) / determinant;
-  // Written so that NaN is refused.
+  // The condition is written so that NaN is refused.
   const bool grows = a > 0 && b > 0;
   if (!grows) return std::nullopt;
   NoiseScale scale{a, a / b, 0};
@@ -114,7 +114,7 @@ std::vector<std::string> convergence_names() {
 
 std::optional<Convergence> convergence_of(const Model& model) {
   for (const EmbeddedFile& file : bundled_convergence()) {
-    // Only another sample length may be appended to the name; any other change makes it a different model.
+    // Only a different sample length may be appended to the name. Any other change makes it a different model.
     if (model.name != file.name && model.name != fmt::format("{}@tokens={}", file.name, model.sequence_length)) continue;
     Convergence convergence = read_convergence(bundled_yaml(file));
     if (convergence.tokens && *convergence.tokens != model.sequence_length) return std::nullopt;

@@ -28,13 +28,13 @@ struct NoiseScale {
 /// The published number of samples that a model needs to reach a target, by global batch.
 struct Convergence {
   std::string model, target, source;
-  std::optional<std::int64_t> tokens{};    ///< per sample, for models of sequences
-  std::vector<ConvergencePoint> points{};  ///< at least two, in order of increasing batch
+  std::optional<std::int64_t> tokens{};    ///< tokens per sample, for models of sequences
+  std::vector<ConvergencePoint> points{};  ///< at least two points, in order of increasing batch
 
   [[nodiscard]] std::int64_t least_batch() const { return points.front().batch; }
   [[nodiscard]] std::int64_t most_batch() const { return points.back().batch; }
-  /// Samples to the target: those of a point, else interpolated linearly on logarithmic axes. Empty outside of the published
-  /// batches.
+  /// Number of samples to the target: that of a published point, or else interpolated linearly on logarithmic axes. Empty
+  /// outside of the published batches.
   [[nodiscard]] std::optional<double> samples_at(std::int64_t batch) const;
   /// The fit with the least squares of relative errors; empty if the number of samples does not grow with the batch.
   [[nodiscard]] std::optional<NoiseScale> noise_scale() const;
@@ -42,7 +42,7 @@ struct Convergence {
 
 /// The bundled models with convergence data.
 [[nodiscard]] std::vector<std::string> convergence_names();
-/// The data of this model, if its samples have the length that was trained with; empty if nothing was published.
+/// The data of this model, if its samples have the length of the published training; empty if nothing was published.
 [[nodiscard]] std::optional<Convergence> convergence_of(const Model& model);
 [[nodiscard]] Convergence parse_convergence(std::string text, std::string origin);
 

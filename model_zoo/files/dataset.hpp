@@ -16,14 +16,14 @@ struct Dataset {
   std::string description;
   std::string source;
   std::int64_t samples = 0;
-  TensorShape sample;    ///< as fed to a network; a rank 1 sequence for token data
-  Bytes size_on_disk{};  ///< of all samples together
+  TensorShape sample;    ///< shape of a sample, as fed to a network; token data is a sequence
+  Bytes size_on_disk{};  ///< bytes on disk of all samples together
   [[nodiscard]] Bytes sample_bytes() const { return size_on_disk / static_cast<double>(samples); }
 };
 
 [[nodiscard]] std::vector<std::string> dataset_names();
-/// A bundled data set by name (case and published spellings are normalized), or the user's own file; Error with "did you
-/// mean".
+/// Loads a bundled data set by name (case and published spellings are normalized), or the user's own file. Throws Error with
+/// "did you mean" for an unknown name.
 [[nodiscard]] Dataset load_dataset(const std::string& name);
 [[nodiscard]] Dataset parse_dataset(std::string text, std::string origin);
 

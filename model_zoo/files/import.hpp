@@ -8,17 +8,17 @@ namespace ddl {
 
 /// The user's options for an import.
 struct ImportOptions {
-  bool allow_unknown = false;  ///< unsupported parts become warnings if the rest still is a model
-  std::string name{};          ///< of the model; if empty, the file's own
-  /// Sizes of one sample of the model's input, for those that the file leaves open; empty: the file gives them all. With one
-  /// size more, the first is the batch, and is ignored.
+  bool allow_unknown = false;  ///< whether unsupported parts become warnings, if the rest is still a model
+  std::string name{};          ///< name of the model; empty: that in the file
+  /// Sizes of one sample of the model's input, if the file leaves some open; empty: the file gives them all. If there is one
+  /// size more, the first one is the batch, and is ignored.
   std::vector<std::int64_t> input_shape{};
 };
 
 /// A model of another program's file, converted to our model file.
 struct Import {
   std::string model_file;             ///< text for `parse_model`
-  std::vector<std::string> warnings;  ///< what was omitted or assumed, one line each
+  std::vector<std::string> warnings;  ///< warnings about what was omitted or assumed, one line each
 };
 
 }  // namespace ddl

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// What an importer in a loadable module of its own exports as `ddl_import_module`.
+/// The interface that the loadable module of an importer exports as `ddl_import_module`.
 struct ImportModule {
   Import (*run)(FileStream& file, const std::string& origin, const ImportOptions& options);
 };

@@ -69,7 +69,7 @@ FamilyFile find_family(const ModelFile& file) {
 /// A model's name, and values that override its parameters: `bert-large@tokens=128@layers=12`.
 struct Variant {
   std::string name;
-  std::string changes{};             ///< from the first `@` on
+  std::string changes{};             ///< the part of the name from the first `@` on
   std::optional<YamlNode> values{};  ///< a map
 };
 
@@ -78,7 +78,7 @@ Variant variant_of(const std::string& name) {
   const std::size_t at = name.find('@', name.find_last_of('/') + 1);
   if (at == std::string::npos || name.find('=', at) == std::string::npos) return {name};
   std::string map;
-  // An empty change at the end is an empty key.
+  // An empty change at the end of the name is an empty key.
   for (const char c : name.substr(at + 1) + (name.ends_with('@') ? ":" : ""))
     map += c == '=' ? ": " : (c == '@' ? "\n" : std::string(1, c));
   Variant variant{name.substr(0, at), name.substr(at)};
@@ -97,7 +97,7 @@ Variant variant_of(const std::string& name) {
 
 /// Keys of a name that select the trained parts of a model, independent of its parameters.
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
-/// The value of the last one with which all layers are trained, whatever the model's file specifies.
+/// The value of the last key (frozen) with which all layers are trained, whatever the model's file specifies.
 constexpr std::string_view nothing_frozen = "none";
 constexpr std::int64_t most_adapter_rank = 65536;
 
@@ -122,7 +122,7 @@ std::vector<std::string> names_in(const YamlNode& node) {
   }
 }
 
-/// The trained parts given by a name; by default those of the model's file.
+/// The trained parts that a name selects; by default those of the model's file.
 TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
   TrainedParts parts;
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
@@ -162,7 +162,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
   }
 }
 
-/// The parameter for the number of tokens of a sample in families and models.
+/// The name of the parameter for the number of tokens of a sample, in families and models.
 constexpr std::string_view sequence_parameter = "tokens";
 
 bool has_parameter(const ModelFile& file, std::string_view name) {
@@ -196,7 +196,7 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
     if (values) change_parameters(file, *values);
     return build_model(file, &family);
   } catch (const Error& error) {
-    // An error in the family's file may be caused by the values of this model.
+    // The values of this model may cause an error in the family's file.
     if (!error.place() || error.place()->file != source.origin) throw;
     throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", error.what(), quote(file.model->text()), root.origin(),
                             file.family->line(), file.family->column()),
@@ -227,7 +227,7 @@ const std::vector<Alias>& known_aliases() {
   return aliases;
 }
 
-/// Endings of published names that change no sizes: forms of training, formats of weights, dates.
+/// Endings of published names that do not change sizes: forms of training, formats of weights, and dates.
 constexpr auto silent_endings =
     std::to_array<std::string_view>({"-hf", "-instruct", "-chat", "-base", "-it", "-pt", "-thinking", "-v0.1", "-v0.2",
                                      "-v1.0", "-fp8", "-bf16", "-0324", "-0528", "-2407", "-2411", "-2501", "-2507"});
@@ -238,7 +238,7 @@ bool is_hub_name(std::string_view name) {
          name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
 }
 
-/// Spellings of a published name that may be those of a bundled model: without its owner, and without endings.
+/// Spellings under which a published name may be bundled: without its owner, and without endings.
 std::vector<std::string> plainer_spellings(std::string_view name) {
   if (is_hub_name(name)) name.remove_prefix(name.find('/') + 1);
   std::string plain = lower_case(name);
@@ -259,7 +259,7 @@ std::vector<std::string> plainer_spellings(std::string_view name) {
   return spellings;
 }
 
-/// ViT-B/16 looks like a path, but is a name if spelled exactly like this.
+/// ViT-B/16 looks like a path, but is a name if it is spelled exactly like this.
 bool is_alias(std::string_view name) {
   return std::any_of(known_aliases().begin(), known_aliases().end(),
                      [name](const Alias& alias) { return alias.spelling == name; });
@@ -290,7 +290,7 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) {
     std::error_code unknown;
-    // The name of a Hugging Face repository; the program does not access the network.
+    // This is the name of a Hugging Face repository, and the program does not access the network.
     if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
       if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
         return bundled_yaml(*file);
@@ -356,7 +356,7 @@ ImportOptions import_options_of(const std::string& name, const YamlNode& values)
     }
     if (!options.input_shape.empty()) {
       throw Error(fmt::format("{} gets the sizes of its input twice", quote(name)),
-                  "leave one out: @input, --input-shape, @tokens and --seq say the same");
+                  "leave one out: @input, --input-shape, @tokens and --seq all set the size of the input");
     }
     if (text == sequence_parameter) {
       options.input_shape = {value.integer(1, max_attribute)};

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-// Far more than a person writes, but fast to process.
+// These limits are far above what a person writes, but files within them are processed fast.
 /// Maximum usual number of samples per device in a model file.
 constexpr std::int64_t most_usual_batch = std::int64_t{1} << 20;
 constexpr std::size_t max_parameters = 200;
@@ -79,7 +79,7 @@ std::size_t letters_of(const ModelItem& item) {
   return letters;
 }
 
-/// Reads lists of layers. `parameters` are those in scope; their values do not matter.
+/// Reads lists of layers. `parameters` are the parameters in scope; their values do not matter.
 class ItemReader {
  public:
   explicit ItemReader(const Parameters& parameters) : parameters_(parameters) {}
@@ -298,7 +298,7 @@ ModelBlock read_block(const YamlNode& name, const YamlNode& node, const Paramete
   return block;
 }
 
-/// Checks blocks that are used by name; a name that depends on a parameter cannot be checked.
+/// Checks that blocks exist that are used by name. A name that depends on a parameter cannot be checked.
 void check_block_names(const ModelFile& file, const std::vector<ModelItem>& items) {
   for (const ModelItem& item : items) {
     for (const std::vector<ModelItem>& list : item.lists) check_block_names(file, list);

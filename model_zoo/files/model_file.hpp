@@ -21,30 +21,30 @@ inline constexpr std::size_t max_model_name_length = 100;
 struct ModelItem {
   enum class Kind {
     operation,  ///< one layer
-    repeat,     ///< lists[0], `count` times
-    residual,   ///< lists[0] is the body, lists[1] the shortcut; their sum
+    repeat,     ///< lists[0] is repeated `count` times
+    residual,   ///< the sum of lists[0], the body, and lists[1], the shortcut
     branches,   ///< each of `lists` reads the same input; `operation` joins them
     block,      ///< an instance of a named block
-    pattern,    ///< for each letter of a text, the corresponding list: `letters_listed` names those of `lists`
+    pattern,    ///< the list for each letter of a text, in order; `letters_listed` has the letters of `lists`
   };
   Kind kind;
-  YamlNode place;  ///< the key that defines its kind
+  YamlNode place;  ///< the key that defines the kind of the item
   const OperationKind* operation = nullptr;
-  std::optional<YamlNode> attributes{};  ///< of an operation
+  std::optional<YamlNode> attributes{};  ///< attributes of an operation
   std::optional<YamlNode> name{};
   std::vector<YamlNode> from{};
   std::optional<YamlNode> condition{};
   bool auxiliary = false;
   std::vector<std::vector<ModelItem>> lists{};
-  std::optional<YamlNode> count{};  ///< of a repeat
+  std::optional<YamlNode> count{};  ///< number of repetitions
   std::optional<YamlNode> block{};  ///< name of a block
   std::optional<YamlNode> text{};   ///< of a pattern
   std::string letters_listed{};     ///< of a pattern
   std::vector<std::pair<YamlNode, YamlNode>> arguments{};
-  std::size_t letters = 0;  ///< length of what is evaluated each time the item is expanded
+  std::size_t letters = 0;  ///< length of the text that is evaluated each time the item is expanded
 };
 
-/// A named parameter with its value, or without one if the user of the block or family must give it.
+/// A named parameter. It has no value if the user of the block or family must give one.
 struct ModelParameter {
   YamlNode name;
   std::optional<YamlNode> value{};
@@ -54,12 +54,12 @@ struct ModelParameter {
 struct ModelBlock {
   YamlNode name;
   std::vector<ModelParameter> parameters{};
-  bool checkpoint = false;  ///< each instance is a unit of checkpointing
+  bool checkpoint = false;  ///< whether each instance is a unit of checkpointing
   std::vector<ModelItem> layers{};
-  std::size_t letters = 0;  ///< length of the parameters
+  std::size_t letters = 0;  ///< length of the text of the parameters
 };
 
-/// The content of one model or family file: everything that can be checked without sizes has been checked.
+/// The content of a model or family file. Everything that can be checked without sizes has been checked.
 struct ModelFile {
   YamlNode root;
   std::optional<YamlNode> model{};   ///< the model's name; unset for a family
@@ -72,8 +72,8 @@ struct ModelFile {
   std::vector<ModelBlock> blocks{};
   std::vector<ModelItem> layers{};
 
-  /// Throws Error for unknown keys, misplaced and malformed items, invalid expressions, unknown parameters and blocks:
-  /// everywhere, used or not.
+  /// Throws Error for unknown keys, misplaced and malformed items, invalid expressions, unknown parameters and blocks, even
+  /// in parts that are not used.
   [[nodiscard]] static ModelFile read(const YamlNode& root);
   [[nodiscard]] const ModelBlock* find_block(std::string_view name) const;
 };

@@ -16,9 +16,9 @@
 namespace ddl {
 namespace {
 
-/// Steps of expansion, including those without a layer.
+/// Maximum number of steps of the expansion, including steps that add no layer.
 constexpr std::size_t max_steps = 10 * std::size_t{max_layers};
-/// Letters that are evaluated, or compared with names, in about the time of one step.
+/// How many letters are evaluated, or compared with names, in about the time of one step.
 constexpr std::size_t letters_per_step = 20;
 constexpr int model_input = -1;
 /// A part of the network that is not complete yet.
@@ -50,7 +50,7 @@ struct Context {
 /// `from` or `tied` names a layer that is not among the earlier ones.
 struct UnknownLayer {
   YamlNode place;
-  std::vector<std::string> candidates;  ///< full names that it could refer to
+  std::vector<std::string> candidates;  ///< full names to which it could refer
 };
 
 class Expander {
@@ -74,7 +74,7 @@ class Expander {
   }
 
  private:
-  // Each returns the tensor that the next layer reads.
+  // Each of these functions returns the tensor that the next layer reads.
 
   int expand_list(const std::vector<ModelItem>& items, int input, const Context& context) {
     for (const ModelItem& item : items) input = expand(item, input, context);
@@ -171,7 +171,7 @@ class Expander {
                                    fmt::join(blocks_in_use_, " -> "), block_name),
                        "a block may contain other blocks, but not itself");
     }
-    // Blocks are searched linearly by name; for each argument, so are the block's parameters.
+    // Blocks are searched linearly by name, and so are the parameters of a block for each argument.
     take_steps(*item.block, 0, block.letters + item.arguments.size() * block.parameters.size() + definition_.blocks.size());
     const Parameters parameters = arguments_of(item, block, input, context);
     Scope scope = open(context, item.name ? item.name->text() : next_step(block_name, *context.scope),
@@ -339,7 +339,7 @@ class Expander {
     return name;
   }
 
-  /// The next free one of conv1, conv2, …
+  /// The next unused name of conv1, conv2, …
   std::string next_name(std::string_view stem, Scope& scope) {
     int& counter = scope.counter(stem);
     std::string name;
@@ -349,7 +349,7 @@ class Expander {
     return name;
   }
 
-  /// The next free one of bottleneck0, bottleneck1, …
+  /// The next unused name of bottleneck0, bottleneck1, …
   std::string next_step(std::string_view stem, Scope& scope) const {
     int& counter = scope.counter(stem);
     std::string step;
@@ -408,12 +408,12 @@ class Expander {
   }
 
   const ModelFile& definition_;
-  const Parameters& parameters_;  ///< visible in every block
+  const Parameters& parameters_;  ///< parameters that are visible in every block
   Model& model_;
   bool probing_;
   std::size_t steps_ = 0;
   std::int64_t trainable_ = 0;
-  std::vector<int> inputs_;  ///< of the current item
+  std::vector<int> inputs_;  ///< values of the current item
   std::vector<int> lines_;
   std::vector<std::string> blocks_in_use_;
   std::unordered_map<std::string, int> names_;
@@ -454,7 +454,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
   return all;
 }
 
-/// Reports whether the layer comes later: determined by continuing the expansion as if it had been the previous one.
+/// Reports whether the layer comes later. To find out, the expansion continues as if the name meant the previous layer.
 [[noreturn]] void explain(const UnknownLayer& unknown, const ModelFile& definition, const Model& header,
                           const Parameters& parameters) {
   Model probe = header;
@@ -463,7 +463,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
     try {
       expander.run();
     } catch (const Error&) {
-      // Other errors in the file are ignored: the names up to there suffice.
+      // Other errors in the file are ignored, because the names up to that point are sufficient.
       return expander.names();
     }
     return expander.names();

@@ -43,15 +43,15 @@ namespace ddl {
 //     - loss: cross_entropy
 //
 // Each item of `layers` is one operation (operations/registry.cpp lists them with their attributes) or one of
-//   repeat    {times, layers}: the layers so many times, one after the other;
+//   repeat    {times, layers}: the layers, repeated this many times;
 //   residual  {body, shortcut}, or the body's list alone: the sum of both;
-//   block     {use, parameter: value, ...}, or the block's name alone;
+//   block     {use, parameter: value, ...}, or only the block's name;
 //   add, concat, multiply  {branches: [[...], [...]]}: each branch from the same input, then joined; an empty one is the
 //   input.
 // Besides, an item may have
 //   name: the layer's name, or that of the part of the network it stands for;
-//   from: the layer it reads, or a list of them, instead of the one before; `input` is the model's input;
-//   when: a condition; the item is left out where it is not met.
+//   from: the layer it reads, or a list of layers, instead of the previous one; `input` is the model's input;
+//   when: a condition; the item is left out if it is false.
 //   auxiliary: yes, for what only training needs, such as a second classifier: published multiply-adds leave it out.
 //
 // Expressions: a value with a `$` is computed from whole numbers, `$parameters`, + - * / (without remainder) %, parentheses,

@@ -11,10 +11,10 @@ namespace ddl {
 
 /// Whether a path names an ONNX file: `net.onnx`, in any case.
 [[nodiscard]] bool is_onnx_file(std::string_view path);
-/// Imports an ONNX file with the loadable module that reads them. An Error if the file cannot be read or is not supported,
-/// or this build has no such module.
+/// Imports an ONNX file with the loadable module that reads them. Throws Error if the file cannot be read or is not
+/// supported, or if this build has no such module.
 [[nodiscard]] Import import_onnx_file(const std::string& path, const ImportOptions& options);
-/// The sizes in `3x640x640`; an Error that names `what`, where the text was given, for any other text.
+/// Parses sizes such as `3x640x640`. For any other text, throws Error that names `what`, the place where the text was given.
 [[nodiscard]] std::vector<std::int64_t> parse_input_shape(const std::string& what, const std::string& text);
 
 }  // namespace ddl

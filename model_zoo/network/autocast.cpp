@@ -33,7 +33,7 @@ AutocastTypes autocast_types(const Model& model) {
     const std::string_view type = layer.operation->type();
     bool is_wide = is_one_of(type, wide);
     const bool reads_half = is_one_of(type, half);
-    // An untrained factor is a number, which has no type.
+    // An untrained factor is a plain number without a tensor type.
     if (type == "scale") is_wide = layer.parameters() > 0;
     if (type == "norm") {
       const std::string_view kind = layer.operation->attribute_values().text("kind");
@@ -44,7 +44,7 @@ AutocastTypes autocast_types(const Model& model) {
       is_wide = std::any_of(layer.inputs.begin(), layer.inputs.end(),
                             [&](int input) { return input >= 0 && types.is_wide[static_cast<std::size_t>(input)]; });
     }
-    // A softmax and a loss keep their result; norms keep their input as they read it.
+    // A softmax and a loss keep their result. Norms keep their input in the precision in which they read it.
     types.reads_wide.push_back(reads_wide);
     types.is_wide.push_back(is_wide);
     types.reads_half.push_back(reads_half);

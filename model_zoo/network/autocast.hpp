@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// What PyTorch's autocast computes in fp32 despite mixed precision [PyTorch docs, "Automatic mixed precision package",
-/// autocast op reference for CUDA]: matrix operations run in half precision, norms of a sample, softmax and losses in fp32,
-/// and everything else in the widest type of its inputs, including parameters, which are fp32.
+/// The precisions in which PyTorch's autocast runs layers [PyTorch docs, "Automatic mixed precision package", autocast op
+/// reference for CUDA]: matrix operations run in half precision, norms of a sample, softmax and losses in fp32, and
+/// everything else in the widest type of its inputs, including parameters, which are fp32.
 struct AutocastTypes {
-  std::vector<bool> is_wide;  ///< by layer, whether the output has 4 bytes per item
+  std::vector<bool> is_wide;  ///< for each layer, whether the output has 4 bytes per item
   /// By layer, whether it reads its inputs in half precision: it makes copies of inputs in fp32, and keeps the copies.
   std::vector<bool> reads_half;
   /// By layer, whether it reads its inputs in fp32: it makes copies of inputs in half precision, and keeps the copies.
@@ -23,7 +23,7 @@ struct AutocastTypes {
   [[nodiscard]] bool copies(std::size_t reader, std::size_t tensor) const {
     return (reads_half[reader] && is_wide[tensor]) || (reads_wide[reader] && !is_wide[tensor]);
   }
-  /// The format in which a layer computes, if others run in `half`.
+  /// The format in which a layer computes, if other layers compute in `half`.
   [[nodiscard]] Precision precision(std::size_t layer, Precision half) const {
     return is_wide[layer] ? Precision::fp32 : half;
   }
@@ -33,16 +33,16 @@ struct AutocastTypes {
 /// One rank's part of a layer under autocast.
 struct CastLayer {
   std::size_t index = 0;
-  std::span<const TensorShape> inputs;  ///< of one sample, as the rank reads them
-  std::int64_t parameters = 0;          ///< parameters that the rank computes with, including shared ones of another layer
+  std::span<const TensorShape> inputs;  ///< inputs of one sample, as the rank reads them
+  std::int64_t parameters = 0;          ///< parameters that the rank uses, including those shared with another layer
   std::int64_t samples = 1;
-  bool needs_gradient = false;  ///< of its inputs
+  bool needs_gradient = false;  ///< formats of its inputs
 };
-/// Casts that autocast runs in addition to the layer's own kernels, as problems of the operation `cast`. For inputs in
-/// another format than the layer reads: one in forward, and one in backward if their gradient is needed. Additions and
-/// multiplications read both formats; the autograd engine casts their gradients to half precision if needed. For weights
-/// that a layer reads in half precision: one cast per forward (autocast caches it until its context ends), and one of their
-/// gradients, which must be in fp32.
+/// Casts that autocast runs in addition to the layer's own kernels, as problems of the operation `cast`. An input whose
+/// format differs from the one that the layer reads needs a cast in forward, and one in backward if its gradient is needed.
+/// Additions and multiplications read both formats; the autograd engine casts their gradients to half precision if needed.
+/// Weights that a layer reads in half precision need one cast per forward (autocast caches the result until its context
+/// ends), and one of their gradients, which must be in fp32.
 [[nodiscard]] std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& types, const CastLayer& layer,
                                                   Precision half);
 

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Whether its output depends on trained weights other than through its inputs.
+/// Whether a layer's output depends on trained weights other than through its inputs.
 bool has_trained(const Model& model, const Layer& layer) {
   return (layer.parameters() > 0 || layer.tied_to >= 0) && !is_frozen(model, layer);
 }
@@ -32,7 +32,7 @@ std::vector<int> gradient_additions(const Model& model) {
     }
   }
   for (std::size_t i = 0; i < additions.size(); ++i) {
-    // A tensor that depends on no trained weights gets no gradient, even if a reader also reads one that does.
+    // A tensor that does not depend on trained weights gets no gradient, even if its reader also reads a tensor that does.
     const Layer& layer = model.layers[i];
     const bool trained = needs[i] || has_trained(model, layer);
     additions[i] = trained ? std::max(0, additions[i]) : 0;

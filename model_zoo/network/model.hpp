@@ -25,15 +25,15 @@ struct Layer {
   std::int64_t biases = 0;
   std::int64_t buffers = 0;
   std::int64_t frozen = 0;  ///< number of weights and biases that are not trained
-  /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own `weights` is then 0, but its
-  /// work is not.
+  /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own number of `weights` is then 0,
+  /// but its work is not.
   int tied_to = -1;
-  /// The repeated unit (residual block, transformer layer) it belongs to: checkpointing keeps the inputs of blocks. -1
-  /// outside of blocks.
+  /// The repeated unit (residual block, transformer layer) to which it belongs; -1 outside of blocks. Checkpointing keeps
+  /// the inputs of blocks.
   int block = -1;
   /// Layers with equal operation, attributes and shapes have the same class: costs are computed once per class.
   int shape_class = -1;
-  /// Only needed in training, such as a second classifier in the middle of a network.
+  /// Whether it is only needed in training, such as a second classifier in the middle of a network.
   bool auxiliary = false;
 
   [[nodiscard]] std::int64_t parameters() const { return weights + biases; }
@@ -44,18 +44,18 @@ struct Layer {
 struct Model {
   std::string name;
   std::string description;
-  std::string source;  ///< citation for the definition
+  std::string source;  ///< the source of the definition
   /// The family of its layers, as named in its file, and the value of each of the family's parameters as text; empty if the
   /// file contains the layers itself.
   std::string family;
   std::vector<std::pair<std::string, std::string>> family_parameters;
   TensorShape input;
-  std::optional<std::int64_t> usual_batch;  ///< usual number of samples per device, if its file has it
+  std::optional<std::int64_t> usual_batch;  ///< usual number of samples per device, if the file gives it
   std::int64_t sequence_length = 0;         ///< tokens per sample; 0 for other models
   std::vector<Layer> layers;
   int shape_classes = 0;
   int blocks = 0;
-  std::vector<std::string> warnings;  ///< what the import of another program's file left out or assumed, one line each
+  std::vector<std::string> warnings;  ///< what an import left out or assumed, one line each
 
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::int64_t trained_parameters() const;

@@ -18,7 +18,7 @@ inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Opt
 /// All names, for lists of known optimizers.
 [[nodiscard]] std::vector<std::string_view> optimizer_names();
 
-/// The optimizer whose update is measured in place of this one's: back ends run those of sgd, momentum and Adam.
+/// The optimizer whose update is measured in place of that of this one. Back ends run the updates of SGD, momentum and Adam.
 [[nodiscard]] constexpr Optimizer timed_as(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adamw:
@@ -32,7 +32,8 @@ inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Opt
   }
 }
 
-/// Words of state that the update reads and writes per parameter: the momentum; both moments of Adam.
+/// The number of words of state that the update reads and writes per parameter: one for momentum, two for the moments of
+/// Adam.
 [[nodiscard]] constexpr int optimizer_slots(Optimizer optimizer) {
   const Optimizer timed = timed_as(optimizer);
   return timed == Optimizer::adam ? 2 : (timed == Optimizer::momentum ? 1 : 0);

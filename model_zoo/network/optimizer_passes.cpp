@@ -10,7 +10,7 @@ namespace {
 using Function = UpdatePass::Function;
 using Tensor = UpdateTensor;
 
-/// Small, so that values stay finite over any number of measured steps.
+/// The factors are small, so that values stay finite over any number of measured steps.
 constexpr float rate = 1e-3F;
 
 constexpr std::array<UpdatePass, 1> sgd_passes{{{Function::add, Tensor::weight, Tensor::gradient, Tensor::none, -rate}}};

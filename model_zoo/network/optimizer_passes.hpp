@@ -45,11 +45,11 @@ struct UpdatePass {
   UpdateTensor to = UpdateTensor::weight, a = UpdateTensor::none, b = UpdateTensor::none;
   float factor = 1;
 
-  /// Number of its tensors: the depth of PyTorch's tensor lists.
+  /// The number of its tensors, which is the depth of PyTorch's tensor lists.
   [[nodiscard]] constexpr int tensors() const {
     return 1 + (a != UpdateTensor::none ? 1 : 0) + (b != UpdateTensor::none ? 1 : 0);
   }
-  /// Words of memory that it reads and writes per parameter; a repeated tensor is read once.
+  /// The number of words of memory that it reads and writes per parameter. A tensor that occurs twice is read once.
   [[nodiscard]] constexpr int words() const {
     const int reads = (function == Function::root ? 0 : 1) + (a != UpdateTensor::none ? 1 : 0) +
                       (b != UpdateTensor::none && b != a ? 1 : 0);
@@ -62,7 +62,7 @@ struct UpdatePass {
 [[nodiscard]] std::span<const UpdatePass> update_passes(Optimizer optimizer);
 
 /// Words of 4 bytes that an update moves per parameter: a single pass reads weight and gradient, writes the weight, and
-/// reads and writes each slot; unfused operators move the sum of their traffic.
+/// reads and writes each word of state; unfused operators move the sum of their traffic.
 [[nodiscard]] double update_words(Optimizer optimizer, UpdateImplementation implementation);
 /// Temporary tensors of 4 bytes per parameter: square roots of the second moments.
 [[nodiscard]] int update_temporaries(Optimizer optimizer, UpdateImplementation implementation);

@@ -21,7 +21,7 @@ namespace ddl {
 namespace {
 
 constexpr std::array<Pass, 3> passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
-/// The words of every problem in addition to the attributes of its operation.
+/// The words that every problem has in addition to the attributes of its operation.
 constexpr std::array<std::string_view, 4> common{"in", "samples", "precision", "pass"};
 
 std::optional<std::int64_t> parse_count(std::string_view text) {
@@ -55,7 +55,7 @@ struct Word {
   std::string_view key, value;
 };
 
-/// A line split into words, with errors placed in it.
+/// A line that is split into words. Errors have a position in the line.
 class Line {
  public:
   Line(const std::string& line, const std::string& origin) : source_(line, origin) {
@@ -119,8 +119,8 @@ YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   return YamlNode::parse(text, "the problem");
 }
 
-/// The word and the bare message of an error in attributes_of, in which each line except the first is a word; for another
-/// error, the operation and the complete message.
+/// The word that an error refers to, and its message. In the text of attributes_of, each line except the first is one word.
+/// For an error elsewhere, the operation and the complete message.
 std::pair<Word, std::string> placed_in(const Line& line, std::span<const Word* const> words, std::string_view message) {
   constexpr std::string_view origin = "the problem:";
   if (!message.starts_with(origin)) return {line.operation(), std::string(message)};

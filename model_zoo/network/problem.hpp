@@ -19,8 +19,8 @@ namespace ddl {
 /// the unit of measurement, lookup and prediction, and independent of models and strategies.
 struct Problem {
   std::shared_ptr<const Operation> operation;
-  std::vector<TensorShape> inputs;  ///< of one sample
-  TensorShape output;               ///< inferred by the operation from them
+  std::vector<TensorShape> inputs;  ///< inputs, for one sample
+  TensorShape output;               ///< output, which the operation infers from the inputs
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Pass pass = Pass::forward;
@@ -34,29 +34,29 @@ struct Problem {
 /// commas. Two problems are equal if their lines are.
 [[nodiscard]] std::string print_problem(const Problem& problem);
 
-/// Parses such a line; its attributes are those of model files, in any order. `origin` is printed in errors, which are
-/// placed at the wrong column: an unknown operation, attribute, precision or pass, a missing or malformed one, inputs that
-/// do not fit.
+/// Parses such a line; its attributes are those of model files, in any order. `origin` is printed in errors, which have a
+/// position in the line. It throws Error for an unknown, missing or malformed operation, attribute, precision or pass, and
+/// for inputs that do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
 
 /// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all of a model.
 struct UpdateProblem {
   Optimizer optimizer = Optimizer::sgd;
-  std::int64_t parameters = 1;  ///< of all tensors
+  std::int64_t parameters = 1;  ///< number of parameters of all tensors
   Precision precision = Precision::fp32;
   UpdateImplementation implementation = UpdateImplementation::layer;
-  std::int64_t tensors = 1;  ///< number of tensors in the list, at most that of parameters; they are measured as if all had
+  std::int64_t tensors = 1;  ///< number of tensors in the list, at most that of parameters; measured as if all had
                              ///< the same size
 };
-/// `update optimizer=momentum parameters=36864 precision=fp32`, and for a list `update optimizer=adam parameters=25557032
-/// tensors=161 implementation=foreach precision=fp32`
+/// The problem as a line: `update optimizer=momentum parameters=36864 precision=fp32`, and for a list `update optimizer=adam
+/// parameters=25557032 tensors=161 implementation=foreach precision=fp32`
 [[nodiscard]] std::string print_problem(const UpdateProblem& problem);
 /// Whether parse_update_problem applies to a line.
 [[nodiscard]] bool is_update_problem(std::string_view line);
 [[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
 
-/// Newly mapped memory: one word of each of its pages is written, and it is freed. A C library maps each large tensor in
-/// this way, in addition to the kernel that fills it.
+/// Newly mapped memory: one word of each of its pages is written, and the memory is freed. The C library maps each large
+/// tensor in this way. This takes time in addition to the kernel that fills the tensor.
 struct FreshMemoryProblem {
   std::int64_t bytes = std::int64_t{64} << 20U;  ///< at most max_fresh_memory
 };
@@ -67,13 +67,13 @@ inline constexpr std::int64_t max_fresh_memory = std::int64_t{1} << 30U;
 [[nodiscard]] bool is_fresh_memory_problem(std::string_view line);
 [[nodiscard]] FreshMemoryProblem parse_fresh_memory_problem(const std::string& line, const std::string& origin);
 
-/// A problem's line and the number of layers of a model that have it.
+/// The line of a problem, and the number of layers of a model that have the problem.
 struct CountedProblem {
   std::string line;
   int layers = 0;
 };
 
-/// Counts lines, in the order of their first occurrence.
+/// Counts equal lines; the result is in the order of their first occurrence.
 class ProblemCounts {
  public:
   void add(std::string line, int layers = 1);
@@ -89,7 +89,7 @@ class ProblemCounts {
 /// The sum of the two gradients of a table that two layers share: each layer computes a gradient of all its rows.
 [[nodiscard]] Problem table_addition(const SharedTable& table, Precision precision);
 
-/// `768x128t`, as in a problem's line.
+/// A shape as in the line of a problem: `768x128t`.
 [[nodiscard]] std::string print_shape(const TensorShape& shape);
 
 }  // namespace ddl

@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Deeper nesting would make a drawing unreadable; also limits recursion.
+/// Maximum nesting. Deeper nesting would make a drawing unreadable. This also limits recursion.
 constexpr int deepest_branches = 20;
 /// Maximum number of tensors that are drawn separately at one place before the rest is listed layer by layer.
 constexpr int most_set_apart = 64;
@@ -19,7 +19,7 @@ class Decomposition {
   explicit Decomposition(const Model& model)
       : model_(model), region_(model.layers.size(), 0), position_(model.layers.size(), 0) {}
 
-  /// Layers, in order, that read `entry` and each other.
+  /// Layers, in order, that read `entry` and one another.
   Series decompose(const std::vector<int>& layers, int entry, int depth) {
     if (depth == deepest_branches) return plain(layers, entry);
     Series series;
@@ -55,7 +55,7 @@ class Decomposition {
       any = true;
     }
   };
-  /// By the position of the producer; at the end, of `entry`.
+  /// Indexed by the position of the producer; the last element is that of `entry`.
   std::vector<Readers> readers_of(const std::vector<int>& layers, int entry) {
     mark(layers);
     std::vector<Readers> readers(layers.size() + 1);
@@ -72,7 +72,7 @@ class Decomposition {
     return readers;
   }
 
-  /// Cuts after each layer across which only its own tensor is live.
+  /// Cuts after each layer whose own tensor is the only live one there.
   std::vector<std::vector<int>> segments(const std::vector<int>& layers, int entry) {
     const std::vector<Readers> readers = readers_of(layers, entry);
     std::vector<std::vector<int>> result;
@@ -96,7 +96,7 @@ class Decomposition {
       return;
     }
     std::vector<std::vector<int>> branches = branches_of(segment);
-    // A branch whose end has no reader, such as the loss of a side branch, never joins again.
+    // If the end of a branch has no reader, such as the loss of a side branch, the branch never joins again.
     std::set<int> read;
     for (const int input : at(join).inputs) {
       if (!set_apart_.contains({join, input})) read.insert(input);
@@ -140,7 +140,7 @@ class Decomposition {
 
   static void append(Series more, Series& series) { std::move(more.begin(), more.end(), std::back_inserter(series)); }
 
-  /// All but the last layer, in independent groups; the first group contains the first layer.
+  /// Divides all layers but the last into independent groups. The first group contains the first layer.
   std::vector<std::vector<int>> branches_of(const std::vector<int>& segment) {
     mark(segment);
     std::vector<std::size_t> group(segment.size() - 1);
@@ -170,7 +170,8 @@ class Decomposition {
     return branches;
   }
 
-  /// Of the tensors with several readers, the one that reaches farthest: all readers except the first one list it in `from`.
+  /// Finds the tensor with several readers whose last reader is farthest away. All its readers except the first one list it
+  /// in `from`.
   bool set_farthest_apart(const std::vector<int>& segment, int entry) {
     const std::vector<Readers> readers = readers_of(segment, entry);
     const auto reach = [&](std::size_t p) {
@@ -218,7 +219,7 @@ class Decomposition {
 
   const Model& model_;
   std::vector<int> region_;            ///< for each layer, the last region it was marked in
-  std::vector<std::size_t> position_;  ///< in that region
+  std::vector<std::size_t> position_;  ///< position in that region
   int regions_ = 0;
   int times_set_apart_ = 0;
   std::set<std::pair<int, int>> set_apart_;  ///< reader and producer

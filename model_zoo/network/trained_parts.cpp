@@ -66,7 +66,7 @@ class Names {
 void train_only(Model& model, const TrainedParts& parts) {
   if (parts.is_all()) return;
   Names adapted(parts.adapted, "lora_layers"), trained(parts.trained, "trained"), frozen(parts.frozen, "frozen");
-  // Layers of one class with the same trained parts stay one class.
+  // Layers of one class that have the same trained parts stay in one class.
   std::map<std::tuple<int, bool, bool>, std::pair<int, std::shared_ptr<const Operation>>> classes;
   for (Layer& layer : model.layers) {
     const bool is_trained = layer.parameters() > 0 && (parts.frozen.empty() ? trained.name(layer) : !frozen.name(layer));

@@ -9,8 +9,8 @@
 
 namespace ddl {
 
-/// The trained parts of a model: frozen parameters have no weight gradients, and no optimizer state. A layer has a name if a
-/// part of its path between dots is that name: `qkv`, `layer31`, `head`.
+/// The trained parts of a model: frozen parameters have no weight gradients, and no optimizer state. A name matches a layer
+/// if it is a part of the layer's path between dots: `qkv`, `layer31`, `head`.
 struct TrainedParts {
   /// Rank of the adapters next to matrices: W·x + B·(A·x), where only A and B are trained [Hu et al., "LoRA: low-rank
   /// adaptation of large language models", ICLR 2022, section 4.1].
@@ -24,8 +24,8 @@ struct TrainedParts {
   [[nodiscard]] bool is_all() const { return !adapter_rank && trained.empty() && frozen.empty(); }
 };
 
-/// Adds the adapters to layers, and sets the number of frozen parameters of each layer. An Error if a name matches no layer,
-/// if a layer cannot have an adapter, or if nothing is left to train.
+/// Adds the adapters to layers, and sets the number of frozen parameters of each layer. Throws Error if a name matches no
+/// layer, if a layer cannot have an adapter, or if nothing is trained.
 void train_only(Model& model, const TrainedParts& parts);
 
 }  // namespace ddl

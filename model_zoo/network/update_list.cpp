@@ -5,7 +5,7 @@ namespace ddl {
 std::int64_t parameter_tensors(const Layer& layer) {
   const std::int64_t matrices = layer.weights > 0 ? 1 : 0;
   if (layer.biases == 0) return matrices;
-  // A norm's scale and shift both belong to the parameters that a split of input channels does not divide.
+  // The scale and the shift of a norm are both parameters that a split of input channels does not divide.
   const bool is_norm = layer.operation->type() == "norm" && layer.biases > layer.output_shape.channels;
   return matrices + (is_norm ? 2 : 1);
 }

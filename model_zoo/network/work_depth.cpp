@@ -13,7 +13,7 @@ double depth_of(const Layer& layer, Pass pass, double samples) {
   return layer.operation->depth(pass, layer.input_shapes, layer.output_shape, samples);
 }
 
-/// By layer, the step at which its forward pass ends.
+/// For each layer, the step at which its forward pass ends.
 std::vector<double> forward_ends(const Model& model, double samples) {
   std::vector<double> ends;
   ends.reserve(model.layers.size());

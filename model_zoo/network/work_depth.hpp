@@ -12,9 +12,10 @@ struct WorkDepth {
   [[nodiscard]] double parallelism() const { return work / depth; }
 };
 
-/// Forward alone, over `samples` samples.
+/// Returns work and depth of forward alone, over `samples` samples.
 [[nodiscard]] WorkDepth forward_work_depth(const Model& model, double samples);
-/// Forward and backward, without the update and without gradients that are not needed (`needs_input_gradient`).
+/// Returns those of forward and backward, without the update and without gradients that are not needed
+/// (`needs_input_gradient`).
 [[nodiscard]] WorkDepth training_work_depth(const Model& model, double samples);
 
 /// The parts of the granularity of a graph: min W(node) / max C(edge).

@@ -9,11 +9,11 @@
 namespace ddl {
 namespace {
 
-/// The tensor that the derivative is computed from, and that is therefore kept (as in PyTorch 1.13.1).
+/// The tensor from which the derivative is computed, and which is therefore kept (as in PyTorch 1.13.1).
 enum class From {
   input,
   output,
-  output_in_place,  ///< the output in place, else the input
+  output_in_place,  ///< the output if the function works in place, else the input
 };
 
 struct ActivationKind {
@@ -43,8 +43,8 @@ constexpr std::array<std::string_view, activation_kinds.size()> activation_names
   return names;
 }();
 
-/// An elementwise function. A composed one consists of unfused operators: gelu by its hyperbolic tangent, x/2·(1 + tanh(c(x
-/// + dx³))), as NewGELUActivation of Hugging Face's transformers implements it.
+/// An elementwise function. A composed function consists of unfused operators: gelu by a hyperbolic tangent, x/2·(1 +
+/// tanh(c(x + dx³))), as in NewGELUActivation of Hugging Face's transformers.
 class Activation final : public Operation {
  public:
   Activation(const ActivationKind& kind, bool in_place, bool sequence, bool composed)
@@ -52,7 +52,7 @@ class Activation final : public Operation {
 
   std::string_view type() const override { return "activation"; }
   std::string_view short_name() const override { return kind_.name; }
-  /// Without `composed`: back ends measure one kernel.
+  /// Without `composed`, because back ends measure one kernel.
   AttributeValues attribute_values() const override {
     AttributeValues values{{"kind", kind_.name}};
     if (in_place_) values.add("in_place", true);
@@ -65,9 +65,9 @@ class Activation final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double count = items(output);
     if (pass == Pass::forward) return {.flops = kind_.flops * count, .activation_items = 2 * count};
-    // Reads the kept tensor and the output's gradient, writes the input's.
+    // Reads the kept tensor and the gradient of the output; writes the gradient of the input.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
-    // The trained numbers sum over all items.
+    // The gradients of the trained numbers sum over all items.
     if (pass == Pass::backward_weight && kind_.name == "xielu")
       return {.flops = 4 * count, .activation_items = 2 * count, .weight_items = 2};
     return {};

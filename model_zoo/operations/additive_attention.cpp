@@ -56,8 +56,8 @@ class AdditiveAttention final : public Operation {
     Work work{.weight_items = parameters};
     switch (pass) {
       case Pass::forward:
-        // Forward adds each query to each key, applies tanh, multiplies by v, and takes the softmax (5 FLOPs) and the
-        // means. The sums are written; the bias, the tanh and v read them.
+        // Forward adds each query to each key, applies tanh, multiplies by v, and computes the softmax (5 FLOPs) and the
+        // means. The sums are written, and are read for the bias, the tanh and the product with v.
         work.flops = projections + (added + tanh_flops + 2) * sums + 5 * pairs + means;
         work.activation_items =
             items(inputs) + 2 * projected + (2 * added + 2) * sums + 5 * pairs + items(inputs[1]) + items(output);
@@ -66,8 +66,8 @@ class AdditiveAttention final : public Operation {
         work.k = real(inputs[0].channels);
         return work;
       case Pass::backward_data:
-        // Backward has two products for the means, the softmax, the scores' gradient times v and times the derivative, its
-        // sums over the queries and over the keys, and one product for each projection.
+        // Backward has two products for the means, the gradient of the softmax, the gradient of the scores times v and times
+        // the derivative of tanh, its sums over queries and over keys, and one product for each projection.
         work.flops = projections + 2 * means + 4 * pairs + (1 + 3 + 2) * sums;
         work.activation_items =
             2 * items(inputs) + 2 * projected + (1 + 3 + 2) * sums + 7 * pairs + items(inputs[1]) + items(output);
@@ -98,7 +98,7 @@ class AdditiveAttention final : public Operation {
     return reduction_depth({real(inputs[0].channels), real(features_), keys, keys});
   }
 
-  // Not divisible, as a conservative choice: with split features the scores would have to be summed before the softmax.
+  // Conservatively, no split is supported: if features were split, scores would have to be summed before the softmax.
   bool is_attention() const override { return true; }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {

@@ -10,8 +10,8 @@ namespace ddl {
 namespace {
 
 /// Attention between the projections: reads concatenated queries, keys and values from one tensor, or queries from one and
-/// keys and values from another, and writes the heads. Its kernels write the scores to memory, and a causal mask saves no
-/// work, as counted by [Nar21]; fused attention [Dao22] keeps the scores on the chip and skips what the mask hides.
+/// keys and values from another, and writes the heads. Unfused kernels write the scores to memory, and a causal mask saves
+/// no work, as in [Nar21]. Fused attention [Dao22] keeps the scores on the chip, and skips pairs that the mask hides.
 ///
 /// Values may have another size than queries and keys, as in multi-head latent attention [DeepSeek-AI, "DeepSeek-V2", arXiv
 /// 2405.04434, section 2.1]: queries are then in one tensor, keys and values of the same tokens in another.
@@ -19,20 +19,20 @@ class Attention final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, kv_heads = 1, head_size = 1;
-    std::int64_t value_size = 1;  ///< of a head
-    bool apart = false;           ///< the file sets the size of values, which differs, and keys are in a separate tensor
+    std::int64_t value_size = 1;  ///< channels of a head
+    bool apart = false;           ///< whether the file sets a different size of values, with keys in a separate tensor
     bool causal = false;
     double dropout = 0;
-    std::int64_t window = 0;    ///< tokens that each token attends to, itself and those before it; 0: all
+    std::int64_t window = 0;    ///< number of tokens to which each token attends, itself and earlier ones; 0: all
     bool fused = false;         ///< scores are never written, backward recomputes them
-    bool alibi = false;         ///< adds to each score a multiple of the distance
+    bool alibi = false;         ///< a multiple of the distance is added to each score
     std::int64_t buckets = 0;   ///< number of distances with a trained bias per head; 0: none
-    std::string tied{};         ///< the layer that owns these biases
+    std::string tied{};         ///< the layer that owns the trained biases
     bool sinks = false;         ///< a trained logit per head is added to the softmax, without a value
     bool soft_cap = false;      ///< a hyperbolic tangent limits each score
     bool padded = false;        ///< samples are padded to one length, and a mask hides the padding
-    std::int64_t document = 0;  ///< tokens of the documents packed in a sequence; 0: not packed
-    std::int64_t contexts = 1;  ///< number of parts of the tokens, on as many ranks, of which this one has one
+    std::int64_t document = 0;  ///< tokens of each document that is packed into a sequence; 0: not packed
+    std::int64_t contexts = 1;  ///< number of parts into which the tokens are divided; this rank has one of them
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
 
@@ -123,8 +123,8 @@ class Attention final : public Operation {
               .weight_items = biases + (s_.sinks ? heads_of(output) : 0)};
     }
     const bool drops = s_.dropout > 0;
-    const double dropped = drops && !s_.fused ? 2.5 : 0;  // read, write, and a mask of one byte
-    // A cap divides, takes the tangent, and multiplies; in a separate pass if the scores are written.
+    const double dropped = drops && !s_.fused ? 2.5 : 0;  // a read, a write, and a mask of one byte
+    // A cap divides, computes the tangent, and multiplies. If the scores are written, this is a separate pass.
     const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;
     const double cap_items = s_.soft_cap && !s_.fused ? scores : 0;
     const double added = biases + (s_.alibi ? scores : 0) + capped;
@@ -133,20 +133,20 @@ class Attention final : public Operation {
     const double together = s_.fused ? seen_at_most(tokens) : tokens;
     Work work{.m = together,
               .n = pairs(inputs, output) / tokens,
-              .k = real(s_.head_size + s_.value_size) / 2,  // the mean of the two products
+              .k = real(s_.head_size + s_.value_size) / 2,  // the mean of the sizes in the two products
               .batched = Work::Batched::count,
               .count = heads_of(output) * (tokens / together)};
     if (s_.fused) work.kind = KernelKind::fused_attention;
     if (pass == Pass::forward) {
       // QKᵀ and AV, and about 5 FLOPs for each score's softmax. Scores are written, read and written by the softmax, and
-      // read; a trained bias is a separate kernel, which reads and writes them once more.
+      // read; a trained bias needs a separate kernel, which reads and writes them again.
       work.flops = 2 * macs(inputs, output) + 5 * scores + added;
       work.activation_items =
           items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases + 2 * cap_items;
       work.weight_items = biases;
     } else {
-      // Two products for each of the two; the softmax reads its output and a gradient and writes one. Fused attention
-      // recomputes QKᵀ and its softmax [Dao22, algorithm 4].
+      // Each of the two products has two gradients. The softmax reads its output and a gradient, and writes a gradient.
+      // Fused attention recomputes QKᵀ and its softmax [Dao22, algorithm 4].
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
       if (s_.fused) work.flops += 2 * score_macs(inputs, output) + 5 * scores + capped;
       if (s_.soft_cap) work.flops += 3 * scores;
@@ -177,7 +177,7 @@ class Attention final : public Operation {
                   .batched = Work::Batched::count,
                   .count = heads_of(output)};
     };
-    // A softmax's kernel shape includes the length of its rows: long ones are read more than once.
+    // The shape of a softmax kernel includes the length of its rows, because long rows are read more than once.
     const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
     // The scores are divided by the root of the head's size, and masked entries are set to the lowest number: each reads and
     // writes them. The mask, which all heads share, stays in the cache.
@@ -215,8 +215,8 @@ class Attention final : public Operation {
       const double queries = s_.buckets > 0 || s_.sinks ? samples * real(output.extent[0]) : 1;
       return reduction_depth({s_.buckets > 0 ? queries * keys : queries});
     }
-    // In sequence: the scores sum over a head, their softmax and the values over the keys. Backward has the same three in
-    // reverse order.
+    // Three sums follow each other: the scores sum over a head, their softmax over the keys, and the values over the keys.
+    // Backward has the same three in reverse order.
     return reduction_depth({real(s_.head_size), keys, keys});
   }
 
@@ -305,20 +305,20 @@ class Attention final : public Operation {
   }
   [[nodiscard]] double heads_of(const TensorShape& output) const { return real(output.channels) / real(s_.value_size); }
 
-  /// Multiply-adds of QKᵀ.
+  /// Number of multiply-adds of QKᵀ.
   [[nodiscard]] double score_macs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     return pairs(inputs, output) * heads_of(output) * real(s_.head_size);
   }
 
-  /// Pairs of a query and a key that are computed.
+  /// Number of pairs of a query and a key that are computed.
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
     const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
-    // If scores are written, a mask hides those of other documents, and saves nothing.
+    // If scores are written, a mask hides the scores of other documents, which saves no work.
     const double document = s_.fused ? seen_at_most(keys) : keys;
     if (s_.fused && s_.causal) {
-      // Query i attends to min(i, window) keys: a triangle, then a band. Context parts are assigned so that all have the
-      // same number of pairs.
+      // Query i attends to min(i, window) keys, so the pairs form a triangle, and then a band. Parts of a context split all
+      // have the same number of pairs.
       const double seen = s_.window > 0 ? std::min(real(s_.window), document) : document;
       return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
@@ -328,7 +328,7 @@ class Attention final : public Operation {
   [[nodiscard]] double seen_at_most(double tokens) const {
     return s_.document > 0 ? std::min(real(s_.document), tokens) : tokens;
   }
-  /// Each query attends to all keys of its document, or to those of its window.
+  /// Each query attends to all keys of its document, or to the keys of its window.
   [[nodiscard]] double unmasked_pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double keys = seen_at_most(real(inputs.back().extent[0]) * real(s_.contexts));
     return real(output.extent[0]) * (s_.window > 0 ? std::min(real(s_.window), keys) : keys);

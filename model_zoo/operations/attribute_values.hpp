@@ -13,8 +13,8 @@ namespace ddl {
 /// A size along each spatial dimension: `3x3`.
 struct AttributeSizes {
   std::array<std::int64_t, 3> size{1, 1, 1};
-  int rank = 0;        ///< as many as there are dimensions
-  bool brief = false;  ///< printed as one number if all are equal
+  int rank = 0;        ///< number of dimensions
+  bool brief = false;  ///< whether it is printed as one number if all sizes are equal
   friend bool operator==(const AttributeSizes&, const AttributeSizes&) = default;
 };
 
@@ -24,7 +24,7 @@ using AttributeValue = std::variant<std::int64_t, double, bool, AttributeSizes, 
 [[nodiscard]] std::string print_attribute(const AttributeValue& value);
 
 /// The attributes of an operation with their values, in the order in which they are printed. They are valid as long as the
-/// operation is. An Error if the value has another type than requested.
+/// operation exists. Throws Error if a value has a different type than requested.
 class AttributeValues {
  public:
   struct Entry {
@@ -46,10 +46,11 @@ class AttributeValues {
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
   /// The value, or `otherwise` if the operation has no such attribute.
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
-  /// The same for a number that need not be whole.
+  /// The value of a number that need not be whole.
   [[nodiscard]] double number(std::string_view key, double otherwise) const;
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
-  /// One size for each dimension of the attribute, and `otherwise` for the rest. A whole number is used for all three.
+  /// The sizes of the attribute, and `otherwise` for dimensions that it does not have. A whole number is the size of all
+  /// three dimensions.
   [[nodiscard]] std::array<std::int64_t, 3> sizes(std::string_view key, std::int64_t otherwise) const;
   /// The text, or `otherwise` if there is none. Some attributes are a text or a number: `padding=same`, `padding=1`. A
   /// number is not a text.
@@ -63,7 +64,7 @@ class AttributeValues {
   std::vector<Entry> entries_;
 };
 
-/// On one line, as in model files: `filters=64 kernel=3x3 stride=2`.
+/// Prints the attributes on one line: `filters=64 kernel=3x3 stride=2`.
 [[nodiscard]] std::string print_attributes(const AttributeValues& values);
 
 }  // namespace ddl

@@ -14,7 +14,7 @@
 namespace ddl {
 
 /// One operation at one place of a network in a model file: its attributes, with the `$parameters` replaced, and the shapes
-/// it is applied to. Every accessor throws an Error placed at the attribute.
+/// it is applied to. Every accessor throws Error that points to the attribute.
 class Attributes {
  public:
   /// `place` is the operation's key; `node` its value: a map, null, or the value of the attribute `main` alone. `part` is
@@ -42,13 +42,13 @@ class Attributes {
   [[nodiscard]] std::optional<std::string> find_text(std::string_view key) const;
   /// Index of the attribute's text among `choices`.
   [[nodiscard]] std::size_t choice(std::string_view key, std::span<const std::string_view> choices) const;
-  /// One number for all of `rank` dimensions, or that many sizes: `3`, `3x3`. Each in [low, max_attribute].
+  /// One number for all of `rank` dimensions, or a size for each: `3`, `3x3`. Each in [low, max_attribute].
   [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
   /// Exactly as in the file: up to three sizes.
   [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
   /// The attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
   [[nodiscard]] TensorShape sample_shape() const;
-  /// Throws an Error placed at the attribute, or at the operation if it has none of that name.
+  /// Throws Error that points to the attribute, or to the operation if there is no attribute of that name.
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   /// Throws the Error for a missing required `key`.
   [[noreturn]] void fail_missing(std::string_view key) const;
@@ -66,9 +66,9 @@ class Attributes {
   std::string_view part_;
 };
 
-/// `evaluate`, with errors placed at the node.
+/// Calls `evaluate`. Errors point to the node.
 [[nodiscard]] Value evaluate_at(const YamlNode& node, const Parameters& parameters, std::optional<std::int64_t> channels);
-/// The value of a scalar: evaluated if it is an expression, and in [low, high].
+/// The value of a scalar, which is evaluated if it is an expression. It must be in [low, high].
 [[nodiscard]] std::int64_t integer_at(const YamlNode& node, const Parameters& parameters,
                                       std::optional<std::int64_t> channels, std::int64_t low, std::int64_t high);
 

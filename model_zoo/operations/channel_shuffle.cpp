@@ -20,7 +20,7 @@ class ChannelShuffle final : public Operation {
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }
-  /// Channels move across the whole tensor: a slice of them is not sufficient.
+  /// Channels move across the whole tensor, so a slice of them is not sufficient.
   Divisible divisible() const override { return {.spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -24,7 +24,8 @@ class ClassToken final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double token = real(output.channels);
     if (pass == Pass::forward) return {.activation_items = items(inputs.front()) + items(output), .weight_items = token};
-    // The tokens' gradient is part of the output's and passed on unchanged; the class token's is summed over the samples.
+    // The gradient of the tokens is a part of the output's gradient, and is passed on unchanged. The gradient of the class
+    // token is summed over the samples.
     if (pass == Pass::backward_weight) return {.flops = token, .activation_items = token, .weight_items = token};
     return {};
   }

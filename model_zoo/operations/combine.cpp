@@ -28,9 +28,10 @@ class Combine final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double copies = items(inputs.front());
-    // Each is read, and added to its token, which was initialized to zero.
+    // Each copy is read and added to its token, which was initialized to zero.
     if (pass == Pass::forward) return {.flops = 2 * copies, .activation_items = 3 * copies + items(output)};
-    // A token's gradient times the weight, and times the copy, summed, for the gradient of the weight.
+    // The gradient of a token is multiplied by the weight. For the gradient of the weight, it is multiplied by the copy and
+    // summed.
     if (pass == Pass::backward_data) return {.flops = 3 * copies, .activation_items = 3 * copies};
     return {};
   }

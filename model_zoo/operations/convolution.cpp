@@ -9,9 +9,9 @@
 namespace ddl {
 namespace {
 
-/// Convolution in one, two or three dimensions. With one group, filters mix all channels and both can be split; with more, a
-/// slice of whole groups is independent. A linear one is a matrix product with the channels of each position, which
-/// frameworks run in channels-last order.
+/// Convolution in one, two or three dimensions. With one group, filters mix all channels, and both filters and channels can
+/// be split. With several groups, slices of whole groups are independent. A linear one is a matrix product with the channels
+/// of each position, which frameworks run in channels-last order.
 class Convolution final : public Operation {
  public:
   /// `filters` 0 means the number of input channels.
@@ -75,7 +75,7 @@ class Convolution final : public Operation {
               .group_inputs = real(summed_channels(input)),
               .kind = linear_ ? KernelKind::matrix_product : KernelKind::convolution};
     if (groups_ > 1) {
-      // A slice of the channels has its groups alone.
+      // A slice of the channels has only the groups of these channels.
       work.groups = real(std::max<std::int64_t>(1, input.channels / group_channels_));
       work.group_outputs = real(output.channels) / work.groups;
       const bool is_depthwise = work.group_inputs == 1 && work.group_outputs == 1;
@@ -116,8 +116,8 @@ class Convolution final : public Operation {
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] prints it for the direct method. Backward-weight
-    // actually sums over samples and positions; the source's value is kept.
+    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] has it for the direct method. In fact,
+    // backward-weight sums over samples and positions; the value of the source is used nevertheless.
     return reduction_depth(
         {real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), real(summed_channels(inputs.front()))});
   }
@@ -145,7 +145,7 @@ class Convolution final : public Operation {
   }
 
  private:
-  /// Input channels that one filter sums over.
+  /// The number of input channels over which a filter sums.
   [[nodiscard]] std::int64_t summed_channels(const TensorShape& input) const {
     return groups_ > 1 ? group_channels_ : input.channels;
   }

@@ -25,7 +25,7 @@ class Crop final : public Operation {
     return output;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The gradient of the border is written too: it is zero.
+    // The gradient of the border, which is zero, is written too.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
@@ -36,8 +36,8 @@ class Crop final : public Operation {
     return {.operation = std::make_shared<Crop>(from, size), .inputs = {inputs.begin(), inputs.end()}};
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
-  /// The borders between tiles of the cropped image are at those of the whole, or further inside by at most the width of the
-  /// border. A window of both borders plus one position gives that halo.
+  /// Compared with the tiles of the whole image, the borders between tiles of the cropped image are shifted by at most the
+  /// width of the cropped border. A window of both borders plus one position gives the halo for this.
   Window window() const override {
     Window window;
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d)

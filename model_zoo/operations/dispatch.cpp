@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// A copy of each token for each of its experts, grouped by expert: a sequence that is `active` times as long. Reads the
-/// tokens, and the router's choice. Experts neither drop nor pad tokens.
+/// A copy of each token for each of its experts, grouped by expert: a sequence that is `active` times as long. It reads the
+/// tokens, and the choice of the router. Experts neither drop nor pad tokens.
 class Dispatch final : public Operation {
  public:
   explicit Dispatch(std::int64_t active) : active_(active) {}
@@ -26,7 +26,7 @@ class Dispatch final : public Operation {
                   "the router must read the same tokens");
     }
     if (active_ > inputs[1].channels) {
-      throw Error(fmt::format("of {} experts {} cannot be active", inputs[1].channels, active_));
+      throw Error(fmt::format("there are {} experts, so {} cannot be active", inputs[1].channels, active_));
     }
     static_cast<void>(item_count("the output", {output.channels, output.extent[0], active_}));
     output.extent[0] *= active_;
@@ -35,8 +35,9 @@ class Dispatch final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Each copy is read and written.
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
-    // The gradients of the copies are added up: all of them are read, and each token's is read and written for each of them
-    // after it is set to zero. The choice has no gradient: the experts' weights have theirs in `combine`.
+    // The gradients of the copies are added up. The gradient of each token is set to zero, and then read and written for
+    // each copy, whose gradient is read. The choice has no gradient; the gradient of the router's weights is part of
+    // `combine`.
     if (pass == Pass::backward_data) {
       return {.flops = items(output), .activation_items = 3 * items(output) + items(inputs.front())};
     }
@@ -48,7 +49,7 @@ class Dispatch final : public Operation {
   }
   Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.mask_items = 8 * real(output.extent[0])};  // the source of each copy
+    return {.mask_items = 8 * real(output.extent[0])};  // the index of the token from which each copy is made
   }
 
  private:

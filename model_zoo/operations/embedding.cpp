@@ -36,7 +36,7 @@ class Embedding final : public Operation {
     return {.owner = "embedding", .rows = vocabulary_, .columns = output.channels};
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // Each token reads its row and writes it.
+    // For each token, its row is read and written.
     if (pass == Pass::forward) {
       return {.activation_items = items(inputs.front()) + 2 * items(output), .kind = KernelKind::lookup};
     }
@@ -49,11 +49,11 @@ class Embedding final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // All tokens of a batch may be the same, so that their gradients are summed into one row.
+    // All tokens of a batch may be the same; their gradients are then summed into one row.
     return pass == Pass::backward_weight ? reduction_depth({real(output.positions()), samples}) : 1;
   }
   Divisible divisible() const override { return {.matrix = true}; }
-  /// A stand-alone operation owns a complete table.
+  /// An operation outside of a model owns a complete table.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<Embedding>(vocabulary_, output.channels, ""),
             .inputs = {inputs.begin(), inputs.end()}};

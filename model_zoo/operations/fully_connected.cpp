@@ -9,9 +9,9 @@ namespace ddl {
 namespace {
 
 /// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens are grouped
-/// by expert, as `dispatch` leaves them: each group, assumed to have equal length, is multiplied by its own matrix. With an
-/// adapter of rank r, W·x + B·(A·x): W is frozen, and A and B, of r rows and r columns, are trained [Hu et al., "LoRA:
-/// low-rank adaptation of large language models", ICLR 2022, section 4.1].
+/// by expert, as `dispatch` arranges them. Groups are assumed to have equal lengths, and each is multiplied by its own
+/// matrix. With an adapter of rank r it is W·x + B·(A·x). W is frozen; A, with r rows, and B, with r columns, are trained
+/// [Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
 class FullyConnected final : public Operation {
  public:
   FullyConnected(std::int64_t features, std::int64_t experts, bool bias, std::string tied, std::int64_t adapter)
@@ -101,8 +101,8 @@ class FullyConnected final : public Operation {
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // [BH18, Table 4]: log Cin, log Cout, log N, where each token of a sequence (of an expert, if there are experts) counts
-    // as one of N.
+    // [BH18, Table 4]: log Cin, log Cout, log N, where N counts each token of a sequence (each token of an expert, if there
+    // are experts).
     if (pass == Pass::forward) return reduction_depth({real(inputs.front().channels)});
     if (pass == Pass::backward_data) return reduction_depth({real(output.channels)});
     return reduction_depth({real(output.positions()) / real(experts_), samples});
@@ -120,7 +120,7 @@ class FullyConnected final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = real(output.positions()) * real(adapter_)};
   }
-  /// A stand-alone operation has its own weights.
+  /// An operation outside of a model has its own weights.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<FullyConnected>(output.channels, experts_, bias_, "", adapter_),
             .inputs = {inputs.begin(), inputs.end()}};
@@ -131,8 +131,8 @@ class FullyConnected final : public Operation {
   }
 
  private:
-  /// A product of all positions with a matrix of an adapter: forward or the gradient of its input, n and k channels; or the
-  /// gradient of its k×n weights.
+  /// A product of all positions with a matrix of an adapter: forward, or the gradient of its input, with n and k channels;
+  /// or the gradient of its k×n weights.
   [[nodiscard]] Work product(double positions, double n, double k, Pass pass) const {
     const double own = positions / real(experts_);
     Work work{.flops = 2 * positions * n * k,

@@ -14,10 +14,10 @@ namespace {
 /// improving Mamba2 with delta rule", ICLR 2025, sections 3 and 4]. Reads the concatenation of queries and keys of each key
 /// head, of values and a gate z of each head, and of a decay and a strength of each head. A causal convolution per channel
 /// is applied to queries, keys and values. Each head has a state of key_size × head_size numbers, which decays from token to
-/// token; the value that it has for the token's key is moved towards the token's value. It is read with the query. The
-/// recurrence is computed in chunks of tokens: the inverse of a triangular matrix of the keys' products makes the changes of
-/// a chunk independent of each other (equations 8 to 10 there). It ends with a root-mean-square norm of each head, gated by
-/// z.
+/// token. The value that the state has for the token's key is moved towards the token's value. The state is read with the
+/// query. The recurrence is computed in chunks of tokens: by the inverse of a triangular matrix of products of keys, the
+/// changes of a chunk become independent of each other (equations 8 to 10 there). It ends with a root-mean-square norm of
+/// each head, gated by z.
 ///
 /// Kernels, and the tensors that backward keeps and recomputes, are those of fla-org/flash-linear-attention
 /// (fla/ops/gated_delta_rule/chunk.py), which Hugging Face's transformers call in Qwen3-Next.
@@ -25,8 +25,8 @@ class GatedDelta final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, head_size = 1;     ///< of values
-    std::int64_t key_heads = 1, key_size = 1;  ///< heads of values share those of keys
-    std::int64_t kernel = 4;                   ///< tokens in the convolution's window
+    std::int64_t key_heads = 1, key_size = 1;  ///< number of heads of keys; heads of values share them
+    std::int64_t kernel = 4;                   ///< number of tokens in the window of the convolution
     std::int64_t chunk = 64;
   };
   explicit GatedDelta(const Settings& settings) : s_(settings) {}
@@ -64,7 +64,8 @@ class GatedDelta final : public Operation {
     return checked(output);
   }
 
-  /// The convolution's, the norm's scale, which all heads share, and two numbers per head: its decay, and the bias of it.
+  /// Parameters of the convolution, the scale of the norm, which all heads share, and two numbers per head: its decay, and
+  /// the bias of the decay.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * key_heads_of(output) * s_.key_size;
     return s_.kernel * convolved + s_.head_size + 2 * (output.channels / s_.head_size);
@@ -92,7 +93,7 @@ class GatedDelta final : public Operation {
             chunks(n.inverse, 3 * n.matrix)};
         const std::vector<Work> states = until_states(n);
         all.insert(all.end(), states.begin(), states.end());
-        // The states read by the queries, and the products of queries and keys with the changes of the chunk.
+        // Queries read the states, and products of queries and keys are multiplied by the changes of the chunk.
         all.push_back(chunks(n.through + n.pairs + n.inside, 2 * n.k + 2 * n.v + n.states));
         all.push_back({.flops = 10 * n.v, .activation_items = 3 * n.v, .kind = KernelKind::layer_norm});
         return all;
@@ -101,8 +102,8 @@ class GatedDelta final : public Operation {
         std::vector<Work> all{{.flops = 20 * n.v, .activation_items = 5 * n.v, .kind = KernelKind::layer_norm}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // In this order, the gradients of: the changes, inside the chunks; the states of the chunks before; queries, keys
-        // and the matrix's products with keys; keys, values and strengths through that matrix; lengths; the convolution.
+        // Gradients in this order: the changes inside the chunks; the states of the previous chunks; queries, keys and the
+        // products of the matrix with keys; keys, values and strengths through the matrix; lengths; the convolution.
         all.push_back(chunks(n.pairs + n.inside, 2 * n.k + 2 * n.v));
         all.push_back(chunks(3 * n.through, 3 * n.k + 3 * n.v + n.states));
         all.push_back(chunks(3 * n.through + n.pairs + 2 * n.inside + 2 * n.inside_keys, 5 * n.k + 3 * n.v + 2 * n.states));
@@ -114,7 +115,7 @@ class GatedDelta final : public Operation {
         return all;
       }
       case Pass::backward_weight:
-        // Computed in the kernels of the other gradients; the partial results are summed over blocks of tokens.
+        // These are computed in the kernels of the other gradients. The partial results are summed over blocks of tokens.
         return {{.flops = n.convolution + 2 * n.v, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
       case Pass::update:
         break;
@@ -125,7 +126,7 @@ class GatedDelta final : public Operation {
                double samples) const override {
     const double tokens = real(output.extent[0]);
     if (pass == Pass::backward_weight) return reduction_depth({tokens, samples});
-    // The recurrence is a product of matrices over the tokens, each a sum over a key; the query reads the state, and the
+    // The recurrence multiplies a matrix for each token, each with a sum over a key. Then the query reads the state, and the
     // norm sums over a head.
     const double key = reduction_depth({real(s_.key_size)});
     const double chain = reduction_depth({real(s_.kernel)}) + reduction_depth({tokens}) * key + key;
@@ -133,8 +134,9 @@ class GatedDelta final : public Operation {
   }
 
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.key_heads}; }
-  /// The output of the projection; the convolution's; queries and keys of all heads, divided by their lengths; the chunks'
-  /// matrices; and the result before its norm. In fp32: decays and strengths, and inverse deviations and lengths.
+  /// Kept are the outputs of the projection and of the convolution; queries and keys of all heads, divided by their lengths;
+  /// the matrices of the chunks; and the result before its norm. In fp32: decays and strengths, inverse deviations, and
+  /// lengths.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     return {.input = true, .extra_items = n.convolved + 2 * n.k + n.matrix + n.v, .statistics = 5 * n.steps};
@@ -143,14 +145,14 @@ class GatedDelta final : public Operation {
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
-  /// The changes, their keys, and the chunks' states; backward their gradients, too.
+  /// The changes, their keys, and the states of the chunks; in backward, also their gradients.
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     const double forward = n.k + 2 * n.v + n.states + 2 * n.matrix;
     if (pass == Pass::forward) return forward;
     return pass == Pass::backward_data ? 2 * forward : 0;
   }
-  /// With the slice's heads.
+  /// The operation with the heads of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
@@ -165,18 +167,18 @@ class GatedDelta final : public Operation {
  private:
   /// FLOPs, and items at the activations' precision, of one sample.
   struct Sizes {
-    double v;            ///< items of the values, of the gate, of the result
-    double k;            ///< of the queries or keys of all heads
-    double convolved;    ///< of queries, keys and values before heads share them
-    double steps;        ///< one for each head and token
-    double states;       ///< of the chunks
-    double matrix;       ///< of the chunks' products of keys
+    double v;            ///< items of the values, also of the gate and of the result
+    double k;            ///< items of the queries of all heads, also of the keys
+    double convolved;    ///< items of queries, keys and values before heads share them
+    double steps;        ///< items with one number for each head and token
+    double states;       ///< items of the states of the chunks
+    double matrix;       ///< items of the matrices of the chunks, from products of keys
     double convolution;  ///< FLOPs
-    double pairs;        ///< of the keys with each other, or with the queries
-    double inverse;      ///< of the triangular matrices
-    double inside_keys;  ///< of a triangular matrix with the keys
-    double inside;       ///< with the values
-    double through;      ///< of keys with values into states, or of the states with keys or queries
+    double pairs;        ///< FLOPs of products of keys with keys, also of queries with keys
+    double inverse;      ///< FLOPs of inverting the triangular matrices
+    double inside_keys;  ///< FLOPs of products of a triangular matrix with the keys
+    double inside;       ///< FLOPs of products of a triangular matrix with the values
+    double through;      ///< FLOPs of products of keys with values, which make states, also of states with keys or queries
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);
@@ -202,12 +204,13 @@ class GatedDelta final : public Operation {
   [[nodiscard]] static Work chunks(double flops, double items) {
     return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
   }
-  /// The matrices' products with keys and values, and the states before each chunk: the parts that backward recomputes.
+  /// The parts that backward recomputes: the products of the matrices with keys and values, and the states before each
+  /// chunk.
   [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
     return {chunks(n.inside_keys + n.inside, 2 * n.k + 2 * n.v + n.matrix),
             chunks(2 * n.through, 2 * n.k + 2 * n.v + n.states)};
   }
-  /// For this many heads.
+  /// Returns the sizes for this many heads.
   [[nodiscard]] std::int64_t key_heads_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.key_heads * (output.channels / s_.head_size) / s_.heads);
   }

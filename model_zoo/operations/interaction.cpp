@@ -37,8 +37,9 @@ class Interaction final : public Operation {
       return work;
     }
     if (pass == Pass::backward_data) {
-      // The products' gradient is set to zero and filled; each of the two factors has a product for its gradient, which
-      // reads that and T, a sum over the vectors; both are added, and the first vector's own is added to its part.
+      // The gradient of the products is set to zero and filled. The gradient of each of the two factors is a product of it
+      // and T, which sums over the vectors. Both gradients are added, and the gradient of the first vector's copy is added
+      // to its part.
       work.n = real(inputs.front().channels);
       work.k = vectors;
       work.flops = 2 * 2 * macs(inputs, output) + all + real(inputs.front().channels);
@@ -47,7 +48,7 @@ class Interaction final : public Operation {
     }
     return {};
   }
-  // Each product needs both vectors completely.
+  // Each product needs both of its vectors completely.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return {.extra_items = items(inputs)};  // T

@@ -62,7 +62,7 @@ class LatentKeysAndValues final : public Operation {
     return kernels;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // As any matrix [BH18, Table 4].
+    // The depth is that of any matrix product [BH18, Table 4].
     if (pass == Pass::forward) return reduction_depth({real(compressed(inputs))});
     if (pass == Pass::backward_data) return reduction_depth({real(made(output))});
     return reduction_depth({real(output.positions()), samples});
@@ -71,11 +71,11 @@ class LatentKeysAndValues final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }
-  /// The slice's heads.
+  /// The operation with the heads of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / channels_of_head());
-    // A share of the input's channels has the same share of both kinds.
+    // A share of the input's channels has the same share of compressed and of shared channels.
     settings.shared = std::min(s_.shared, inputs.front().channels - 1);
     return {.operation = std::make_shared<LatentKeysAndValues>(settings), .inputs = {inputs.begin(), inputs.end()}};
   }

@@ -10,7 +10,7 @@ namespace {
 enum class LossKind { cross_entropy, mse };
 constexpr std::array<std::string_view, 2> loss_kinds{"cross_entropy", "mse"};
 
-/// One number from the output, or from several outputs, whose losses are summed.
+/// A loss is one number from the output, or from several outputs, whose losses are summed.
 class Loss final : public Operation {
  public:
   Loss(LossKind kind, bool soft_cap, bool positions) : kind_(kind), soft_cap_(soft_cap), positions_(positions) {}
@@ -31,7 +31,7 @@ class Loss final : public Operation {
     const double cap_back_flops = soft_cap_ ? 3 * count : 0;
     const double capped = soft_cap_ ? count : 0;
     // Cross entropy reads the output, writes its softmax, and turns that into the gradient; the mean square error reads
-    // output and target each time.
+    // output and target in each pass.
     if (pass == Pass::forward) {
       return {.flops = (entropy ? 5 : 3) * count + cap_flops,
               .activation_items = 2 * count + 2 * capped,
@@ -48,13 +48,13 @@ class Loss final : public Operation {
                double samples) const override {
     return pass == Pass::forward ? reduction_depth({items(inputs), samples}) : 1;
   }
-  /// For an image or volume, a sum over positions: tiles sum one number, in negligible time.
+  /// For an image or volume, the loss sums over positions, so tiles have to sum one number, which takes negligible time.
   Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double capped = soft_cap_ ? items(inputs) : 0;  // the tangents
     if (kind_ == LossKind::mse) return {.input = true, .extra_items = capped};
-    // The softmax is computed and kept in fp32 in every precision: 4 bytes, according to [Kort22], section 4.3. In addition,
-    // the sum of the class weights, one number.
+    // The softmax is computed and kept in fp32 in every precision: 4 bytes, according to [Kort22], section 4.3. The sum of
+    // the class weights, one number, is kept as well.
     return {.mask_items = 4 * items(inputs), .extra_items = capped, .batch_statistics = 1};
   }
   /// Backward has the gradient of the logarithms, from which the input's gradient is computed. Both are in fp32, and so is
@@ -62,7 +62,7 @@ class Loss final : public Operation {
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return pass == Pass::backward_data && kind_ == LossKind::cross_entropy ? items(inputs) : 0;
   }
-  /// Backward, the gradient of the softmax's logarithm, which is the mask of forward.
+  /// Computes the gradient of the softmax's logarithm, which is the mask of forward.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return kind_ == LossKind::cross_entropy && pass == Pass::backward_data ? Inner{items(inputs), 1} : Inner{};
   }
@@ -70,7 +70,7 @@ class Loss final : public Operation {
  private:
   LossKind kind_;
   bool soft_cap_;   ///< the output is capped by a hyperbolic tangent first
-  bool positions_;  ///< of one input that is an image or a volume
+  bool positions_;  ///< whether its only input is an image or a volume
 };
 
 }  // namespace

@@ -42,18 +42,19 @@ class Lstm final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double from = real(inputs.front().channels);
     const double state = real(features_);
-    const double rows = gates * real(output.channels);  // of both matrices, of all directions
+    const double rows = gates * real(output.channels);  // weights of both matrices, of all directions
     const double steps = real(output.positions());
     const double units = items(output);
     const double of_input = 2 * rows * from * steps;
     const double of_state = 2 * rows * state * steps;
-    // The products with the state are those of one step, over the samples; the input's, of all steps at once, are counted in
-    // the same way.
+    // The products with the state are those of one step, for all samples. The products with the input, for all steps at
+    // once, are counted in the same way.
     Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
     switch (pass) {
       case Pass::forward:
-        // Each unit has four gates of three additions, three of them with a sigmoid and one with a tanh. The cell has three
-        // products, an addition and a tanh. Gates are written and read, as are the cell and the state for the next step.
+        // Each unit has four gates with three additions each; three gates have a sigmoid, and one has a tanh. The cell has
+        // three products, an addition and a tanh. Gates are written and read, as are the cell and the state for the next
+        // step.
         work.flops = of_input + of_state + (gates * 3 + 3 * sigmoid_flops + 4 + 2 * tanh_flops) * units;
         work.activation_items = items(inputs.front()) + (2 * gates + 4) * units;
         work.weight_items = rows * from + steps * rows * state + 2 * rows;
@@ -68,11 +69,11 @@ class Lstm final : public Operation {
         work.k = rows;
         return work;
       case Pass::backward_weight:
-        // Backward through the steps, which is always required, even for the first layer: the gates' gradients, and from
-        // them the previous state's. For each unit the state's two gradients are added, the tanh of the cell is recomputed,
-        // the cell's gradient through it is added to that of the next step (5), four for each gate's product and function,
-        // and one product for the previous cell. Then both matrices' gradients, of all steps at once, and the sums of the
-        // biases'.
+        // Backward through the steps is always required, even for the first layer. It computes the gradients of the gates,
+        // and from them the gradient of the previous state. For each unit the state's two gradients are added, the tanh of
+        // the cell is recomputed, the cell's gradient through it is added to that of the next step (5), four for each gate's
+        // product and function, and one product for the previous cell. Then follow the gradients of both matrices, for all
+        // steps at once, and the sums for the gradients of the biases.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
@@ -84,9 +85,9 @@ class Lstm final : public Operation {
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // A step waits for the previous one: the state's matrix product, then the gates and the cell. The input's product is
-    // done before, for all steps at once. Backward computes the gates' gradients, then the state's, which sums over them;
-    // the input's gradient and the matrices' follow after the first step is reached.
+    // A step waits for the previous one: the state's matrix product, then the gates and the cell. The product with the input
+    // is computed before, for all steps at once. Backward computes the gradients of the gates, and then that of the state,
+    // which sums over them. The gradients of the input and of the matrices follow after the first step is reached.
     const double steps = real(output.positions());
     if (pass == Pass::forward)
       return steps * (reduction_depth({real(features_)}) + 1) + reduction_depth({real(inputs.front().channels)});
@@ -94,10 +95,10 @@ class Lstm final : public Operation {
     return back + reduction_depth({pass == Pass::backward_data ? real(gates * output.channels) : steps * samples});
   }
 
-  // Not divisible, as a conservative choice: split units would have to exchange the state at every step.
+  // Conservatively, no split is supported: ranks with split units would have to exchange the state at every step.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // In addition to input and states the gates and the cell of each step: cuDNN's reserve space.
+    // In addition to input and states, the gates and the cell of each step are kept, which is cuDNN's reserve space.
     return {.input = true, .output = true, .extra_items = (gates + 1) * items(output)};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

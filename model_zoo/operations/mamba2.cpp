@@ -25,9 +25,9 @@ class Mamba2 final : public Operation {
   struct Settings {
     std::int64_t heads = 1, head_size = 1, state = 1;
     std::int64_t groups = 1;  ///< groups of heads that share B and C
-    std::int64_t kernel = 4;  ///< tokens in the convolution's window
+    std::int64_t kernel = 4;  ///< number of tokens in the window of the convolution
     std::int64_t chunk = 128;
-    bool norm = true;  ///< at the end; without it, z alone gates the result
+    bool norm = true;  ///< whether there is a norm at the end; without it, z alone gates the result
   };
   explicit Mamba2(const Settings& settings) : s_(settings) {}
 
@@ -66,8 +66,8 @@ class Mamba2 final : public Operation {
     return checked(output);
   }
 
-  /// The convolution's, the norm's scale if there is one, and three numbers per head: the decay of its state, the bias of
-  /// its step, and the share of x that bypasses the state.
+  /// Parameters of the convolution, the scale of the norm if there is one, and three numbers per head: the decay of its
+  /// state, the bias of its step, and the share of x that bypasses the state.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * groups_of(output) * s_.state;
     return (s_.kernel + 1) * convolved + (s_.norm ? output.channels : 0) + 3 * (output.channels / s_.head_size);
@@ -87,8 +87,8 @@ class Mamba2 final : public Operation {
     switch (pass) {
       case Pass::forward: {
         std::vector<Work> all = until_states(n);
-        // The products inside the chunk, whose last tokens depend on all of it. Then C reads the state of the chunks
-        // before.
+        // Products inside the chunk, whose last tokens depend on all of its tokens. Then C reads the state of the previous
+        // chunks.
         all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
         all.push_back(s_.norm ? Work{.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm}
                               : Work{.flops = (sigmoid_flops + 2) * n.x, .activation_items = 3 * n.x});
@@ -99,9 +99,9 @@ class Mamba2 final : public Operation {
                                       : Work{.flops = (sigmoid_flops + 6) * n.x, .activation_items = 5 * n.x}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // Backward computes, in this order, the gradients of the states that C reads; of the states of the chunks before;
-        // of x; of B and C, through the states and inside the chunks; and of the steps. The part of the steps inside the
-        // chunks requires the products once more.
+        // Backward computes gradients in this order: of the states that C reads; of the states of the previous chunks; of x;
+        // of B and C, through the states and inside the chunks; and of the steps. For the part of the steps inside the
+        // chunks, the products are recomputed.
         all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
         all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
         all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));
@@ -212,7 +212,7 @@ class Mamba2 final : public Operation {
             {.flops = 2 * n.states, .activation_items = 3 * n.states},
             chunks(n.products_flops, 2 * n.b + n.products)};
   }
-  /// For this many heads.
+  /// Returns the sizes for this many heads.
   [[nodiscard]] std::int64_t groups_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.groups * (output.channels / s_.head_size) / s_.heads);
   }

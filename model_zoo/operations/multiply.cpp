@@ -28,11 +28,12 @@ class Multiply final : public Operation {
       return {.flops = 3 * items(output), .activation_items = 3 * items(output) + 2 * items(inputs.back())};
     }
     if (scales(inputs, output)) {
-      // Gradient times factors: 2. Gradient times the scaled tensor, which is written: 3, and summed over the positions: 1.
-      // The factors are computed from the tensor that they scale, so its gradients are added: two reads and a write.
+      // Gradient times factors takes 2 passes over the items. Gradient times the scaled tensor, which is written, takes 3,
+      // and its sum over the positions 1. The factors are computed from the tensor that they scale, so its gradients are
+      // added: two reads and a write.
       return {.flops = 4 * items(output), .activation_items = 9 * items(output) + 2 * items(inputs.back())};
     }
-    // Reads the gradient and all inputs, writes the same number of gradients.
+    // Reads the gradient and all inputs; writes a gradient for each input.
     return {.flops = count, .activation_items = 2 * read + items(output)};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,

@@ -33,7 +33,8 @@ class Norm final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Statistics of a whole channel need a separate pass: forward reads twice and writes once; backward reads the input and
     // the output's gradient twice, writes once, and computes the gradients of scale and shift. Statistics of a position's
-    // channels stay in registers, which saves one read each; its scale and shift sum over the positions in another pass.
+    // channels stay in registers, which saves one read in each pass. The gradients of scale and shift sum over the positions
+    // in another pass.
     const bool two_passes = over_positions();
     const double count = items(output);
     const double parameters = real(biases(inputs, output));
@@ -49,7 +50,7 @@ class Norm final : public Operation {
                 .weight_items = parameters,
                 .kind = kernel_kind()};
       case Pass::backward_weight:
-        // Without scale and shift there is nothing to sum.
+        // Without scale and shift, there is no gradient to sum.
         if (two_passes || parameters == 0) return {};
         return {.flops = 3 * count, .activation_items = 2 * count, .weight_items = parameters, .kind = kernel_kind()};
       case Pass::update:
@@ -59,7 +60,7 @@ class Norm final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // The statistics; scale and shift sum over samples and positions.
+    // The sums are those of the statistics. The gradients of scale and shift sum over samples and positions.
     const double channels = real(output.channels);
     const double positions = real(output.positions());
     if (pass == Pass::backward_weight || kind_ == NormKind::batch) return reduction_depth({positions, samples});
@@ -68,7 +69,8 @@ class Norm final : public Operation {
   }
 
   Divisible divisible() const override {
-    // A batch's statistics may be those of a rank's tiles, as they may be those of its samples; a sample's may not.
+    // Statistics of a batch may be taken over a rank's tiles alone, as they may be taken over its samples alone. Statistics
+    // of a sample may not.
     const bool of_samples = kind_ == NormKind::group || kind_ == NormKind::instance;
     return {.channelwise = over_positions(),
             .spatial = !sequence_,
@@ -81,8 +83,8 @@ class Norm final : public Operation {
     return {.operation = std::make_shared<Norm>(kind_, groups, group_channels_, scale_, bias_, sequence_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// PyTorch's kernels keep mean and inverse deviation, and instance norm, which runs as batch norm of samples × channels,
-  /// also a copy of the scale for each sample; a root-mean-square norm has no mean.
+  /// PyTorch's kernels keep mean and inverse deviation. Instance norm runs as a batch norm of samples × channels, and also
+  /// keeps a copy of the scale for each sample. A root-mean-square norm has no mean.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double channels = real(output.channels);
     Kept kept{.input = true};

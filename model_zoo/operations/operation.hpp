@@ -17,54 +17,53 @@ namespace ddl {
 enum class Pass { forward, backward_data, backward_weight, update };
 [[nodiscard]] std::string_view to_string(Pass pass);
 
-/// The kind of a kernel from the device's point of view: kernels of a kind share the formula of their time and its
-/// constants.
+/// The kind of a kernel. Kernels of the same kind have the same formula for their time, with the same constants.
 enum class KernelKind {
-  matrix_product,       ///< GEMM, alone or many of one size
-  convolution,          ///< of one group
-  grouped_convolution,  ///< with several groups, each a separate matrix product
-  fused_attention,      ///< scores never leave the chip
-  chunk_scan,           ///< of a recurrence, the products inside chunks of tokens
+  matrix_product,       ///< a GEMM, or a batch of equal GEMMs
+  convolution,          ///< convolutions with one group
+  grouped_convolution,  ///< convolutions with several groups, each of which is a separate matrix product
+  fused_attention,      ///< attention whose scores never leave the chip
+  chunk_scan,           ///< products inside the chunks of tokens of a recurrence
   elementwise,          ///< additions, activations, casts, copies, and everything without a kind of its own
-  layer_norm,           ///< statistics per position
-  batch_norm,           ///< statistics over positions
+  layer_norm,           ///< norms with statistics per position
+  batch_norm,           ///< norms with statistics over positions
   softmax,
   dropout,
-  lookup,                 ///< rows of a table
-  packed_convolution,     ///< with several groups that share a tile of a matrix product
-  direct_convolution,     ///< with several groups, without matrix units
-  depthwise_convolution,  ///< with as many groups as channels
+  lookup,                 ///< lookups of rows of a table
+  packed_convolution,     ///< convolutions with several groups that share a tile of a matrix product
+  direct_convolution,     ///< convolutions with several groups, without matrix units
+  depthwise_convolution,  ///< convolutions with as many groups as channels
   max_pool
 };
 
 /// The work of one kernel; kernel models turn it into time.
 struct Work {
   double flops = 0;             ///< per sample; a multiply-add is two
-  double activation_items = 0;  ///< activation items read and written, per sample
-  double weight_items = 0;      ///< weight items read or written, once per kernel independent of the batch
+  double activation_items = 0;  ///< number of activation items read and written, per sample
+  double weight_items = 0;      ///< number of weight items read or written, once per kernel, whatever the batch
   /// The implicit matrix product of a matrix operation: `batched` names the dimension that grows with the samples (m and n
-  /// span the output, k is summed; sizes are per sample for the batched one). All zero if there is none.
+  /// are the sides of the output, and k is summed; the batched one is per sample). All zero if there is none.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
-  double count = 1;  ///< products of that size, per sample if `batched` is `count`: heads, experts
-  /// Per sample, items over which a cross entropy is taken: frameworks have several implementations, which differ in
-  /// traffic.
+  double count = 1;  ///< number of products of this size, such as heads or experts; per sample if `batched` is `count`
+  /// The number of items per sample over which a cross entropy is computed. Frameworks have several implementations, which
+  /// differ in traffic.
   double entropy_items = 0;
   /// For a convolution with a window of 3 × 3 and stride 1, for which there are faster algorithms: the sides of the image
-  /// that its kernel computes, or in backward-weight of the one that forward computes. 0: another window.
+  /// that the kernel computes (in backward-weight, that forward computes). 0 for other windows.
   double square3_rows = 0, square3_columns = 0;
-  bool is_strided = false;      ///< for a convolution: its window skips positions
-  bool sums_positions = false;  ///< for a convolution: its product sums over positions, as in backward-weight
-  /// For a convolution: its window has three spatial dimensions and more than one position.
+  bool is_strided = false;      ///< for a convolution: whether its window skips positions
+  bool sums_positions = false;  ///< for a convolution: whether its product sums over positions, as in backward-weight
+  /// For a convolution: whether its window has three spatial dimensions and more than one position.
   bool is_volume = false;
-  /// For a convolution: its groups, the input channels of one of them, and, with several groups, the output channels of one.
-  /// m, n and k are those of all groups together.
+  /// For a convolution: the number of groups, the input channels of a group, and, with several groups, the output channels
+  /// of a group. m, n and k are those of all groups together.
   double groups = 1, group_inputs = 0, group_outputs = 0;
-  /// One operator of a composite: only counted if each operator is a separate kernel (CompositeKernels). Not part of
-  /// Operation::work().
+  /// Whether it is one operator of a composite, which counts only if each operator is a separate kernel (CompositeKernels).
+  /// Not part of Operation::work().
   bool is_separate = false;
-  /// For the bias of such a layer, which is separate too: its addition, or its gradient, a sum over samples and positions.
-  /// Only counted if the framework has a separate kernel for it (BiasKernels). A product that runs without a convolution
+  /// The kernel of the bias of such a layer: its addition, or its gradient, which is a sum over samples and positions. It
+  /// counts only if the framework has a separate kernel for it (BiasKernels). A product that runs without a convolution
   /// library, such as a depthwise convolution, counts as a linear layer.
   enum class Bias { none, convolution, linear } bias = Bias::none;
   /// Unset: a matrix product if there is one, else elementwise.
@@ -77,8 +76,8 @@ struct Work {
   [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
 
-/// The kernel of a bias in a pass, over this many items of the layer's output: forward adds it in place, backward sums the
-/// gradients. No work in other passes.
+/// Returns the kernel of a bias in a pass, for this many items of the layer's output. Forward adds the bias in place, and
+/// backward sums the gradients. Other passes have no work.
 [[nodiscard]] inline Work bias_work(Pass pass, double items, Work::Bias bias) {
   if (pass != Pass::forward && pass != Pass::backward_weight) return {};
   return {.flops = items,
@@ -91,12 +90,12 @@ struct Work {
 /// The dimensions of an operation that a strategy may divide. A "matrix" operation has weights that mix channels; a
 /// channelwise one processes channels separately (pooling, activation, batch norm), so sharded channels pass through it.
 struct Divisible {
-  bool matrix = false;       ///< has filters (output channels) and input channels that can be split
-  bool channelwise = false;  ///< works on a slice of the channels independently
-  bool spatial = false;      ///< works on a tile of positions, given its halo
-  bool tokens = false;       ///< works on a part of the tokens of a sequence independently
-  /// Number of sums over all positions of a channel, to which the tiles of a sample have to contribute: one for a mean, two
-  /// for a mean and a variance.
+  bool matrix = false;       ///< whether it has filters (output channels) and input channels that can be split
+  bool channelwise = false;  ///< whether a slice of the channels is independent of the others
+  bool spatial = false;      ///< whether a tile of positions can be computed, given its halo
+  bool tokens = false;       ///< whether a part of the tokens of a sequence is independent of the others
+  /// Number of sums over all positions of a channel, which the tiles of a sample must add up: one for a mean, two for a mean
+  /// and a variance.
   double position_sums = 0;
   std::int64_t channel_units = 0;  ///< number of units that a channel split must keep whole: heads, groups; 0 = channels
 };
@@ -104,11 +103,11 @@ struct Divisible {
 /// What backward needs from forward, in items per sample unless noted (the finest rule of [Kort22] and of common
 /// frameworks).
 struct Kept {
-  bool input = false;      ///< the input tensor(s)
-  bool output = false;     ///< the output tensor
-  double mask_items = 0;   ///< one-byte items of its own: dropout mask, pooling index
-  double extra_items = 0;  ///< items of its own at the activations' precision: attention scores
-  double noise_items = 0;  ///< of the masks, those that a CPU stores as factors of 4 bytes: dropout's
+  bool input = false;      ///< whether backward needs the input tensors
+  bool output = false;     ///< whether backward needs the output tensor
+  double mask_items = 0;   ///< items of one byte: dropout mask, pooling index
+  double extra_items = 0;  ///< items in the activations' precision: attention scores
+  double noise_items = 0;  ///< of the masks, items that a CPU stores as factors of 4 bytes, as for dropout
   /// Items of 4 bytes in any precision: mean and inverse deviation of a position or of a sample's group of channels.
   double statistics = 0;
   double batch_statistics = 0;  ///< the same, once for all samples of a micro-batch: per channel, or a loss's weight
@@ -116,14 +115,14 @@ struct Kept {
 
 /// The table of an operation that layers may share by naming its owner (`tied`). It has no rows if there is no table.
 struct SharedTable {
-  std::string_view owner;  ///< the type of operation that can own it
+  std::string_view owner;  ///< the type of operation that can own the table
   std::int64_t rows = 0, columns = 0;
 };
 
 /// One operation of a network with its attributes fixed (kernel, stride, heads, …); immutable and shared between layers.
 /// Shapes are those of one sample; a strategy passes sliced shapes for a local part.
 ///
-/// `infer` throws ddl::Error(message, hint) if the inputs do not fit; the reader places it in the file.
+/// `infer` throws ddl::Error(message, hint) if the inputs do not fit; the reader adds its position in the file.
 class Operation {
  public:
   Operation() = default;
@@ -133,16 +132,16 @@ class Operation {
 
   /// The key of the model file: `convolution`, `fully_connected`, …
   [[nodiscard]] virtual std::string_view type() const = 0;
-  /// Stem of the generated name of an unnamed layer: `conv`, `relu`, `fc`.
+  /// What the generated name of an unnamed layer begins with: `conv`, `relu`, `fc`.
   [[nodiscard]] virtual std::string_view short_name() const { return type(); }
-  /// The attributes as in a model file, with their values; without those at their defaults.
+  /// The attributes with their values, as in a model file, without those that have their defaults.
   [[nodiscard]] virtual AttributeValues attribute_values() const = 0;
-  /// The attributes that no split changes. Problems that agree in these differ only in sizes: the time of a third can be
-  /// interpolated between those of two.
+  /// The attributes that no split changes. Problems with the same values of these differ only in sizes, so times can be
+  /// interpolated between them.
   [[nodiscard]] virtual AttributeValues lasting_values() const { return attribute_values(); }
   /// The attributes on one line, as in the lines of problems: `filters=64 kernel=3x3 stride=2`.
   [[nodiscard]] std::string attributes() const { return print_attributes(attribute_values()); }
-  /// The same for the lasting ones.
+  /// The attributes that no split changes, on one line.
   [[nodiscard]] std::string lasting_attributes() const { return print_attributes(lasting_values()); }
   [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
   /// Trainable items: kernels and matrices.
@@ -161,7 +160,7 @@ class Operation {
   [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// What `tied` shares: for example an embedding's vocabulary × features.
+  /// The table that `tied` shares: for example vocabulary × features of an embedding.
   [[nodiscard]] virtual SharedTable shared_table(std::span<const TensorShape> /*inputs*/,
                                                  const TensorShape& /*output*/) const {
     return {};
@@ -169,78 +168,78 @@ class Operation {
   /// Work of one pass on the given (whole or sliced) shapes; all zero for passes that an operation does not have. The work
   /// of `update` follows from the parameters.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// The same as a list of kernels, which run one after the other. Default: one kernel. Their FLOPs and items add up to
-  /// work()'s, except for separate ones.
+  /// The work of a pass as a list of kernels, which run one after the other. The default is one kernel. Without separate
+  /// operators and biases, their FLOPs and items add up to work().
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
                                                   const TensorShape& output) const {
     return {work(pass, inputs, output)};
   }
-  /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; for operations not
-  /// listed by its rule: a reduction of n items takes ⌈log2 n⌉]. Default: the sum of the matrix product in work(), one step
-  /// if there is none. Operations that reduce anything else, or are sequential, override it.
+  /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; other operations follow
+  /// the same rule: a reduction of n items takes ⌈log2 n⌉]. Default: the sum of the matrix product in work(), one step if
+  /// there is none. Operations that have other reductions, or are sequential, override this.
   [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                                      double samples) const;
   [[nodiscard]] virtual Divisible divisible() const = 0;
   [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
   /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: it
   /// determines the halo of a tile. 1, 1 and 0 for operations on single positions. If the output has more positions than the
-  /// input, `spread` for each, the window is the part of the output that one position of the input contributes to.
+  /// input (`spread` for each), the window is the part of the output to which one position of the input contributes.
   struct Window {
     std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, spread{1, 1, 1};
   };
   [[nodiscard]] virtual Window window() const { return {}; }
-  /// The operation that a rank runs on these slices of the tensors: it infers `output` from its inputs.
+  /// The operation that a rank runs on these slices of the tensors. It infers `output` from its inputs.
   struct Local {
     std::shared_ptr<const Operation> operation;  ///< null if this operation applies unchanged
-    std::vector<TensorShape> inputs;             ///< of a tile, including the halo rows that it reads
+    std::vector<TensorShape> inputs;             ///< input of a tile, including the halo rows that it reads
   };
   [[nodiscard]] virtual Local local(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const {
     return {.operation = nullptr, .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// Backward passes the output's gradient unchanged to every input. Additions for a tensor with several readers are not
-  /// included: see gradient_additions.
+  /// Whether backward passes the gradient of the output unchanged to every input. Additions for a tensor with several
+  /// readers are not included: see gradient_additions.
   [[nodiscard]] virtual bool passes_gradient() const { return false; }
-  /// Forward writes its output over its input.
+  /// Whether forward writes its output over its input.
   [[nodiscard]] virtual bool in_place() const { return false; }
-  /// Tensors of equal size that a pass creates and that are neither outputs nor gradients of inputs and weights, if each
-  /// operator of the definition is a separate kernel, as in eager mode. Default: what forward keeps in addition, and its
-  /// gradient.
+  /// Intermediate tensors that a pass creates if each operator of the definition is a separate kernel, as in eager mode.
+  /// They have equal sizes, and are neither outputs nor gradients of inputs and weights. Default: what forward keeps in
+  /// addition, and its gradient.
   struct Inner {
-    double items = 0;  ///< per sample, of one of them
+    double items = 0;  ///< items per sample of one of them
     int tensors = 0;
   };
   [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
-  /// The scores of queries and keys, their softmax, its dropout, and the sum over values: what selective recomputation
-  /// recomputes in backward [Kort22, section 5].
+  /// Whether it has the part that selective recomputation recomputes in backward [Kort22, section 5]: the scores of queries
+  /// and keys, their softmax, its dropout, and the sum over values.
   [[nodiscard]] virtual bool is_attention() const { return false; }
-  /// For fused attention whose softmax has trained sinks: the same with kernels that write the scores, for libraries whose
-  /// fused kernels do not support sinks. Null otherwise.
+  /// For fused attention whose softmax has trained sinks: the same attention with kernels that write the scores, for
+  /// libraries whose fused kernels do not support sinks. Null for other operations.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
-  /// For attention: the same for sequences packed with documents of this many tokens, between which there is no attention.
-  /// Null otherwise.
+  /// For attention: the same attention for sequences that are packed with documents of this many tokens, without attention
+  /// between documents. Null for other operations.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_documents(std::int64_t /*tokens*/) const { return nullptr; }
-  /// The output is the first input's memory under another shape.
+  /// Whether the output is a view of the first input with another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
-  /// Items per sample that exist only while the pass runs, at the activations' precision: for example scores before their
+  /// Items per sample that exist only while the pass runs, in the activations' precision: for example scores before their
   /// softmax.
   [[nodiscard]] virtual double scratch_items(Pass /*pass*/, std::span<const TensorShape> /*inputs*/,
                                              const TensorShape& /*output*/) const {
     return 0;
   }
-  /// The same with a table of this many rows, for a rank that owns a part of them; null if there is no table.
+  /// The same operation with a table of this many rows, for a rank that owns a part of the rows; null if there is no table.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
   /// The number of experts that share the tokens; 1: none.
   [[nodiscard]] virtual std::int64_t experts() const { return 1; }
-  /// The same with this many of the experts; null if there are none.
+  /// The same operation with this many of the experts; null if there are no experts.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
-  /// The same with a low-rank adapter, which is trained instead of the matrix; null if there is no matrix.
+  /// The same operation with a low-rank adapter, which is trained instead of the matrix; null if there is no matrix.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/) const { return nullptr; }
   /// The rank of its adapter; 0: it has none.
   [[nodiscard]] virtual std::int64_t adapter_rank() const { return 0; }
-  /// The same for a rank with one of `parts` equal parts of the tokens, which needs keys and values of all; null if not
-  /// supported.
+  /// The same operation for a rank that has one of `parts` equal parts of the tokens, and needs keys and values of all
+  /// tokens; null if this is not supported.
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }
-  /// The number of those parts; 1: it has all tokens.
+  /// The number of parts of the tokens; 1 if the rank has all tokens.
   [[nodiscard]] virtual std::int64_t contexts() const { return 1; }
   /// Items of each sample that the other ranks of a context split need from one rank: keys and values.
   [[nodiscard]] virtual double context_items(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
@@ -251,8 +250,8 @@ class Operation {
   [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// The same including the pairs of a query and a key that a causal mask hides, whether or not the kernel skips them: the
-  /// convention for the FLOP/s of a training run [Chow22, appendix B]. Default: macs().
+  /// The multiply-adds including pairs of a query and a key that a causal mask hides, even if the kernel skips them. This is
+  /// the convention for the FLOP/s of a training run [Chow22, appendix B]. Default: macs().
   [[nodiscard]] virtual double unmasked_macs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     return macs(inputs, output);
   }

@@ -26,7 +26,7 @@ class Pick final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass == Pass::forward) return {.activation_items = 2 * items(output), .kind = KernelKind::lookup};
-    // The gradient of all other tokens is written too: it is zero.
+    // The gradient of all other tokens, which is zero, is written too.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
@@ -34,7 +34,7 @@ class Pick final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  /// The number of these tokens in a part of the sequence is not fixed.
+  /// It is not known how many of these tokens are in a part of the sequence.
   Divisible divisible() const override { return {.channelwise = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

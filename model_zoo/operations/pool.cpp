@@ -14,15 +14,15 @@ namespace {
 enum class PoolKind { max, average };
 constexpr std::array<std::string_view, 2> pool_kinds{"max", "average"};
 
-/// Common part of pooling with and without a fixed window: the traffic.
+/// The common part of pooling with and without a fixed window: the traffic.
 class Pool : public Operation {
  public:
   explicit Pool(PoolKind kind) : kind_(kind) {}
 
   std::string_view type() const override { return "pool"; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // Maximum: an 8-byte index of the maximum for each output item. An average does not need its input, but frameworks
-    // (including PyTorch) keep it for its shape.
+    // A maximum keeps an index of 8 bytes for each output item. An average does not need its input, but frameworks such as
+    // PyTorch keep it for its shape.
     return {.input = true, .mask_items = kind_ == PoolKind::max ? 8 * items(output) : 0};
   }
 
@@ -38,7 +38,7 @@ class Pool : public Operation {
     const KernelKind kind = is_max ? KernelKind::max_pool : KernelKind::elementwise;
     if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output), .kind = kind};
     if (pass != Pass::backward_data) return {};
-    // Maximum reads the indices together with the gradient and adds one item at each index.
+    // A maximum reads the indices together with the gradient, and adds one item at each index.
     return {.flops = is_max ? items(output) : visited,
             .activation_items = items(input) + (is_max ? 2 : 1) * items(output),
             .kind = kind};

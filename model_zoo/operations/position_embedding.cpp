@@ -29,7 +29,7 @@ class PositionEmbedding final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double count = items(output);
     if (pass == Pass::forward) return {.flops = count, .activation_items = 2 * count, .weight_items = count};
-    // The gradient is passed on unchanged; each position's is summed over the samples.
+    // The gradient is passed on unchanged. The gradient of each position's vector is summed over the samples.
     if (pass == Pass::backward_weight) return {.flops = count, .activation_items = count, .weight_items = count};
     return {};
   }

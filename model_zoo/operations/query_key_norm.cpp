@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// What one norm spans, and its scales: each head, with one scale for all heads; each head, with a scale of its own; or all
+/// What one norm covers, and its scales: each head, with one scale for all heads; each head, with a scale of its own; or all
 /// heads together.
 enum class Span { head, each_head, all_heads };
 constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"};
@@ -47,7 +47,7 @@ class QueryKeyNorm final : public Operation {
     return (span_ == Span::head ? 2 : heads_ + kv_heads_) * head_size_;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // Like a norm over the channels of a position; here a head.
+    // The work is that of a norm over the channels of a position, where a head takes the place of the position.
     const double count = normed(output);
     const double parameters = real(biases(inputs, output));
     const auto kind = KernelKind::layer_norm;
@@ -62,14 +62,14 @@ class QueryKeyNorm final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // A head's mean; the scale of the queries sums over samples, tokens and heads.
+    // The mean sums over a head. The gradient of the queries' scale sums over samples, tokens and heads.
     if (pass == Pass::backward_weight) return reduction_depth({samples, real(output.positions()) * real(heads_)});
     return reduction_depth({real(span_ == Span::all_heads ? heads_ * head_size_ : head_size_)});
   }
   Divisible divisible() const override {
     return {.channelwise = span_ != Span::all_heads, .tokens = true, .channel_units = kv_heads_};
   }
-  /// A slice has the same share of both kinds of heads.
+  /// A slice has the same share of query heads and of key and value heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const auto part = [&](std::int64_t heads) {
       return std::max<std::int64_t>(1, heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));

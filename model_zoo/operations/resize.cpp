@@ -11,8 +11,8 @@ namespace {
 enum class ResizeKind { nearest, linear };
 constexpr std::array<std::string_view, 2> resize_kinds{"nearest", "linear"};
 
-/// The same image at another size: each position is the nearest of the input's, or a mean of the two nearest along each
-/// dimension, weighted by distance.
+/// The same image at another size. Each position is the nearest position of the input, or a mean of the two nearest along
+/// each dimension, weighted by distance.
 class Resize final : public Operation {
  public:
   Resize(ResizeKind kind, const Extents& from, const Extents& size) : kind_(kind), from_(from), size_(size) {}
@@ -31,13 +31,13 @@ class Resize final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
-    // A multiply-add for each term of a mean. Backward adds each gradient to as many positions.
+    // Forward has a multiply-add for each term of a mean. Backward adds each gradient to the same number of positions.
     const double flops = kind_ == ResizeKind::linear ? 2.0 * real(std::int64_t{1} << static_cast<unsigned>(size_.rank))
                          : pass == Pass::forward     ? 0.0
                                                      : 1.0;
     return {.flops = flops * items(output), .activation_items = items(inputs.front()) + items(output)};
   }
-  /// Borders of tiles only stay aligned if every position becomes the same number of positions.
+  /// Borders of tiles stay aligned only if every position becomes the same number of positions.
   Divisible divisible() const override { return {.channelwise = true, .spatial = is_multiple()}; }
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const Extents from{.size = inputs.front().extent, .rank = size_.rank};
@@ -51,7 +51,7 @@ class Resize final : public Operation {
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {
       const std::int64_t factor = size_.size[d] / from_.size[d];
       window.spread[d] = factor;
-      // A position contributes to its own copies; with a mean, also to half of its neighbours'.
+      // A position contributes to its own copies and, if the result is a mean, to half of the copies of its neighbours.
       window.padding[d] = kind_ == ResizeKind::linear ? factor / 2 : 0;
       window.size[d] = factor + 2 * window.padding[d];
     }

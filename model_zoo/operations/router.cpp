@@ -21,9 +21,9 @@ class Router final : public Operation {
   struct Settings {
     std::int64_t experts = 1, active = 1;
     bool sigmoid = false;
-    bool bias = false;        ///< trained, as that of any matrix
+    bool bias = false;        ///< whether the bias is trained, as that of any matrix
     bool correction = false;  ///< not trained
-    /// Number of expert groups, of which each token uses the best; 0 or 1: no groups.
+    /// Number of groups of experts; each token uses the best groups. 0 or 1: no groups.
     std::int64_t groups = 1, active_groups = 1;
   };
   explicit Router(const Settings& settings) : s_(settings) {}
@@ -63,8 +63,8 @@ class Router final : public Operation {
               .activation_items = items(inputs.front()) + scores,
               .weight_items = real(weights(inputs, output) + biases(inputs, output))};
     if (pass == Pass::backward_weight) return work;
-    // The softmax or sigmoid, the correction, and the choice, with one comparison for each score and selected expert. With
-    // groups, the value of a group is the sum of its two best scores, which takes two comparisons per score, and the best
+    // The FLOPs of softmax or sigmoid, correction, and choice, with one comparison for each score and selected expert. With
+    // groups, the value of a group is the sum of its two best scores, which takes two comparisons per score; then the best
     // groups are chosen.
     const double weighing = s_.sigmoid ? sigmoid_flops : 5;
     const double grouped = s_.groups > 1 ? 2 * scores + real(s_.active_groups * s_.groups) * real(output.extent[0]) : 0;
@@ -109,11 +109,11 @@ std::shared_ptr<const Operation> read_router(const Attributes& attributes) {
   }
   if (settings.active_groups > settings.groups) {
     attributes.fail("active_groups",
-                    fmt::format("of {} groups {} cannot be active", settings.groups, settings.active_groups));
+                    fmt::format("there are {} groups, so {} cannot be active", settings.groups, settings.active_groups));
   }
   const std::int64_t seen = settings.experts / settings.groups * settings.active_groups;
   if (settings.active > seen) {
-    attributes.fail("active", fmt::format("of {} experts {} cannot be active", seen, settings.active));
+    attributes.fail("active", fmt::format("there are {} experts, so {} cannot be active", seen, settings.active));
   }
   return std::make_shared<Router>(settings);
 }

@@ -7,7 +7,7 @@ namespace {
 /// Multiplies every item by a constant, or by a trained factor of its channel, with an optional trained shift.
 class Scale final : public Operation {
  public:
-  /// No `factor` means a trained one.
+  /// If `factor` is unset, the factor is trained.
   Scale(std::optional<double> factor, bool bias, bool sequence) : factor_(factor), bias_(bias), sequence_(sequence) {}
 
   std::string_view type() const override { return "scale"; }
@@ -28,8 +28,8 @@ class Scale final : public Operation {
       return {.flops = (bias_ ? 2 : 1) * count, .activation_items = 2 * count, .weight_items = parameters};
     }
     if (pass == Pass::backward_data) return {.flops = count, .activation_items = 2 * count, .weight_items = parameters};
-    // The gradient of a trained factor sums the product of the input and the output's gradient, that of the shift the
-    // latter.
+    // The gradient of a trained factor sums the product of the input and the output's gradient. The gradient of the shift
+    // sums the output's gradient.
     if (pass == Pass::backward_weight && !factor_) {
       return {.flops = (bias_ ? 3 : 2) * count, .activation_items = 2 * count, .weight_items = parameters};
     }

@@ -24,7 +24,7 @@ class Select final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
-    // The gradient of all other tokens is written too: it is zero.
+    // The gradient of all other tokens, which is zero, is written too.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }

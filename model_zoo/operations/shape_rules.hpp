@@ -17,24 +17,24 @@ inline constexpr std::int64_t max_items = std::int64_t{1} << 53U;
 /// Largest attribute in a model file; products of two fit in an int64.
 inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 
-/// Product of sizes; an Error naming `what` if it exceeds max_items.
+/// The product of sizes. Throws Error that names `what` if it exceeds max_items.
 [[nodiscard]] std::int64_t item_count(std::string_view what, std::initializer_list<std::int64_t> sizes);
-/// Returns the shape, if each size is at least 1 and its items can be counted; an Error otherwise.
+/// Returns the shape if each size is at least 1 and its items can be counted; otherwise throws Error.
 [[nodiscard]] TensorShape checked(const TensorShape& shape);
 
-/// The input of an operation with exactly one; an Error for another number.
+/// The input of an operation that has exactly one. Throws Error for any other number of inputs.
 [[nodiscard]] const TensorShape& only_input(std::span<const TensorShape> inputs, std::string_view type);
 /// Throws Error unless there are two or more inputs of one shape.
 void require_equal_inputs(std::span<const TensorShape> inputs, std::string_view type);
 
-/// `3x1x1`: up to three sizes.
+/// Prints up to three sizes: `3x1x1`.
 struct Extents {
   std::array<std::int64_t, 3> size{1, 1, 1};
   int rank = 0;
 };
-/// `7`, `3x3` or `3x1x1`; empty for any other text.
+/// Parses `7`, `3x3` or `3x1x1`; empty for any other text.
 [[nodiscard]] std::optional<Extents> parse_extents(std::string_view text);
-/// The first `rank` sizes: `3x3`, or `2` if all are equal and `brief`.
+/// Prints the first `rank` sizes: `3x3`, or `2` if all are equal and `brief` is set.
 [[nodiscard]] std::string print_extents(const std::array<std::int64_t, 3>& size, int rank, bool brief = false);
 
 [[nodiscard]] inline double real(std::int64_t count) { return static_cast<double>(count); }

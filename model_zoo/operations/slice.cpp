@@ -25,7 +25,7 @@ class Slice final : public Operation {
     return output;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The gradient of all other channels is written too: it is zero until the other slices' are added.
+    // The gradient of all other channels is written too. It is zero until the gradients of other slices are added.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }

@@ -64,7 +64,7 @@ TensorShape SlidingWindow::slide(const TensorShape& input) const {
                   "use a smaller kernel, or padding");
     }
     output.extent[d] = (padded - reach(d) + (ceil ? stride[d] - 1 : 0)) / stride[d] + 1;
-    // A window that starts after the input would only contain padding.
+    // A window that starts after the end of the input would contain only padding.
     if (ceil && (output.extent[d] - 1) * stride[d] >= input.extent[d] + padding[d]) --output.extent[d];
   }
   return output;
@@ -86,7 +86,7 @@ SlidingWindow SlidingWindow::over_tile(TensorShape& input, const TensorShape& ou
     return true;
   };
   if (all()) return tile;
-  // Both apply to all dimensions at once, and no longer hold for one of them.
+  // Both apply to all dimensions at once. They are no longer true if one dimension changes.
   tile.same = tile.ceil = false;
   for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
     if (makes_output(d)) continue;

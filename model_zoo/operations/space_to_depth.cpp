@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The positions of each block concatenated as channels of one position: patch merging without its matrix.
+/// Concatenates the positions of each block as channels of one position. This is patch merging without its matrix.
 class SpaceToDepth final : public Operation {
  public:
   explicit SpaceToDepth(const Extents& block) : block_(block) {}
@@ -26,7 +26,7 @@ class SpaceToDepth final : public Operation {
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // A permuted copy, and back.
+    // Forward is a permuted copy, and backward the inverse.
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }

@@ -114,7 +114,7 @@ class TransposedConvolution final : public Operation {
   }
 
   Divisible divisible() const override {
-    // Borders of tiles only stay aligned if every position becomes as many positions as the stride.
+    // Borders of tiles stay aligned only if the number of positions grows by the stride.
     return {.matrix = groups_ == 1,
             .channelwise = groups_ > 1,
             .spatial = is_multiple_ && !sequence_,
@@ -145,7 +145,7 @@ class TransposedConvolution final : public Operation {
   }
 
  private:
-  /// Filters that one input channel contributes to.
+  /// The number of filters to which one input channel contributes.
   [[nodiscard]] std::int64_t spread_filters(const TensorShape& output) const {
     return groups_ > 1 ? group_filters_ : output.channels;
   }

@@ -39,7 +39,7 @@ class WindowAttention final : public Operation {
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return output.channels / head_size_ * relative_positions();
   }
-  /// The row of the table for each pair of positions: an index of 8 bytes each, two items.
+  /// The index of the table's row for each pair of positions: 8 bytes each, which count as two items.
   std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return 2 * area() * area();
   }
@@ -52,8 +52,8 @@ class WindowAttention final : public Operation {
     // The image is copied into windows and back, and rolled before and after if they are shifted.
     const double copies = (shifted(output) ? 8 : 4) * items(output);
     if (pass == Pass::forward) {
-      // QKᵀ and AV, an addition for the bias and another for the mask, about 5 for each score's softmax. Scores are written,
-      // read and written by each of these, and read.
+      // FLOPs of QKᵀ and AV, an addition for the bias and another for the mask, and about 5 for the softmax of each score.
+      // Scores are written by QKᵀ, read and written by bias, mask and softmax, and read by AV.
       const double added = shifted(output) ? 2 : 1;
       work.flops = 2 * macs(inputs, output) + (5 + added) * scores;
       work.activation_items = items(inputs.front()) + items(output) + (4 + 2 * added) * scores + copies;
@@ -61,13 +61,13 @@ class WindowAttention final : public Operation {
       return work;
     }
     if (pass == Pass::backward_data) {
-      // As in attention: two products for each of the two, and the softmax reads its output and a gradient and writes one.
-      // Additions pass the gradient on.
+      // As in attention, each of the two products has two gradients, and the softmax reads its output and a gradient, and
+      // writes a gradient. Additions pass the gradient on.
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
       work.activation_items = 2 * items(inputs.front()) + 2 * items(output) + 7 * scores + copies;
       return work;
     }
-    // The gradient of the table sums the scores' gradient over the windows.
+    // The gradient of the table sums the gradients of the scores over the windows.
     if (pass == Pass::backward_weight) return {.flops = scores, .activation_items = scores, .weight_items = table};
     return {};
   }
@@ -79,8 +79,8 @@ class WindowAttention final : public Operation {
     return reduction_depth({real(head_size_), real(area()), real(area())});
   }
 
-  // Not spatial, as a conservative choice: tile borders would have to be window borders, and shifted windows wrap around the
-  // edges of the whole image.
+  // Conservatively, spatial splits are not supported: borders of tiles would have to be borders of windows, and shifted
+  // windows wrap around the edges of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = score_items(output)};
@@ -116,7 +116,7 @@ class WindowAttention final : public Operation {
   std::int64_t shift_;
 };
 
-/// Positions of a window: the index of its pairs, of all layers together, stays far inside an int64.
+/// Maximum number of positions of a window. The index of its pairs, for all layers together, stays far inside an int64.
 constexpr std::int64_t max_positions = 65536;
 
 }  // namespace

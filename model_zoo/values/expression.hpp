@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// The value of a parameter of a model file: its text, and its number if it is a whole one.
+/// The value of a parameter of a model file: its text, and its number if it is a whole number.
 struct Value {
   std::string text;
   std::optional<std::int64_t> number;
@@ -19,7 +19,7 @@ struct Value {
 [[nodiscard]] Value value_of(std::string text);
 [[nodiscard]] Value value_of(std::int64_t number);
 
-/// Named values that a block or a model defines; other names are looked up in the enclosing ones.
+/// Named values that a block or a model defines. Other names are looked up in the enclosing blocks and the model.
 class Parameters {
  public:
   explicit Parameters(const Parameters* enclosing = nullptr) : enclosing_(enclosing) {}
@@ -40,14 +40,14 @@ inline constexpr std::string_view channels_parameter = "channels";
 [[nodiscard]] inline bool is_expression(std::string_view text) { return text.find('$') != std::string_view::npos; }
 
 /// Value of an expression of a model file: whole numbers, words, `$name`, `+ - * /` (a division must have no remainder),
-/// `%`, parentheses, `== != < <= > >=`, `and`, `or`. A single `$name` may be any text. Throws an Error, which the caller
-/// places.
+/// `%`, parentheses, `== != < <= > >=`, `and`, `or`. A single `$name` may be any text. Throws Error without a position,
+/// which the caller adds.
 [[nodiscard]] Value evaluate(std::string_view expression, const Parameters& parameters,
                              std::optional<std::int64_t> channels);
-/// The same for a condition, which must be true or false.
+/// The value of a condition, which must be true or false.
 [[nodiscard]] bool evaluate_condition(std::string_view expression, const Parameters& parameters,
                                       std::optional<std::int64_t> channels);
-/// Throws Error for what is wrong for all values: bad syntax, a name that is not among `parameters`.
+/// Throws Error for errors that do not depend on values: bad syntax, or a name that is not among `parameters`.
 void check_expression(std::string_view expression, const Parameters& parameters);
 
 }  // namespace ddl

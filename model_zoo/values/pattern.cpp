@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// Longest groups, and most letters before one, that `shortest_pattern` tries.
+/// The longest groups, and the largest numbers of letters before a group, that `shortest_pattern` tries.
 constexpr std::size_t longest_group = 24, most_before = 64;
 
 void append(std::string& letters, std::string_view more, std::size_t times) {

@@ -6,11 +6,11 @@
 
 namespace ddl {
 
-/// Most letters of a pattern whose groups are written out.
+/// Maximum number of letters of a pattern after its groups are written out.
 inline constexpr std::size_t max_pattern_letters = 100'000;
 
 /// The letters of a pattern with its groups written out: `M(ME)2*` is `MMEME*`. A group has at least one letter, a number
-/// from 1, and no group inside. Throws an Error, which the caller places.
+/// from 1, and no group inside. Throws Error without a position, which the caller adds.
 [[nodiscard]] std::string pattern_letters(std::string_view pattern);
 /// The shortest pattern with one group for these letters; the letters if none is shorter.
 [[nodiscard]] std::string shortest_pattern(std::string_view letters);

@@ -10,16 +10,16 @@ namespace ddl {
 /// An image is 64 channels over 56 × 56, a token tensor 1024 channels over a sequence of 512, a flat vector has rank 0.
 struct TensorShape {
   std::int64_t channels = 1;
-  std::array<std::int64_t, 3> extent{1, 1, 1};  ///< d×h×w, h×w, or w: as many as `rank`; the rest are 1
+  std::array<std::int64_t, 3> extent{1, 1, 1};  ///< `rank` sizes, d×h×w, h×w or w; the rest are 1
   int rank = 0;
-  bool sequence = false;  ///< rank is 1 and the extent counts tokens
+  bool sequence = false;  ///< whether the rank is 1 and the extent counts tokens
 
   [[nodiscard]] std::int64_t positions() const { return extent[0] * extent[1] * extent[2]; }
   [[nodiscard]] std::int64_t items() const { return channels * positions(); }
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
 };
 
-/// `64×56×56`, `1024 over 512 tokens`, `1000`.
+/// The shape as text: `64×56×56`, `1024 over 512 tokens`, `1000`.
 [[nodiscard]] std::string to_string(const TensorShape& shape);
 
 }  // namespace ddl

@@ -29,7 +29,7 @@ __all__ = ["Check", "Explanation", "OracleError", "Plan", "Recommendation", "che
 
 Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], None]
 
-# Given once for each value; of all other options, values are joined by commas.
+# These options are repeated for each value. For all other options, values are joined by commas.
 _REPEATED = ("profile",)
 
 

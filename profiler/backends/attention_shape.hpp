@@ -13,7 +13,7 @@ struct AttentionShape {
   explicit AttentionShape(const Problem& problem);
 
   std::int64_t samples = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1, size = 1;
-  bool crossed = false;  ///< keys and values come from another tensor
+  bool crossed = false;  ///< whether keys and values come from another tensor
   bool causal = false, fused = false, alibi = false;
   std::int64_t window = 0, buckets = 0;
   double dropout = 0;
@@ -36,7 +36,7 @@ struct AttentionShape {
   [[nodiscard]] std::int64_t end_key(std::int64_t query) const { return causal ? query + 1 : keys; }
   /// The ALiBi slope of a head, added to a score per position of distance; zero without ALiBi.
   [[nodiscard]] float slope(std::int64_t head) const;
-  /// For each query and key, the index in its head's table of the bias of their score.
+  /// For each query and key, the index of their bias in the table of the head.
   [[nodiscard]] std::vector<std::int32_t> buckets_of_pairs() const;
   /// The inputs or their gradients.
   [[nodiscard]] std::vector<KernelTensor> inputs(bool gradients, Precision precision) const;

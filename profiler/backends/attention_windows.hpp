@@ -13,9 +13,9 @@ struct AttentionWindows {
   /// `problem` must have the operation `window_attention`.
   explicit AttentionWindows(const Problem& problem);
 
-  std::int64_t area = 1, count = 1;    ///< items of one window, and number of windows
-  std::int64_t relative = 1;           ///< relative positions of one item to another
-  bool is_shifted = false;             ///< only then, items wrap around an edge
+  std::int64_t area = 1, count = 1;    ///< number of items of one window, and number of windows
+  std::int64_t relative = 1;           ///< number of possible relative positions of two items
+  bool is_shifted = false;             ///< whether windows are shifted, so that items wrap around an edge
   std::vector<std::int32_t> places{};  ///< position in a plane of each window's items: count × area
   std::vector<std::uint8_t> edges{};  ///< bit mask of the dimensions in which an item wrapped around the edge: count × area
   std::vector<std::int32_t> rows{};   ///< index in the table for each pair: area × area

@@ -13,10 +13,10 @@ enum class ImageLayout { channels_last, channels_first };
 
 /// The algorithm of the library that is measured for a problem.
 enum class AlgorithmPreference {
-  fastest,    ///< the fastest of those tried
-  smallest,   ///< the one that needs the least workspace
+  fastest,    ///< the fastest of the algorithms that are tried
+  smallest,   ///< the algorithm with the smallest workspace
   first,      ///< the library's first choice; no others are tried
-  framework,  ///< as PyTorch in benchmark mode: the first for matrix products, the fastest for everything else
+  framework,  ///< like PyTorch in benchmark mode: the first for matrix products, the fastest for all other operations
 };
 [[nodiscard]] std::string_view to_string(AlgorithmPreference preference);
 [[nodiscard]] std::optional<AlgorithmPreference> parse_algorithm_preference(std::string_view text);
@@ -25,9 +25,9 @@ enum class AlgorithmPreference {
 struct BackendOptions {
   int threads = 1;                                                 ///< threads of a CPU
   int device = 0;                                                  ///< index of the device on this node, from 0
-  ImageLayout layout = ImageLayout::channels_last;                 ///< for a GPU
-  AlgorithmPreference algorithm = AlgorithmPreference::framework;  ///< for a GPU
-  std::string blas{};       ///< for a CPU: the library for matrix products, instead of the back end's own
+  ImageLayout layout = ImageLayout::channels_last;                 ///< for a GPU: the memory format of images
+  AlgorithmPreference algorithm = AlgorithmPreference::framework;  ///< for a GPU: the algorithm that is measured
+  std::string blas{};       ///< for a CPU: the library for matrix products, instead of that of the back end
   std::string simulated{};  ///< parameters of a simulated device (parse_simulated_device)
 };
 

@@ -20,13 +20,13 @@ struct BackendKind {
   bool one_device;
 };
 [[nodiscard]] std::span<const BackendKind> backend_kinds();
-/// The back end of that name. Throws Error, with "did you mean".
+/// Returns the back end of that name. Throws Error with "did you mean" for an unknown name.
 [[nodiscard]] const BackendKind& backend_kind(std::string_view name);
 
 /// Initializes a back end. Throws Error if its module or a library is missing, with the packages to install, or if its
 /// device cannot be used, with the library's reason.
 [[nodiscard]] std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options);
-/// The number of devices of this node that a back end can use. Errors are those of open_backend.
+/// The number of devices of this node that a back end can use. It throws the same errors as open_backend.
 [[nodiscard]] int count_devices(std::string_view name);
 
 /// Whether a back end can run here.

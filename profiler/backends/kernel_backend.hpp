@@ -60,7 +60,7 @@ class DeviceBuffer {
   virtual void read(std::span<float> values) const = 0;
 };
 
-/// A problem that is ready to run, on buffers of the back end that prepared it.
+/// A problem that is ready to run on buffers of the back end that prepared it.
 class PreparedKernel {
  public:
   PreparedKernel() = default;
@@ -90,10 +90,10 @@ struct TimedWork {
   /// device queues only a limited number of kernels.
   struct Piece {
     std::function<void()> start;
-    Seconds starting{};  ///< host time of the last `start`; 0: never run
+    Seconds starting{};  ///< host time of the last `start`; 0 if it never ran
   };
   std::vector<Piece> pieces;
-  /// The device may have waited for the host in the last timing, so the time is too long.
+  /// Whether the device may have waited for the host in the last timing, so that the time is too long.
   bool host_bound = false;
 
   explicit TimedWork(std::function<void()> start) { pieces.push_back({std::move(start)}); }
@@ -130,25 +130,26 @@ class KernelBackend {
   }
   /// Returns the time until everything that `work` launches is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
-  /// The same for work that is timed repeatedly: the sum over its pieces. A back end excludes the host's launch time if it
-  /// can.
+  /// Returns the time of work that is timed repeatedly, as the sum over its pieces. A back end excludes the host's launch
+  /// time if possible.
   [[nodiscard]] virtual Seconds time_again(TimedWork& work) {
     Seconds sum{};
     for (TimedWork::Piece& piece : work.pieces) sum += time(piece.start);
     return sum;
   }
-  /// Shorter kernels are timed in groups, because the clock is too coarse for a single one. 0: no kernel is.
+  /// Kernels that are shorter than this are timed in groups, because the clock is too coarse for a single one. 0 if no
+  /// kernel needs this.
   [[nodiscard]] virtual Seconds shortest_alone() const { return {}; }
   /// Capacity of the last-level cache; 0: unknown.
   [[nodiscard]] virtual Bytes cache_size() const { return {}; }
   /// Records what `work` launches and returns a function that launches all of it at once, as a CUDA graph does. Throws Error
   /// if the back end, or something that `work` launches, cannot be recorded.
   [[nodiscard]] virtual std::function<void()> record(const std::function<void()>& work);
-  /// The problem, as a line, of the kernel whose time shows the current speed of the device (SpeedWatch).
+  /// The problem, as a profile line, of the reference kernel whose time shows the current speed of the device (SpeedWatch).
   [[nodiscard]] virtual std::string speed_problem() const {
     return "fully_connected features=512 bias=no in=512 samples=64";
   }
-  /// The time that the device has to run until its clocks are those of training.
+  /// How long the device has to run until its clocks are those of training.
   [[nodiscard]] virtual Seconds warm_up() const { return {}; }
   [[nodiscard]] virtual DeviceState state() { return {}; }
   /// Evicts these buffers from the caches of the device.

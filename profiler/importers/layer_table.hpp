@@ -11,8 +11,8 @@ namespace ddl {
 /// `forward_ms`) or in the cells (`1.2 ms`). A layer is a layer name of the model, or the index of a layer with weights,
 /// counted from 1. Several rows of one layer are several measurements of it. An empty cell is a pass that was not timed.
 ///
-/// Errors are placed: unknown columns, layers and units, a column without a unit, an invalid time. Samples and device must
-/// be given.
+/// Throws Error with a position in the file for unknown columns, layers and units, a column without a unit, and an invalid
+/// time. Samples and device must be given.
 [[nodiscard]] ProfileImport import_layer_table(std::string text, const std::string& origin, const Model& model,
                                                const ProfileImportOptions& options);
 

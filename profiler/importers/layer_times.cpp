@@ -50,7 +50,8 @@ class Rows {
     std::vector<PassTimes> times;
   };
 
-  /// The mean over layers: step by step if all layers have the same number of steps, otherwise of their medians.
+  /// The mean over layers. If all layers have the same number of steps, the mean is computed for each step. Otherwise, it is
+  /// the mean of the layers' medians.
   static std::vector<double> mean_of(const std::vector<PassTimes>& times) {
     const std::size_t steps = times.front().seconds.size();
     const auto as_many = [steps](const PassTimes& each) { return each.seconds.size() == steps; };
@@ -72,7 +73,7 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-/// The share of the input's gradient in a backward pass that computes both, and its source.
+/// The share of the input's gradient in a backward pass that computes both gradients, and the source of this share.
 struct DataShare {
   double share = 0.5;
   std::string_view by;

@@ -57,8 +57,8 @@ constexpr std::size_t no_layer = static_cast<std::size_t>(-1);
 struct Claim {
   std::size_t node = 0;
   std::size_t layer = no_layer;
-  std::string signature{};  ///< empty if the operator does not represent a layer by itself
-  bool again = false;       ///< it is one of several operators that together have this signature
+  std::string signature{};  ///< empty if the operator alone does not represent a layer
+  bool again = false;       ///< whether it is one of several operators that together have this signature
 };
 
 /// Seconds of the passes of one layer in one step.
@@ -125,7 +125,7 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  /// Sums of gradients of one shape: the layers whose outputs, or tables, they belong to, and their calls and time by step.
+  /// Sums of gradients of one shape: the layers to whose outputs or tables they belong, and their calls and times by step.
   struct Sums {
     Layers layers{}, tables{};
     std::vector<std::pair<int, double>> times{};
@@ -191,8 +191,8 @@ void Matcher::join_projections(std::vector<Claim>& claims) const {
   }
 }
 
-/// Assigns the first operator with a signature to the first layer with it, and so on, for each time that the step runs
-/// through the model (`rounds`).
+/// Assigns the first operator with a signature to the first layer with this signature, and so on. A step may run through the
+/// model several times (`rounds`).
 void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   std::unordered_map<std::string, std::size_t> calls;
   for (const Claim& claim : claims) calls[claim.signature] += claim.signature.empty() || claim.again ? 0U : 1U;
@@ -204,7 +204,7 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
   rounds = std::max(1.0, std::round(median(ratios)));
   // For a single sample, the sum with a table of positions may have the same signature as the sum of two branches. If the
-  // step only has enough sums for the branches, they are assigned to the branches.
+  // step has only as many sums as there are branches, they are assigned to the branches.
   std::unordered_map<std::string, Layers> of_branches;
   for (const auto& [signature, count] : calls) {
     const Layers* layers = signatures_.find(signature);
@@ -226,8 +226,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
 }
 
-/// Assigns remaining operators to layers that consist of several operators: to a layer without an operator between the
-/// previous and the next assigned layer, otherwise to one of these layers.
+/// Assigns remaining operators to layers that consist of several operators. An operator belongs to a layer without an
+/// operator between the previous and the next assigned layer, or else to one of these two.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
   constexpr int most_looked_at = 16;
   std::vector<bool> named(model_.layers.size(), false);
@@ -497,7 +497,7 @@ void Matcher::report(ProfileImport& into) const {
   if (into.unmatched.size() > most_unmatched) into.unmatched.resize(most_unmatched);
 }
 
-/// The number of samples of a step: the one with which most operators match a layer.
+/// The number of samples of a step is the number with which most operators match a layer.
 std::int64_t samples_of(const Model& model, const TraceSteps& steps) {
   constexpr std::size_t most_tried = 32;
   constexpr std::int64_t most_samples = std::int64_t{1} << 30U;

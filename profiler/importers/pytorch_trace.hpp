@@ -12,8 +12,8 @@ namespace ddl {
 /// of the times. Layers with the same problem share their operators' time. An optimizer step is divided among the layers by
 /// their parameters.
 ///
-/// Errors are placed if the file is not a trace. A trace without shapes, or without any operator of the model, is also an
-/// Error.
+/// Throws Error with a position if the file is not a trace. A trace without shapes, or without any operator of the model, is
+/// also an Error.
 [[nodiscard]] ProfileImport import_pytorch_trace(std::string text, const std::string& origin, const Model& model,
                                                  const ProfileImportOptions& options);
 

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view step_times_hint = "written by: step_time.py MODEL.json --json";
 
-/// The file. Errors are placed at its values.
+/// The file. Errors point to its values.
 class StepTimes {
  public:
   StepTimes(std::string text, const std::string& origin) : source_(std::move(text), origin, std::string(step_times_hint)) {

@@ -17,8 +17,8 @@ inline constexpr std::size_t max_step_times_bytes = std::size_t{16} << 20U;
 /// forward, backward and update, which name PyTorch and its version. Together with a profile of the kernels, they determine
 /// the overhead of a step beyond its kernels.
 ///
-/// Errors are placed: invalid JSON, another version, a key that is missing or of the wrong kind, invalid times, a model
-/// other than the requested one, and samples, precision or optimizer other than the requested ones.
+/// Throws Error with a position in the file for invalid JSON, another version, a key that is missing or of the wrong kind,
+/// and invalid times. It also throws if model, samples, precision or optimizer differ from the requested ones.
 [[nodiscard]] ProfileImport import_step_times(std::string text, const std::string& origin, const Model& model,
                                               const ProfileImportOptions& options);
 

@@ -92,7 +92,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
   bool number_float(double value, const std::string& /*text*/) override { return number(value, std::nullopt); }
   bool string(std::string& value) override;
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
 
   bool start_object(std::size_t /*size*/) override;
   bool end_object() override;
@@ -139,7 +139,8 @@ class Reader final : public nlohmann::json_sax<Json> {
   TraceEvent event_;
   std::string phase_, category_, name_, process_, thread_;
   std::optional<double> start_, duration_;
-  // State of its shapes: the depth of open lists, the innermost list's numbers, and the whole as text, for deduplication.
+  // State of the shapes of the event: the depth of open lists, the numbers of the innermost list, and all shapes as text,
+  // for deduplication.
   std::size_t list_depth_ = 0;
   bool has_shapes_ = false;
   OperatorShapes shapes_;

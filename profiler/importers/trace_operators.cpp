@@ -173,7 +173,8 @@ std::string_view what_does(std::string_view name) {
   return found == named.end() ? std::string_view() : found->does;
 }
 
-/// Product of sizes. It is a double, because the product of an invalid trace may exceed 64 bits; no tensor's does.
+/// Product of sizes. It is a double, because in an invalid trace the product may exceed 64 bits. For real tensors it does
+/// not.
 double product(std::span<const std::int64_t> sizes) {
   double result = 1;
   for (const std::int64_t size : sizes) result *= static_cast<double>(size);

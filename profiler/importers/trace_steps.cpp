@@ -45,8 +45,8 @@ void TraceSteps::build_tree() {
     if (a.event->start != b.event->start) return a.event->start < b.event->start;
     return a.event->seconds > b.event->seconds;
   });
-  // Times are rounded. An event was not called by another one if it begins within this time of the other's end and outlasts
-  // it.
+  // Times are rounded. If an event begins within this time before the end of another one, and ends later, it was not called
+  // by the other one.
   constexpr double rounding = 1e-6;
   std::vector<std::size_t> open;
   in_operator_.resize(nodes_.size());
@@ -62,7 +62,7 @@ void TraceSteps::build_tree() {
       nodes_[open.back()].end = i;
       open.pop_back();
     }
-    // The value is inherited from the caller, because events may be nested arbitrarily deep.
+    // A call inherits the value from its caller, because events may be nested arbitrarily deep.
     in_operator_[i] =
         !open.empty() && (in_operator_[open.back()] || is_operator(*nodes_[open.back()].event, name(open.back())));
     open.push_back(i);

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// The events of a trace as a call tree, and the training steps that they belong to.
+/// The events of a trace as a call tree, and the training steps to which they belong.
 class TraceSteps {
  public:
   explicit TraceSteps(const Trace& trace);
@@ -24,7 +24,7 @@ class TraceSteps {
   struct Step {
     double seconds = 0;  ///< wall-clock time
     double busy = 0;     ///< time of the device's kernels; in a trace without kernels, `seconds`
-    /// on the thread that runs the model; includes all events that are in no other group
+    /// events on the thread that runs the model, and all events that are in no other group
     std::vector<std::size_t> forward{};
     std::vector<std::size_t> backward{};   ///< autograd nodes, on any thread
     std::vector<std::size_t> optimizer{};  ///< regions `Optimizer.step#…`, and gradient scaling, each with all nested calls
@@ -61,7 +61,7 @@ class TraceSteps {
   const Trace& trace_;
   std::vector<Node> nodes_;        ///< thread by thread, callers before their calls
   std::vector<bool> in_operator_;  ///< for each node, whether an operator called it
-  /// Kernels by the node that launched them, and time of the kernels of all nodes before one.
+  /// The kernels by the node that launched them, and, for each node, the time of the kernels of all earlier nodes.
   std::vector<std::vector<const TraceEvent*>> started_;
   std::vector<double> before_;
   std::vector<Step> steps_;

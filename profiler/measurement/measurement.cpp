@@ -91,8 +91,9 @@ struct Batch {
   int runs = 1, copies = 1;
 };
 
-/// A kernel that is too short for the clock is run 8 to 32 times. If caches are not warm, each run has its own tensors, as
-/// many as fill half of the cache. Tensors touched for the last run are then still cached when it starts.
+/// A kernel that is too short for the clock is run 8 to 32 times. If caches are not warm, each run has its own tensors,
+/// which together fill half of the cache. Tensors that are touched for the last run are then still cached when this run
+/// starts.
 Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
   constexpr double fewest = 8;
   constexpr double most = 32;

@@ -13,7 +13,7 @@ namespace ddl {
 
 /// The content of the caches when a kernel starts.
 enum class CacheState {
-  warm,  ///< the data that the previous run left: the kernel's own tensors
+  warm,  ///< the data of the previous run: the kernel's own tensors
   cold,  ///< no data of the kernel
   step,  ///< as in a training step: only the output of the previous layer
 };
@@ -25,14 +25,14 @@ struct Measurement {
   std::string problem{};    ///< its problem as a line
   Samples samples{};        ///< empty if nothing ran
   Bytes workspace{};        ///< scratch memory of the kernel
-  std::string algorithm{};  ///< the library's name; empty for a kernel without work, which takes no time
+  std::string algorithm{};  ///< the library's name of the algorithm; empty for a kernel without work, which takes no time
   std::string reason{};     ///< why it was not measured; empty if it was
-  bool host_bound = false;  ///< the device waited for the host in some samples, which are therefore too long
+  bool host_bound = false;  ///< whether the device waited for the host in some samples, which are therefore too long
 };
 
 /// Times work, and repeats the timing if the device waited for the host. If the host was slower than the last time, it was
-/// interrupted, and the time is not the device's. After a few attempts the last one counts. `before` is called before each
-/// attempt.
+/// interrupted, and the time is not that of the device. After a few attempts, the last one counts. `before` is called before
+/// each attempt.
 [[nodiscard]] Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before = {});
 
 /// Prepares and times one problem (or update). For a refusal, or a device error, returns a Measurement with a reason. An

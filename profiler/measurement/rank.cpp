@@ -20,7 +20,7 @@ struct Launcher {
   std::string_view name;
   const char* rank;
   const char* ranks;
-  std::array<const char*, 3> local;  ///< the first one that is set counts
+  std::array<const char*, 3> local;  ///< the first variable that is set counts
 };
 constexpr std::size_t torchrun = 2;
 constexpr std::array<Launcher, 4> launchers{{
@@ -52,10 +52,10 @@ Environment process_environment() {
 
 namespace {
 
-/// The missing one of a launcher's two variables; empty if both are set, or if neither is.
+/// Of a launcher's two variables, the one that is missing; empty if both are set, or if neither is.
 std::string missing_for(const Launcher& launcher, const Environment& environment) {
   const bool has_rank = environment(launcher.rank) != nullptr, has_ranks = environment(launcher.ranks) != nullptr;
-  // Shells within an allocation have a rank, but are not a step.
+  // A shell within an allocation has a rank, but is not a step.
   if (has_rank == has_ranks || (has_rank && launcher.name == "Slurm")) return {};
   return fmt::format("the environment variable {} is set, but {} is not", has_rank ? launcher.rank : launcher.ranks,
                      has_rank ? launcher.ranks : launcher.rank);
@@ -82,7 +82,7 @@ LaunchedRank this_rank(const Environment& environment) {
   const auto launched = [&](const Launcher& launcher) {
     return environment(launcher.rank) != nullptr && environment(launcher.ranks) != nullptr;
   };
-  // Processes of torchrun use torchrun's variables, whatever launched torchrun itself.
+  // Processes of torchrun use the variables of torchrun, whatever launched torchrun itself.
   if (environment("TORCHELASTIC_RUN_ID") != nullptr && launched(launchers[torchrun])) {
     return rank_by(launchers[torchrun], environment);
   }

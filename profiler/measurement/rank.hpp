@@ -11,7 +11,7 @@ namespace ddl {
 struct LaunchedRank {
   int rank = 0, ranks = 1;
   std::optional<int> local{};  ///< its local rank on this node, if the launcher sets it
-  bool own_device = false;     ///< each process only sees its own device
+  bool own_device = false;     ///< whether each process sees only its own device
   std::string launcher{};      ///< `Open MPI`, `PMI`, `torchrun`, `Slurm`; empty without a launcher
   std::string variables{};     ///< variables of rank and world size in shell syntax: `$RANK/$WORLD_SIZE`
 };

@@ -211,7 +211,7 @@ struct Sequence::Builder {
       free.emplace(buffer->items(), buffer);
   }
 
-  /// Adds two tensors. If one of them does not exist in that form, a substitute takes its place.
+  /// Adds two tensors. If one of them does not exist in the required form, a substitute takes its place.
   DeviceBuffer* add_up(const Problem& problem, DeviceBuffer* first, DeviceBuffer* second) {
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
     std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);

@@ -36,9 +36,9 @@ struct SequenceProblem {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
-  std::string by{};           ///< the framework that ran it; empty: the profile's kernels ran one after the other
-  bool keeps_memory = false;  ///< the framework keeps freed memory
-  bool graph = false;         ///< captured as a graph
+  std::string by{};           ///< the framework that ran it; empty if the profiler's kernels ran one after the other
+  bool keeps_memory = false;  ///< whether the framework keeps freed memory
+  bool graph = false;         ///< whether it was captured as a graph
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);
 /// Whether parse_sequence_problem applies to a line.

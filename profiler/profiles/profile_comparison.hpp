@@ -14,9 +14,9 @@ namespace ddl {
 /// many traces do not separate them (profiler/importers).
 struct ComparedKernel {
   std::string problem{};    ///< the line of the problem without its pass
-  std::string operation{};  ///< its first word, and its kind: `pool max`
+  std::string operation{};  ///< the first word of the line, and the kind: `pool max`
   std::string pass{};       ///< `forward`, `backward`, or `update`
-  std::int64_t layers = 0;  ///< layers that run it in a step
+  std::int64_t layers = 0;  ///< number of layers that run it in a step
   Seconds first{}, second{};
   std::string first_algorithm{}, second_algorithm{};  ///< the library's names in each profile; several joined by ` + `
   [[nodiscard]] Seconds difference() const { return second - first; }
@@ -30,8 +30,8 @@ struct ComparedOperation {
 };
 
 struct ProfileComparison {
-  std::vector<ComparedKernel> kernels{};        ///< in both profiles; largest difference first
-  std::vector<ComparedOperation> operations{};  ///< in both profiles; largest difference first
+  std::vector<ComparedKernel> kernels{};        ///< kernels in both profiles; largest difference first
+  std::vector<ComparedOperation> operations{};  ///< operations in both profiles; largest difference first
   Seconds first{}, second{};                    ///< sums over `kernels`
   std::size_t only_first = 0, only_second = 0;  ///< kernels that have no time in the other profile
 };

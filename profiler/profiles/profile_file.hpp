@@ -13,8 +13,8 @@ namespace ddl {
 
 /// The part of a plan that a profile contains if several processes measure the plan (profiler/profiles/shard.hpp).
 struct ProfileShard {
-  int index = 0, count = 1;   ///< counted from 0
-  std::int64_t problems = 0;  ///< number of problems of this part
+  int index = 0, count = 1;   ///< index of the part, counted from 0
+  std::int64_t problems = 0;  ///< number of problems of the part
   std::string plan{};         ///< identifies the whole plan (plan_name)
   [[nodiscard]] bool operator==(const ProfileShard&) const = default;
 };
@@ -53,25 +53,25 @@ struct Profile {
 /// Moves the layout out of the details, where DeviceInfo and older profiles store it.
 void move_layout(ProfileHead& head);
 
-/// The rows as if the device had always run at full speed: each time is multiplied by the speed watch's time at full speed
-/// divided by its time around the row, if that is less than one. Full speed is the fastest tenth of all readings.
+/// The rows as if the device had always run at full speed: each time is multiplied by the reference kernel's time at full
+/// speed, divided by its time around the row, if this ratio is below one. Full speed is the fastest tenth of all readings.
 [[nodiscard]] Profile at_full_speed(Profile profile);
 
 /// A profile is text: a YAML head, a line `---`, and a CSV table with one row per problem, which grows as problems are
 /// measured. Prints the head with the names of the columns.
 [[nodiscard]] std::string print_profile_head(const ProfileHead& head);
-/// One line of the table, including its line break.
+/// Prints one line of the table, including its line break.
 [[nodiscard]] std::string print_profile_row(const ProfileHead& head, const ProfileRow& row);
 [[nodiscard]] std::string print_profile(const Profile& profile);
 
-/// Range of the seconds of one problem. Shorter times count as zero, and longer ones are refused. Sums and ratios of times
-/// in this range are finite.
+/// The range of times of one problem, in seconds. Shorter times count as zero, and longer ones are refused. Sums and ratios
+/// of times in this range are finite.
 inline constexpr double shortest_time = 1e-18;
 inline constexpr double longest_time = 1e15;
 
 /// Parses a profile. A last line without its line break is the result of a crash: it is ignored, and reported in `cut_line`.
-/// If a problem has several rows, the last one counts. Errors are placed: another version, unknown keys and columns,
-/// malformed numbers, invalid times, an interval that does not contain its median.
+/// If a problem has several rows, the last one counts. Throws Error with a position in the file for another version, unknown
+/// keys and columns, malformed numbers, invalid times, and an interval that does not contain its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
 

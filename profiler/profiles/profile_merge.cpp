@@ -31,7 +31,7 @@ struct Part {
   [[nodiscard]] const ProfileHead& head() const { return profile.head; }
   [[nodiscard]] const ProfileShard& shard() const { return *profile.head.shard; }
   [[nodiscard]] std::string name() const { return fmt::format("shard {}/{}", shard().index, shard().count); }
-  /// An error placed at a key of the head, or at the start if the head does not have it.
+  /// An error that points to a key of the head, or to the start if the head does not have the key.
   [[nodiscard]] Error error(std::string_view key, const std::string& message, const std::string& hint) const {
     std::size_t at = text.find(fmt::format("\n{}:", key));
     if (at == std::string::npos) at = text.find(fmt::format("\n  \"{}\":", key));
@@ -78,7 +78,7 @@ void require_same_question(const Part& part, const Part& first) {
   }
 }
 
-/// Each distinct value once, in the order of the parts.
+/// Joins the distinct values, in the order of the parts.
 template <class ValueOf>
 std::string listed(std::span<const Part> parts, const ValueOf& value_of) {
   std::vector<std::string> values;

@@ -11,7 +11,7 @@ namespace ddl {
 
 struct MergedProfile {
   Profile profile{};
-  std::int64_t missing_problems = 0;  ///< missing problems of the shards that are present
+  std::int64_t missing_problems = 0;  ///< number of missing problems of the shards that are present
   std::vector<int> missing_shards{};  ///< indices of missing shards
 };
 
@@ -19,9 +19,9 @@ struct MergedProfile {
 /// would have written, except for the times. Rows are in the order of the plan. Heads may differ in the hosts and the state
 /// of the devices (clocks, temperature); the merged head lists each distinct value. The date is the last one.
 ///
-/// Throws Error, placed in the file, for a file that is not a shard, for a repeated shard, and for a shard with another
-/// device, set of libraries, model, cache state or layout, or of a plan with other problems or precisions. If shards are
-/// missing or lack problems, it throws unless `partial`.
+/// Throws Error with a position in the file if a file is not a shard, if a shard is repeated, and if shards differ in
+/// device, libraries, model, cache state, layout, or in the problems or precisions of the whole. If shards are missing or
+/// lack problems, it throws unless `partial`.
 [[nodiscard]] MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial);
 
 }  // namespace ddl

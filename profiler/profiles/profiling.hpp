@@ -36,7 +36,7 @@ struct ProfilePlan {
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// Why the back end runs none of the plan's problems: its reason for the first one. Empty if it runs one, or if there are
+/// If the back end supports none of the problems, its reason for the first one. Empty if it supports one, or if there are
 /// none.
 [[nodiscard]] std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan);
 
@@ -57,7 +57,7 @@ class Profiling {
   struct WholeSteps {
     std::unique_ptr<SequenceSampling> sampling{};
     std::vector<double> looks{};
-    DeviceState state{};                   ///< state at the last step
+    DeviceState state{};                   ///< state of the device at the last step
     std::size_t problems = 0, passed = 0;  ///< numbers of problems with this many samples, and of those already measured
   };
   /// Measures the speed of the device. Returns the mean of this reading and the previous one, with the state of this
@@ -72,7 +72,7 @@ class Profiling {
   std::map<std::int64_t, WholeSteps> steps_{};
   std::unordered_map<std::string, std::int64_t> samples_of_{};  ///< samples of the problems of the whole model
   std::map<std::string, ProfileRow> parts_{};                   ///< finished runs of the whole model, by line
-  std::optional<SpeedWatch> watch_{};                           ///< unset if the back end cannot run its kernel
+  std::optional<SpeedWatch> watch_{};                           ///< unset if the back end cannot run the reference kernel
   SpeedLook last_look_{};
 };
 
@@ -80,7 +80,7 @@ class Profiling {
 struct Steadiness {
   double slowest = 1;     ///< longest reading relative to full speed
   double slow_share = 0;  ///< share of the rows around which the device was slower than full speed by more than a tenth
-  double lowest_clock_hz = 0, highest_clock_hz = 0;  ///< over the rows; 0 if the driver did not report it
+  double lowest_clock_hz = 0, highest_clock_hz = 0;  ///< range over the rows; 0 if the driver did not report it
   /// The driver's reasons for lower clocks, each with the share of the rows around which it was reported.
   std::vector<std::pair<std::string, double>> slowed_by{};
 };
@@ -91,7 +91,7 @@ struct SumCheck {
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
-  bool graph = false;  ///< the step was a CUDA graph
+  bool graph = false;  ///< whether the step was a CUDA graph
   Seconds whole{}, parts{};
   int kernels = 0;  ///< number of kernels that have work to do
   /// Σ parts / whole − 1.

@@ -26,8 +26,8 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// Bytes that a kernel moves, or could move in the time of its arithmetic. Only the order of these values matters. Current
-/// devices do some ten operations in the time of one byte.
+/// The expected cost of a kernel: the bytes that it moves, or could move in the time of its arithmetic. Only the order of
+/// these values matters. Current devices do about ten operations in the time of one byte.
 double expected_cost(const std::string& line) {
   constexpr double operations_per_byte = 10, bytes_per_item = 4;
   if (is_fresh_memory_problem(line)) return static_cast<double>(parse_fresh_memory_problem(line, "the plan").bytes);
@@ -45,7 +45,7 @@ double expected_cost(const std::string& line) {
 /// The unit of distribution: a problem, or the parts of one whole step.
 struct Piece {
   std::size_t first = 0, items = 1;
-  /// whether it is a whole step, which takes longer than any problem; then the expected cost
+  /// sort key: whether it is a whole step, which takes longer than any problem, then the expected cost
   std::pair<bool, double> cost{};
 };
 

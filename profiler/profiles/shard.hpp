@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// One of `count` parts of a plan's problems. `count` processes can measure them.
+/// One of `count` parts of the problems of a profile, which `count` processes can measure.
 struct Shard {
   int index = 0, count = 1;  ///< 0 ≤ index < count
   [[nodiscard]] bool operator==(const Shard&) const = default;

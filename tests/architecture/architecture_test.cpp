@@ -30,7 +30,7 @@ TEST_CASE("a tree that keeps to the architecture passes") {
   CHECK(joined(ddl::architecture_violations(fixtures / "good")).empty());
 }
 
-TEST_CASE("every include against the order of the modules is found") {
+TEST_CASE("every include that violates the order of the modules is found") {
   CHECK(joined(ddl::architecture_violations(fixtures / "bad_includes")) ==
         "calibration/includes.cpp:2: calibration must not include cli\n"
         "calibration/includes.cpp:3: calibration must not include tests\n"
@@ -107,7 +107,7 @@ TEST_CASE("folders that include each other in a circle are found, a folder and i
         "model_zoo/operations/add.hpp:1: model_zoo: operations includes ., which leads back to it\n");
 }
 
-TEST_CASE("two types of one name are found, unless they are of other scopes") {
+TEST_CASE("two types of one name are found, unless their scopes differ") {
   CHECK(joined(ddl::architecture_violations(fixtures / "two_types")) ==
         "ddl::Same: in estimator/first.hpp and in profiler/second.hpp: two types of one name\n");
 }

@@ -108,7 +108,7 @@ bool runs_here(const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("every help shows three examples, of the very command") {
+TEST_CASE("every help shows three examples of its own command") {
   for_each_command(described_program(), [](const CommandDescription& command) {
     INFO(command.path);
     CHECK(command.examples.size() == 3);

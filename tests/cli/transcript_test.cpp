@@ -76,7 +76,7 @@ TEST_CASE("a missing and an unexpected line of output fail") {
   CHECK(report_of("$ true\none\n").find("- one") != std::string::npos);
 }
 
-TEST_CASE("standard error is expected apart from standard output") {
+TEST_CASE("standard error is compared separately from standard output") {
   CHECK(report_of("$ echo wrong >&2; echo right\nright\n! wrong\n").empty());
   CHECK(report_of("$ echo wrong >&2\n! other\n").find("errors") != std::string::npos);
   CHECK(report_of("$ echo wrong >&2\n").find("errors") != std::string::npos);
@@ -163,14 +163,14 @@ TEST_CASE("a difference shows the lines as they are, figures included") {
         "    + done\n");
 }
 
-TEST_CASE("figures count in standard error, and in all output of a command with exit code 2") {
+TEST_CASE("figures are compared in standard error, and in all output of a command with exit code 2") {
   CHECK_FALSE(report_of("$ echo 'line 4' >&2\n! line 5\n").empty());
   CHECK_FALSE(report_of("$ echo ' 12 ^' >&2; exit 2\n! 12 ^\n? 2\n").empty());
   CHECK_FALSE(report_of("$ echo 12; exit 2\n13\n? 2\n").empty());
   CHECK(report_of("$ echo 12; exit 1\n13\n? 1\n").empty());
 }
 
-TEST_CASE("figures count behind '# figures: exact', until '# figures: any'") {
+TEST_CASE("figures are compared after '# figures: exact', until '# figures: any'") {
   CHECK(report_of("# figures: exact\n$ echo 12\n12\n").empty());
   CHECK_FALSE(report_of("# figures: exact\n$ echo 12\n13\n").empty());
   CHECK_FALSE(report_of("# figures: exact\n$ echo 12\n12\n$ echo 1  2\n1  2\n").empty());
@@ -179,7 +179,7 @@ TEST_CASE("figures count behind '# figures: exact', until '# figures: any'") {
   CHECK(problem_of("$ true\n# figures: exactly\n$ true\n") == "t:2: figures are 'exact' or 'any', not 'exactly'");
 }
 
-TEST_CASE("figures count in a markdown file") {
+TEST_CASE("figures are compared in a markdown file") {
   CHECK(markdown_report_of("```console\n$ echo 12\n12\n```\n").empty());
   CHECK_FALSE(markdown_report_of("```console\n$ echo 12\n13\n```\n").empty());
   CHECK_FALSE(markdown_report_of("```console\n$ echo 1 2\n1  2\n```\n").empty());
@@ -266,7 +266,7 @@ TEST_CASE("a markdown block with a name creates a file") {
   CHECK(markdown_report_of("```yaml job.yaml\nformat: 1\n```\n```console\n$ cat job.yaml\nformat: 1\n```\n").empty());
 }
 
-TEST_CASE("./dev run of a markdown file is the program") {
+TEST_CASE("./dev run in a markdown file runs the program") {
   const ddl::Transcript transcript =
       ddl::parse_transcript("```console\n$ ./dev run check \\\n    a.yaml\n```\n", "t", TranscriptForm::markdown);
   CHECK(std::get<ddl::TranscriptCommand>(transcript.steps.front()).shell == "ddl-oracle check \\\n    a.yaml");

@@ -17,7 +17,7 @@ bool alike(std::string_view one, std::string_view other, CommaIn commas = CommaI
 
 }  // namespace
 
-TEST_CASE("any figure is like any other") {
+TEST_CASE("any figure matches any other") {
   CHECK(alike("12", "7"));
   CHECK(alike("12 layers", "1,281,167 layers"));
   CHECK(alike("-52.6 %", "+3 %"));
@@ -39,7 +39,7 @@ TEST_CASE("the prefix of a figure's unit is part of it") {
   CHECK(alike("iteration ms  forward", "iteration us  forward"));
 }
 
-TEST_CASE("another unit is another line") {
+TEST_CASE("a line with another unit is a different line") {
   CHECK_FALSE(alike("12 s", "12 B"));
   CHECK_FALSE(alike("12 s", "12 %"));
   CHECK_FALSE(alike("12 GB", "12 GB/s"));
@@ -67,13 +67,13 @@ TEST_CASE("digits of a word are no figure") {
   CHECK_FALSE(alike("job.yaml:5:24: unknown", "job.yaml:5:25: unknown"));
 }
 
-TEST_CASE("more or fewer figures are another line") {
+TEST_CASE("a line with more or fewer figures is a different line") {
   CHECK_FALSE(alike("12 of 64", "12"));
   CHECK_FALSE(alike("3x4", "3x4x5"));
   CHECK_FALSE(alike("1 2", "12"));
 }
 
-TEST_CASE("a comma belongs to a figure or parts columns") {
+TEST_CASE("a comma is a part of a figure or separates columns") {
   CHECK(alike("1,281,167", "12"));
   CHECK_FALSE(alike("1,281,167", "12", CommaIn::columns));
   CHECK(alike("data,1,128,1e-05", "data,4,4096,0.5", CommaIn::columns));

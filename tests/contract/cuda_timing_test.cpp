@@ -252,7 +252,7 @@ TEST_CASE("a permanent error ends the process instead of becoming the reason of 
   }
 }
 
-TEST_CASE("a device that fails in a step of the whole model is blamed on the step, not on a problem next to it") {
+TEST_CASE("if a device fails in a step of the whole model, the error names the step, not a problem measured near it") {
   const Clocks clocks({.kernel_time = 0.3});
   emulation::properties().multiprocessors = 0;
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});

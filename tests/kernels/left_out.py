@@ -4,7 +4,7 @@
 
 FOLDER holds published tables with the columns that docs/kernels.md names, and `source` and `gpu`: gemm.csv, attention.csv,
 conv.csv, memory_bound.csv. WORD: only the lines that have it. Each line is one fit: of the rows of some sources on one GPU,
-those are left out that a stable number says (30 %), or all of a region. Lines of "constants of" fit nothing: they price what
+those are left out that a stable number says (30 %), or all of a region. Lines of "constants of" fit nothing: they predict what
 ran on one GPU with the bundled file of another.
 """
 

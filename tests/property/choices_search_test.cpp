@@ -118,9 +118,9 @@ void check(const Case& each) {
   REQUIRE(!all.best.empty());
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
     REQUIRE(found.best.size() > i);
-    INFO("place " << i << ": found " << text_of_choices(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
-                  << " s, best " << text_of_choices(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
-                  << " s");
+    INFO("place " << i << ": found " << text_of_choices(found.best[i].plan) << " in "
+                  << found.best[i].time.step_time().value() << " s, best " << text_of_choices(all.best[i].plan) << " in "
+                  << all.best[i].time.step_time().value() << " s");
     CHECK(found.best[i].plan == all.best[i].plan);
   }
   CHECK(found.estimated < all.estimated);
@@ -167,9 +167,9 @@ bool finds_all(const Case& each) {
   const auto [found, all] = answers_to(each, small_cluster(each.memory));
   REQUIRE(found.best.size() == all.best.size());
   for (std::size_t i = 0; i < all.best.size(); ++i) {
-    INFO("place " << i << ": found " << text_of_choices(found.best[i].plan) << " in " << found.best[i].time.step_time().value()
-                  << " s, best " << text_of_choices(all.best[i].plan) << " in " << all.best[i].time.step_time().value()
-                  << " s");
+    INFO("place " << i << ": found " << text_of_choices(found.best[i].plan) << " in "
+                  << found.best[i].time.step_time().value() << " s, best " << text_of_choices(all.best[i].plan) << " in "
+                  << all.best[i].time.step_time().value() << " s");
     REQUIRE(found.best[i].plan == all.best[i].plan);
   }
   return !all.best.empty();
@@ -182,7 +182,7 @@ std::vector<int> some_values(const PlanChoiceRow& row) {
   return values;
 }
 
-TEST_CASE("with each choice fixed to each of its values, a search finds the best of all plans") {
+TEST_CASE("for each value to which a choice is fixed, a search finds the best of all plans") {
   // Pairs of a model and of bytes of a device, with which about half of the plans fit.
   const std::vector<std::pair<Model, double>> models{
       {transformer(), 16e6}, {mixture(), 16e6}, {adapted(), 8e6}, {residual_images(), 16e6}, {volumes(), 24e6}};
@@ -419,7 +419,7 @@ TEST_CASE("a search finds the best of all plans if all-to-alls of experts are ov
   check({.name = "slowed down", .model = even(), .batch = 64, .coefficients = coefficients});
 }
 
-TEST_CASE("of equal degrees, tokens are only divided if they divide evenly") {
+TEST_CASE("if degrees are equal, tokens are only divided if they divide evenly") {
   // Four ranks of tensor divide the tokens of two ranks of context evenly, but not those of four.
   const Model model = parse_model(R"(format: 1
 model: short

@@ -22,7 +22,7 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("the parts of every breakdown are no less than zero and add up to the iteration, D/B of which are an epoch") {
+TEST_CASE("the parts of every breakdown are at least zero and add up to the step, and D/B steps are an epoch") {
   int priced = 0;
   for_random_plans(1, 400, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimate estimate = Estimator(owned.job).estimate(plan);
@@ -256,7 +256,8 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
   });
 }
 
-TEST_CASE("a second copy of weights takes their memory over its ranks, and the time of ZeRO-3 if these are all") {
+TEST_CASE(
+    "a second copy of weights takes the memory of one copy over its ranks, and the time of ZeRO-3 if all ranks share it") {
   for_random_plans(7, 80, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     const TimeBounds bounds(estimator);

@@ -204,7 +204,7 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
   REQUIRE(halos.value() == Approx(direct.time[Part::halo].value()).epsilon(rounding).margin(margin));
 }
 
-TEST_CASE("the layers of an explanation add up to each part of the breakdown, and the phases to the iteration") {
+TEST_CASE("the layers of an explanation add up to each part of the breakdown, and the phases to the step") {
   const int checked = for_plans_of_the_zoo(
       11, 24, [](const Study&, const Estimator& estimator, const Plan& plan) { check_sums(estimator, plan); });
   REQUIRE(checked > 100);

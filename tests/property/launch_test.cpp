@@ -229,7 +229,7 @@ void check_changes(const Tool& tool, const Configuration& before, const Configur
 
 }  // namespace
 
-TEST_CASE("the files of each tool say the plan that they start") {
+TEST_CASE("the files of each tool read back as the plan that they start") {
   Random random(20'261'127);
   const Folder folder;
   std::map<std::string_view, int> launched;
@@ -295,7 +295,7 @@ TEST_CASE("the changes from one plan to another turn its file into that of the o
   CHECK(compared >= 30);
 }
 
-TEST_CASE("a file of accelerate and the arguments of its script say the plan of which they have all values") {
+TEST_CASE("a file of accelerate and the arguments of its script read back as the plan if they have all its values") {
   Random random(5);
   const Folder folder;
   int read = 0;

@@ -58,7 +58,7 @@ void check_against_all(const Question& question) {
   CHECK(found.estimated < all.estimated);
 }
 
-TEST_CASE("the answer for a CNN is the best of all plans") {
+TEST_CASE("the search for a CNN finds the best of all plans") {
   const std::vector<Question> questions{{"resnet50", "abci", 12, 384},
                                         {"resnet50", "dgx-a100", 16, 512, Objective::memory},
                                         {"vgg16", "abci", 16, 512},
@@ -71,7 +71,7 @@ TEST_CASE("the answer for a CNN is the best of all plans") {
   for (const Question& question : questions) check_against_all(question);
 }
 
-TEST_CASE("the answer for a language model or a recommender is the best of all plans") {
+TEST_CASE("the search for a language model or a recommender finds the best of all plans") {
   const std::vector<Question> questions{
       {"gpt3-175b", "dgx-h100", 64, 12}, {"gpt2-xl", "abci", 16, 32},
       {"gpt2-xl", "dgx-a100", 16, 16},   {"bert-large", "dgx-a100", 32, 128},

@@ -138,7 +138,7 @@ TEST_CASE("derivatives of a step are those of its time") {
   REQUIRE(compared > 30);
 }
 
-TEST_CASE("the parts of an iteration are the tasks as often as they count") {
+TEST_CASE("the tasks of a step, each times its count, add up to its parts") {
   for_random_plans(75, 100, [&](const OwnedJob& owned, const Plan& plan) {
     const Estimator estimator(owned.job);
     if (estimator.stages(plan).empty()) return;

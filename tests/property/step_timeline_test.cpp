@@ -44,7 +44,7 @@ void for_random_schedules(std::uint64_t seed, int plans, const Check& check) {
 
 }  // namespace
 
-TEST_CASE("slices of a stage do not overlap, and end with the iteration") {
+TEST_CASE("slices of a stage do not overlap, and end with the step") {
   std::set<Schedule> schedules;
   std::set<StepWork> works;
   int pipelines = 0, alone = 0;

@@ -39,9 +39,9 @@ class BenchmarkText {
   /// Maximum number of lines of a file.
   static constexpr std::size_t most_lines = 1'000'000;
 
-  /// Throws Error for invalid text (SourceText), and for more than `most_lines`.
+  /// Throws Error for invalid text (SourceText), and for more than `most_lines` lines.
   BenchmarkText(std::string text, std::string origin);
-  // Lines point into the text.
+  // Lines refer to the text, which must outlive them.
   BenchmarkText(const BenchmarkText&) = delete;
   BenchmarkText& operator=(const BenchmarkText&) = delete;
 
@@ -50,10 +50,10 @@ class BenchmarkText {
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {
     return source_.error(offset, message, std::move(hint));
   }
-  /// A number from zero to `benchmark_number_limit`. Throws Error, placed at the word, for anything else. `what`: its name
-  /// in the message.
+  /// A number from zero to `benchmark_number_limit`. Throws Error that points to the word, for anything else. `what`: the
+  /// name of the number in the message.
   [[nodiscard]] double number(const BenchmarkWord& word, std::string_view what) const;
-  /// Throws Error if the last line has no line break and is shorter than the previous row. Both tools align their columns to
+  /// Throws Error if the last line has no line break and is shorter than the previous row. Benchmarks align their columns to
   /// the right, so such a line is truncated.
   void refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const;
 

@@ -68,7 +68,7 @@ std::optional<Collective> operation_named_by(std::string_view path) {
     if (is_letter) words.back() += c;
     inside = is_letter;
   }
-  constexpr std::size_t words_of_longest = 3;  // `all to all`
+  constexpr std::size_t words_of_longest = 3;  // the name may be written as `all to all`
   std::optional<Collective> found;
   for (std::size_t at = 0; at < words.size();) {
     std::size_t taken = 0;
@@ -79,7 +79,7 @@ std::optional<Collective> operation_named_by(std::string_view path) {
       here = parse_operation(joined);
       taken = count;
     }
-    // This name is the only one that is a common English word.
+    // This is the only name that is a common English word.
     const bool is_program = at + taken < words.size() && words[at + taken] == "perf";
     if (here == Collective::reduce && !is_program && words.size() > 1) here.reset();
     if (here && found && *here != *found) return std::nullopt;
@@ -161,7 +161,9 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   }
   if (!facts.ranks) warnings.emplace_back("the number of ranks is not stated; give ranks=");
   if (!facts.level)
-    warnings.emplace_back("it is not stated whether the ranks share a node, so its level is null; give nodes= or level=");
+    warnings.emplace_back(
+        "the file does not state whether the ranks share a node, so the level is null; give nodes= or "
+        "level=");
   return facts;
 }
 

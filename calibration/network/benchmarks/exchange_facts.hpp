@@ -19,8 +19,8 @@ struct ExchangeFacts {
   std::optional<std::string> library{};  ///< an MPI library whose algorithm decisions are known
 };
 
-/// Facts from the user: for one file, and for every file that does not contain them. Facts from the file name have the
-/// lowest priority.
+/// Facts from the user: those for one file, and those for all files that do not contain them. Facts from the file name have
+/// the lowest priority.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
@@ -41,18 +41,18 @@ inline constexpr int most_exchange_ranks = 1 << 24;
 /// Parses `node` or `between-nodes`.
 [[nodiscard]] std::optional<NetworkLevel> parse_level(std::string_view text);
 
-/// Parses `openmpi-4.1`, a library whose rules are known; empty for any other.
+/// Parses `openmpi-4.1`, a library whose decision rules are known; empty for any other.
 [[nodiscard]] std::optional<std::string> parse_library(std::string_view text);
 /// The library version in a line of mpirun, of MPI_Get_library_version, or of module names: `Open MPI v4.1.4`, `mpirun (Open
 /// MPI) 4.1.4`, `openmpi/4.1.1`. Empty for another version.
 [[nodiscard]] std::optional<std::string> library_named_by(std::string_view line);
 
-/// Creates an error placed in the current file from a message and a hint.
+/// Creates an error with a position in the current file, from a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;
 
 /// Combines the facts in the file with those of the user, who supplies what the file lacks. The level follows from the
-/// nodes. Throws Error if the file contradicts a fact that the user gave for it, if facts contradict each other, or if the
-/// operation is unknown. Warns of facts that remain unknown.
+/// nodes. Throws Error if the file contradicts a fact that the user gave for this file, if facts contradict each other, or
+/// if the operation is unknown. Warns of facts that remain unknown.
 [[nodiscard]] ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const PlacedError& error,
                                    std::vector<std::string>& warnings);
 

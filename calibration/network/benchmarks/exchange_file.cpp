@@ -25,7 +25,7 @@ bool is_markdown_row(const BenchmarkLine& line) {
          line.text.find('|', first + 1) != std::string_view::npos;
 }
 
-/// Whether a line has words of benchmark tables that remain in a retyped table.
+/// Whether a line has words that occur in benchmark tables, even in tables that were retyped.
 bool is_retyped(const BenchmarkLine& line) {
   for (const std::string_view word : {"algbw", "busbw", "Latency", "Bandwidth"}) {
     if (line.text.find(word) != std::string_view::npos) return true;
@@ -75,13 +75,13 @@ std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origi
   throw unknown_text(lines);
 }
 
-/// The name of a tool or device in a file, in a form for coefficients: short, on one line, without control characters.
+/// Converts the name of a tool or device to the form in coefficients: short, on one line, without control characters.
 std::string name_in(const std::string& text) {
   constexpr std::size_t longest = 200;
   std::string name = visible(text);
   if (name.size() <= longest) return name;
   std::size_t end = longest;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // within a multi-byte character
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // do not cut a multi-byte character
   name.resize(end);
   return name;
 }

@@ -8,16 +8,16 @@
 
 namespace ddl {
 
-/// Maximum size of a benchmark's output, which may contain NCCL's log of many ranks. The limit of a trace is
+/// Maximum size of a benchmark's output, which may contain NCCL's log of many ranks. For a trace, the limit is
 /// max_trace_bytes.
 inline constexpr std::size_t max_exchange_file_bytes = std::size_t{64} << 20U;
 /// Maximum rows of one operation among the same ranks.
 inline constexpr std::size_t most_series_rows = 50'000;
 
 /// Reads the output of nccl-tests (text or -J), OSU micro-benchmarks or all_reduce_bench.py, or a file of NCCL Inspector or
-/// PyTorch's profiler. The kind is recognized by the content. `origin` is printed in errors. Throws Error, placed in the
-/// text, if it is broken, if it is a table made from such output, or if it is of another kind. Warnings do not contain the
-/// file's name.
+/// PyTorch's profiler. The kind is recognized by the content. `origin` is printed in errors. Throws Error with a position in
+/// the text if it is broken, if it is a table made from such output, or if it is of another kind. Warnings do not contain
+/// the file's name.
 [[nodiscard]] std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin,
                                                           const AskedFacts& asked, std::vector<std::string>& warnings);
 [[nodiscard]] std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedFacts& asked,

@@ -12,11 +12,11 @@ namespace ddl {
 /// The part of a machine's network that an exchange used.
 enum class NetworkLevel { node, between_nodes };
 
-/// The content of one repetition in a benchmark's row.
+/// What one repetition of a benchmark consists of.
 enum class ExchangePattern {
-  one_way,     ///< one message: half a round trip, or one message of a window in one direction
-  both_ways,   ///< one message of a window of messages in both directions at once
-  collective,  ///< the named operation
+  one_way,     ///< one message: half of a round trip, or one of a window of messages in one direction
+  both_ways,   ///< one of a window of messages in both directions at once
+  collective,  ///< the collective itself
 };
 
 struct MeasuredExchange {

@@ -29,7 +29,7 @@ constexpr std::size_t most_record_depth = 16;
 /// Maximum number of other operations named in the warning.
 constexpr std::size_t most_others = 4;
 
-/// One record: an exchange from the point of view of one rank.
+/// A record: an exchange as one rank saw it.
 struct InspectorRecord {
   std::string communicator{}, operation{}, timing{};
   double rank = -1, ranks = -1, nodes = -1, number = -1, bytes = -1, microseconds = -1;
@@ -52,7 +52,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string& /*text*/) override { return number(value); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
   bool string(std::string& value) override {
     if (is_at("header") && key_ == "id") record_.communicator = value;
     if (is_at("coll_perf") && key_ == "coll") record_.operation = value;
@@ -138,7 +138,7 @@ struct CommunicatorKey {
   friend auto operator<=>(const CommunicatorKey&, const CommunicatorKey&) = default;
 };
 
-/// One exchange, recorded by any of its ranks.
+/// An exchange, which any of its ranks may have recorded.
 struct RecordedKey {
   std::string communicator;
   double number = 0;
@@ -206,7 +206,7 @@ class InspectorReader {
     // For these operations, NCCL counts the part of one rank.
     if (operation == Collective::allgather || operation == Collective::reduce_scatter) exchange.bytes *= record.ranks;
     RecordedKey key{record.communicator, record.number};
-    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // without a number, each record is distinct
+    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // each counts as an exchange
     const auto [place, is_new] = exchanges_.try_emplace(std::move(key), exchange);
     if (is_new) return;
     RecordedExchange& known = place->second;

@@ -53,7 +53,7 @@ std::size_t host_begin(std::string_view word, const HostNames& hosts) {
 }
 
 /// Parses `AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}`, or before NCCL 2.25 `1048576 Bytes
-/// -> Algo 1 proto 2 time 123.4`, with the function since 2.23.
+/// -> Algo 1 proto 2 time 123.4`, since 2.23 with the function.
 std::optional<NcclChoice> choice_of(const Words& words) {
   const auto arrow = std::find_if(words.begin(), words.end(), [](const BenchmarkWord& word) { return word.text == "->"; });
   const std::ptrdiff_t at = arrow - words.begin();
@@ -71,7 +71,7 @@ std::optional<NcclChoice> choice_of(const Words& words) {
   return choice;
 }
 
-/// The single name in `NCCL_ALGO set by environment to Ring`; empty for lists and exclusions.
+/// The name in `NCCL_ALGO set by environment to Ring`; empty if it is a list or an exclusion.
 std::string name_set(const Words& words, std::string_view variable) {
   if (words.size() != 6 || words[0].text != variable || words[1].text != "set" || words[4].text != "to") return {};
   const std::string_view name = words[5].text;
@@ -96,7 +96,7 @@ std::optional<NcclLogLine> nccl_log_line(std::string_view line, const HostNames&
   if (mark == std::string_view::npos) return std::nullopt;
   const Words before = BenchmarkLine{.text = line.substr(0, mark)}.words();
   NcclLogLine log;
-  // The prefix is: host:pid:thread [device] NCCL INFO
+  // The prefix of a line is: host:pid:thread [device] NCCL INFO
   if (before.size() > 2 && before.back().text.starts_with('[') && before.back().text.ends_with(']')) {
     const BenchmarkWord& host = before[before.size() - 2];
     log.begin = host.offset + host_begin(host.text, hosts);

@@ -11,8 +11,8 @@
 
 namespace ddl {
 
-// Information in NCCL's log (NCCL_DEBUG=INFO) in addition to a benchmark's table. Sources: github.com/NVIDIA/nccl,
-// src/enqueue.cc of 2.21 to 2.29 for the lines of NCCL_DEBUG_SUBSYS=TUNING, src/debug.cc for the prefix of each line,
+// Information that NCCL's log (NCCL_DEBUG=INFO) adds to a benchmark's table. Sources: github.com/NVIDIA/nccl, src/enqueue.cc
+// of 2.21 to 2.29 for the lines of NCCL_DEBUG_SUBSYS=TUNING, src/debug.cc for the prefix of each line,
 // src/include/nccl_common.h and src/collectives.cc for numbers and names of algorithms and protocols.
 
 /// The algorithm and protocol used for messages of one size.
@@ -25,9 +25,9 @@ struct NcclChoice {
 
 /// A line of the log.
 struct NcclLogLine {
-  std::size_t begin = 0;  ///< start in the line: a partially printed row may precede it
+  std::size_t begin = 0;  ///< position in the line, because a partially printed row may precede it
   std::optional<NcclChoice> choice{};
-  /// set by NCCL_ALGO and NCCL_PROTO in the environment; a single name, or empty
+  /// the name that NCCL_ALGO or NCCL_PROTO has in the environment; empty unless it is a single name
   std::string set_algorithm{}, set_protocol{};
 };
 
@@ -38,12 +38,12 @@ using HostNames = std::set<std::string, std::less<>>;
 [[nodiscard]] std::optional<NcclLogLine> nccl_log_line(std::string_view line, const HostNames& hosts);
 
 /// Returns `Ring Simple`, in the spelling of NCCL_ALGO and NCCL_PROTO, from names in any case or from numbers. Empty for
-/// unknown ones. Without a protocol, returns `Ring`.
+/// unknown names. Without a protocol, returns `Ring`.
 [[nodiscard]] std::optional<std::string> print_nccl_algorithm(std::string_view algorithm, std::string_view protocol);
-/// The same from a single text, such as `Ring Simple`.
+/// Converts a single text, such as `Ring Simple`, in the same way.
 [[nodiscard]] std::optional<std::string> parse_nccl_algorithm(std::string_view text);
 
-/// The name of an operation in NCCL's log; empty for those that are implemented by sends and receives.
+/// The name of an operation in NCCL's log; empty for operations that NCCL implements by sends and receives.
 [[nodiscard]] std::string_view nccl_function(Collective operation);
 
 }  // namespace ddl

@@ -45,8 +45,8 @@ struct RankRange {
   }
 };
 
-/// The possible numbers of ranks n: the bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm's [PERFORMANCE.md], and
-/// both are rounded.
+/// The possible numbers of ranks n: the bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm bandwidth
+/// [PERFORMANCE.md], and both are rounded.
 RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   double low = 0, high = 2;
   for (const NcclRow& row : rows) {
@@ -58,13 +58,14 @@ RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   }
   constexpr double slack = 1e-6;
   RankRange range;
-  if (low > high || low >= 2) return range;  // not consistent with that formula
+  if (low > high || low >= 2) return range;  // the two bandwidths contradict the formula
   range.least = std::max(1.0, std::ceil(2 / (2 - low) - slack));
   if (high < 2) range.most = std::floor(2 / (2 - high) + slack);
   return range.most < range.least ? RankRange{} : range;
 }
 
-/// The number of ranks: the size column counts all parts, the count column one of them.
+/// The number of ranks. It follows from the size column, which counts all parts, and the count column, which counts one
+/// part.
 std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   std::optional<double> ranks;
   for (const NcclRow& row : rows) {
@@ -79,7 +80,7 @@ std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   return ranks && *ranks > 1 ? std::optional(static_cast<int>(*ranks)) : std::nullopt;
 }
 
-/// Ranks and nodes from the run's list; empty if the list has gaps.
+/// The numbers of ranks and nodes from the run's list of ranks; empty if the list has gaps.
 ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::vector<std::string>& warnings) {
   ExchangeFacts facts;
   facts.ranks = run.rank_count;
@@ -106,8 +107,8 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   return facts;
 }
 
-/// Adds the number of ranks that follows from sizes or, unless the user gave it, from bandwidths. Discards a list that is
-/// shown to be incomplete by them.
+/// Adds the number of ranks that follows from sizes or, if the user did not give it, from bandwidths. If this shows that the
+/// list of ranks is incomplete, the list is discarded.
 void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
                  std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
@@ -132,7 +133,8 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// Whether the sizes belong to another operation, and if so, whether a rank's send buffer has the whole size.
+/// Whether the sizes show that the rows belong to another operation, and if so, whether a rank's send buffer has the whole
+/// size.
 struct OtherSizes {
   bool whole = false;
 };
@@ -173,7 +175,7 @@ Error unknown_operation(const NcclRun& run, const PlacedError& error) {
                            is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
 }
 
-/// The algorithms that NCCL used, by total bytes of all parts.
+/// The algorithms that NCCL used, keyed by the total bytes of all parts.
 std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFacts& facts) {
   std::map<double, std::string> algorithms;
   for (const NcclChoice& choice : run.choices) {
@@ -185,14 +187,14 @@ std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFa
   return algorithms;
 }
 
-/// The algorithm for this size, which may be rounded to elements of each rank; empty if unknown.
+/// The algorithm for this size, where the size may have been rounded to whole elements of each rank; empty if unknown.
 std::string algorithm_at(const std::map<double, std::string>& algorithms, double size) {
   constexpr double rounding = 0.01;
   const auto found = algorithms.lower_bound(size * (1 - rounding));
   return found != algorithms.end() && found->first <= size * (1 + rounding) ? found->second : "";
 }
 
-/// The algorithm set in the environment. Only an Allreduce has alternatives to a ring in every version.
+/// The algorithm that the environment sets. In every version of NCCL, only an Allreduce has alternatives to a ring.
 std::string set_algorithm(const NcclRun& run, Collective operation) {
   const auto set = print_nccl_algorithm(run.set_algorithm, run.set_protocol);
   return set && (operation == Collective::allreduce || set->starts_with("Ring")) ? *set : "";
@@ -228,7 +230,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   auto operation = stated.operation          ? stated.operation
                    : asked.of_file.operation ? asked.of_file.operation
                                              : asked.otherwise.operation;
-  // An operation in the file name is ignored if the sizes contradict it.
+  // If the sizes contradict the operation in the file name, the name is ignored.
   if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);
@@ -252,7 +254,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   for (const NcclRow& row : run.rows) {
     const std::string ran = algorithm_at(algorithms, row.size);
     for (const NcclTime& time : row.times) {
-      // A size below one element per rank is run as a no-op.
+      // If a size is below one element per rank, nccl-tests transfers nothing.
       if (row.size <= 0 || time.microseconds <= 0) {
         ++empty;
       } else if (time.wrong) {

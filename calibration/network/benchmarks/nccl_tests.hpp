@@ -13,13 +13,13 @@ namespace ddl {
 // The results of nccl-tests, as text or as JSON. Sources: github.com/NVIDIA/nccl-tests, src/common.cu and src/util.cu for
 // the columns, the *GetCollByteCount functions for sizes, doc/PERFORMANCE.md for the bandwidths.
 
-/// One time of a row and the two bandwidths derived from it, as printed.
+/// A time of a row and the two bandwidths that the benchmark derives from it, as printed.
 struct NcclTime {
   double microseconds = 0;
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< GB/s
-  double algorithm_rounding = 0, bus_rounding = 0;    ///< half a unit of their last digits
+  double algorithm_rounding = 0, bus_rounding = 0;    ///< rounding errors: half a unit of the last digits
   bool in_place = false;
-  bool wrong = false;                 ///< the results were wrong
+  bool wrong = false;                 ///< whether the results were wrong
   std::optional<double> deviation{};  ///< deviation of the time, in microseconds
 };
 
@@ -41,7 +41,7 @@ struct NcclRank {
 struct NcclRun {
   std::string program{};  ///< `all_reduce_perf`; empty if the file does not contain it
   std::string tool = "nccl-tests";
-  // Set if they are known from other sources than the program's name and a list of ranks.
+  // Set if these facts are known from other sources than the program's name and the list of ranks.
   std::optional<Collective> operation{};
   std::optional<int> rank_count{};
   std::string device{};
@@ -55,12 +55,12 @@ struct NcclRun {
 
 /// Bytes of an element by its type's name in nccl-tests; 0: unknown.
 [[nodiscard]] double nccl_type_bytes(std::string_view name);
-/// The name of a program of nccl-tests in this word, with or without its path; empty if it is none.
+/// The name of a program of nccl-tests in this word, with or without its path; empty if the word is not such a program.
 [[nodiscard]] std::optional<std::string> nccl_program(std::string_view word);
 
 /// The series of usable rows: rows with zero bytes or time, and rows with wrong results, are left out. If a run does not
-/// list its ranks, their number follows from the sizes of a collective with parts, or from the two bandwidths of an
-/// Allreduce if only one number fits them.
+/// list its ranks, their number follows from the sizes, if the collective has parts. For an Allreduce it follows from the
+/// two bandwidths, if only one number fits them.
 [[nodiscard]] ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked,
                                        const PlacedError& error, std::vector<std::string>& warnings);
 

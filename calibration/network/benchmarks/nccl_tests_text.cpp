@@ -94,7 +94,7 @@ class NcclTextReader {
   }
 
  private:
-  /// Whether a word may be the rest of a row that a line of NCCL's log interrupted.
+  /// Whether a word may continue a row that a line of NCCL's log interrupted.
   static bool is_cell(std::string_view word) {
     return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
   }
@@ -248,7 +248,7 @@ class NcclTextReader {
     }
     const double last = run_.rows.back().size;
     const double next = sweep_.factor ? last * *sweep_.factor : last + 2 * sweep_.step.value_or(0);
-    // Sizes are rounded down to whole elements of each rank, so the last size may be below the largest.
+    // Sizes are rounded down to whole elements of each rank, so the last size may be below the announced maximum.
     if (last > 0 && next > last && next <= sweep_.largest) {
       throw text_.error(
           last_row_->offset,
@@ -267,7 +267,7 @@ class NcclTextReader {
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
   NcclRun run_;
-  HostNames hosts_;  ///< hosts of all ranks that were listed
+  HostNames hosts_;  ///< hosts of all ranks that the run listed
   Words begun_;      ///< a partial row that NCCL's log interrupts
   Sweep sweep_;
   Columns columns_;

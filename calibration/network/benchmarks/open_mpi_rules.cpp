@@ -50,7 +50,7 @@ std::optional<std::vector<RankMessages>> open_mpi_messages(Collective operation,
     case Collective::reduce_scatter:
       return reduce_scatter(ranks, bytes);
     case Collective::all_to_all:
-      return Messages{{ranks - 1, bytes / ranks}};  // to each of the other ranks, at all sizes
+      return Messages{{ranks - 1, bytes / ranks}};  // one message to each of the other ranks, at all sizes
     case Collective::broadcast:
     case Collective::reduce:
     case Collective::point_to_point:

@@ -14,7 +14,7 @@ inline constexpr std::string_view open_mpi_41 = "openmpi-4.1";
 /// Message size from which on TCP uses the rendezvous protocol (btl_tcp_eager_limit).
 inline constexpr double open_mpi_eager_limit = 65536;
 
-/// Messages of one size that a rank sends in sequence.
+/// Messages of the same size that a rank sends in sequence.
 struct RankMessages {
   double count = 0;
   double bytes = 0;
@@ -22,7 +22,7 @@ struct RankMessages {
 
 /// The messages of one rank in Open MPI 4.1's default algorithm of an operation: the fixed decisions of its component
 /// `tuned` (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c). `bytes`: bytes of all parts. Empty for numbers of ranks other
-/// than 2 and 4, and for operations that send from one rank in segments.
+/// than 2 and 4, and for operations in which one rank sends the vector in segments.
 [[nodiscard]] std::optional<std::vector<RankMessages>> open_mpi_messages(Collective operation, double ranks, double bytes);
 
 }  // namespace ddl

@@ -16,12 +16,12 @@ namespace {
 
 using Words = std::vector<BenchmarkWord>;
 
-/// One benchmark, identified by its title without "OSU MPI" and "Test".
+/// A benchmark. It is identified by its title without "OSU MPI" and "Test".
 struct Benchmark {
-  std::string_view title, figure;  ///< value: start of the column's name
+  std::string_view title, figure;  ///< start of the name of the column with the value
   Collective operation;
   ExchangePattern pattern;
-  bool of_part = false;  ///< the size column counts one rank's part
+  bool of_part = false;  ///< whether the size column counts one rank's part
 };
 constexpr auto collective = ExchangePattern::collective;
 constexpr std::array benchmarks{
@@ -88,7 +88,7 @@ class OsuTextReader {
       const Words words = line.words();
       if (words.empty()) continue;
       if (!library_) library_ = library_named_by(line.text);
-      // Parameters that the user set override the default rules.
+      // If the user set parameters, the default rules do not apply.
       is_pinned_ = is_pinned_ || line.text.find("coll_tuned") != std::string_view::npos;
       if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
         end_table();
@@ -104,7 +104,7 @@ class OsuTextReader {
       }
     }
     end_table();
-    // The fact may be before or after the tables; it applies to all of them.
+    // The line may be before or after the tables. It applies to all of them.
     for (ExchangeSeries& each : series_) {
       if (is_pinned_ && !asked_.of_file.library) each.library.clear();
       if (each.library.empty() && library_ && !is_pinned_) each.library = *library_;
@@ -157,7 +157,7 @@ class OsuTextReader {
     }
   }
 
-  /// Reads `# ddl-oracle: ranks=4 nodes=2 window=64`: facts about the next table, which our own sweep adds.
+  /// Reads `# ddl-oracle: ranks=4 nodes=2 window=64`: facts about the next table. Sweeps of this program write such lines.
   void read_own_facts(const Words& words) {
     own_facts_ = {};
     own_window_.reset();
@@ -187,7 +187,8 @@ class OsuTextReader {
   void read_header(const BenchmarkLine& line) {
     if (!columns_.empty()) return;
     columns_ = column_names(line);
-    // The column is `Latency (us)` before 5.x and for pairs, and `Avg Latency(us)` for collectives and since 7.x.
+    // The name of the column depends on the version. Before 5.x, and for tests of two ranks before 7.x, it is `Latency
+    // (us)`. Otherwise it is `Avg Latency(us)`.
     const bool in_bytes_per_second = benchmark_->figure == "Bandwidth";
     const std::string_view figure = columns_.size() > 1 ? columns_[1] : std::string_view();
     if (figure.find(benchmark_->figure) == std::string_view::npos ||
@@ -227,7 +228,7 @@ class OsuTextReader {
     }
     double microseconds = figure;
     if (benchmark_->figure == "Bandwidth") {
-      // MB are 10^6 bytes. If there are two directions, the value is their sum.
+      // 1 MB is 10^6 bytes. If there are two directions, the value is the sum of both.
       const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
       microseconds = figure > 0 ? bytes / figure : 0;
       if (microseconds > benchmark_number_limit)
@@ -268,7 +269,7 @@ class OsuTextReader {
   std::vector<std::string>& warnings_;
   ExchangeFacts own_facts_;
   std::optional<double> own_window_;
-  std::optional<std::string> library_;  ///< the library that a line names
+  std::optional<std::string> library_;  ///< the MPI library that a line of the file names
   bool is_pinned_ = false;              ///< whether a line selects an algorithm
   const Benchmark* benchmark_ = nullptr;
   const BenchmarkLine* title_ = nullptr;  ///< title of the table that is being read

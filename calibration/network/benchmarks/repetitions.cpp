@@ -11,14 +11,14 @@
 namespace ddl {
 namespace {
 
-/// Number of neighbouring sizes that are compared together. They span a factor of 16; a different protocol or link affects
-/// at least this many.
+/// Number of neighbouring sizes that are compared together. They span a factor of 16. A different protocol or link affects
+/// at least this many sizes.
 constexpr std::size_t neighbours = 5;
 
-/// The index of the `i`-th of the times that are kept out of `count` sorted times.
+/// The index, among `count` sorted times, of the `i`-th time that is kept.
 std::size_t kept(std::size_t i, std::size_t count) { return (2 * i + 1) * count / (2 * most_repetitions); }
 
-/// For each size and for in-place or not: logarithms of the times.
+/// Logarithms of the times, for each size, separately for in-place and out-of-place.
 std::map<std::pair<double, bool>, std::vector<double>> logarithms_of(const ExchangeSeries& series) {
   std::map<std::pair<double, bool>, std::vector<double>> found;
   for (const MeasuredExchange& row : series.rows) {

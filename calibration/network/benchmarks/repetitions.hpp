@@ -8,10 +8,11 @@
 
 namespace ddl {
 
-/// Maximum number of times that are stored per size of a file, because a training run repeats its exchanges for hours.
+/// Maximum number of times that are stored for each size of a file. It is limited because a training run repeats its
+/// exchanges for hours.
 inline constexpr std::size_t most_repetitions = 100;
 
-/// Returns the times in ascending order. If there are more than `most_repetitions`, it keeps evenly spaced ones, which
+/// Returns the times in ascending order. If there are more than `most_repetitions`, it keeps evenly spaced times, which
 /// preserves median and spread.
 [[nodiscard]] std::vector<double> few_repetitions(std::vector<double> times);
 
@@ -20,8 +21,8 @@ inline constexpr std::size_t most_repetitions = 100;
 void keep_few_repetitions(ExchangeSeries& series);
 
 /// The largest difference between two runs of one benchmark: the median ratio of the longer to the shorter time over five
-/// neighbouring sizes that both have. A link with half the rate is then visible even if small messages take the same time,
-/// and single disturbed sizes are not. Empty without a common size.
+/// neighbouring sizes that both have. This shows a link with half the rate, even if small messages take the same time, but
+/// not a single disturbed size. Empty without a common size.
 [[nodiscard]] std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b);
 
 }  // namespace ddl

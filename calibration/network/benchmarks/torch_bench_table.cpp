@@ -21,7 +21,7 @@ constexpr std::string_view bench_hint = "use the whole original output of all_re
 /// A time is derived from a bandwidth only if its relative rounding error is at most this.
 constexpr double coarsest_rounding = 0.1;
 
-/// The trimmed cells of a Markdown row; empty if the line is not a row.
+/// The trimmed cells of a row in Markdown; empty if the line is not a row.
 Words cells_of(const BenchmarkLine& line) {
   constexpr std::string_view blanks = " \t";
   Words cells;
@@ -57,7 +57,7 @@ std::optional<std::size_t> column_named(const Words& header, std::string_view na
 struct TableHeading {
   std::string_view operation;
   int ranks = 0;
-  std::optional<BenchmarkWord> payload;  ///< set if all rows have the same payload: `0.5GiB`
+  std::optional<BenchmarkWord> payload;  ///< set if all rows have the same payload, such as `0.5GiB`
 };
 
 /// Parses `The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):`.
@@ -157,7 +157,7 @@ class TorchBenchReader {
     }
   }
 
-  /// The number in a cell in front of its unit.
+  /// The number in a cell that also has a unit.
   [[nodiscard]] double number_before(const BenchmarkWord& cell, std::string_view unit, std::string_view what) const {
     if (!cell.text.ends_with(unit)) {
       throw text_.error(cell.offset, fmt::format("{} is not a valid {}", quote(cell.text), what), std::string(bench_hint));

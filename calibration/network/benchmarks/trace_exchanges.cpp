@@ -70,7 +70,7 @@ std::optional<std::vector<int>> listed_ranks(std::string_view text) {
   return ranks;
 }
 
-/// The exchange-related values of one event.
+/// The values of an event that concern an exchange.
 struct ExchangeEvent {
   std::string phase{}, category{}, operation{}, type{}, ranks{}, in_split{}, out_split{};
   double duration = -1, in = -1, out = -1, group = -1;
@@ -81,7 +81,7 @@ struct ExchangeEvent {
 struct GroupKey {
   Collective operation = Collective::allreduce;
   int ranks = 2;
-  std::string listed{};  ///< the list of ranks of the group in the trace, if the user gave the job's nodes
+  std::string listed{};  ///< the group's list of ranks in the trace, if the user gave the number of nodes of the job
   friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
 };
 
@@ -90,7 +90,7 @@ struct GroupTimes {
   std::map<double, std::vector<double>> by_size{};
 };
 
-/// Processes the parser's events and keeps the exchanges. The whole file as values would take ten times its size.
+/// Processes the parser's events and keeps the exchanges. Values for the whole file would take ten times its size.
 class TraceExchangeReader final : public nlohmann::json_sax<Json> {
  public:
   TraceExchangeReader(std::string text, const std::string& origin, const AskedFacts& asked,
@@ -108,7 +108,7 @@ class TraceExchangeReader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string& /*text*/) override { return number(value); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has none
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
   bool string(std::string& value) override;
   bool key(std::string& key) override {
     key_.swap(key);
@@ -270,7 +270,7 @@ void TraceExchangeReader::keep() {
   times.by_size[elements * type->bytes].push_back(event_.duration / 1e6);
 }
 
-/// The user's facts, with the number of nodes of a group instead of that of the job.
+/// The facts from the user, with the number of nodes of the group instead of that of the job.
 AskedFacts TraceExchangeReader::asked_of(const GroupKey& key) const {
   AskedFacts asked = asked_;
   for (ExchangeFacts* facts : {&asked.of_file, &asked.otherwise}) {

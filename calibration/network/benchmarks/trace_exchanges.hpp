@@ -15,8 +15,8 @@ namespace ddl {
 /// Whether a JSON text is a trace, by its keys.
 [[nodiscard]] bool is_trace(std::string_view text);
 
-/// One series for each operation, number of ranks and number of nodes. If the user gives a number of nodes, it is that of
-/// the whole job. The nodes of a group then follow from its list of ranks; ranks fill one node after the other.
+/// One series for each operation, number of ranks and number of nodes. If the user gives a number of nodes, it refers to the
+/// whole job. The nodes of a group then follow from its list of ranks, because ranks fill one node after the other.
 [[nodiscard]] std::vector<ExchangeSeries> read_trace_exchanges(std::string text, const std::string& origin,
                                                                const AskedFacts& asked, std::vector<std::string>& warnings);
 

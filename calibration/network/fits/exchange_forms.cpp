@@ -58,7 +58,7 @@ std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_
     case Collective::point_to_point:
       return {direct};
     case Collective::allreduce:
-      // Tree and butterfly differ by a constant factor, which α and β absorb, so the first of them is named.
+      // Tree and butterfly differ by a constant factor, which α and β absorb, so the tree is reported.
       found = {ring, rabenseifner, butterfly, tree, pipelined_tree, linear, in_switch};
       if (several_levels) {
         found.insert(found.end(),
@@ -124,7 +124,7 @@ Eigen::Index term_count(ExchangeAlgorithm algorithm) {
 namespace {
 
 /// The terms for start-ups of messages with a rendezvous, for start-ups of all messages, and for bytes. If the rules do not
-/// cover the case, those of the usual algorithm.
+/// cover the case, the terms are those of the usual algorithm.
 Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double bytes) {
   const auto messages = open_mpi_messages(operation, count.ranks, bytes);
   if (!messages) {
@@ -140,9 +140,9 @@ Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double byt
 
 }  // namespace
 
-// The formulas are those of estimator/inputs/collective.hpp without the time of the reduction, which cannot be distinguished
-// from β. A formula with `halves` counts an Allreduce as two exchanges, such as a ring's Reduce-scatter and Allgather.
-// [BH18] §2; pipelined trees: [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
+// The formulas are those of estimator/exchanges/collectives/times.hpp, without the time of the reduction, which cannot be
+// distinguished from β. A formula with `halves` counts an Allreduce as two exchanges, such as a ring's Reduce-scatter and
+// Allgather. [BH18] §2; pipelined trees: [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
 Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes) {
   const double ranks = count.ranks;
   const double nodes = std::max(count.nodes, 1.0);

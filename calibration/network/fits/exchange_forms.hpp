@@ -8,24 +8,24 @@
 
 namespace ddl {
 
-/// The number of ranks and nodes. Zero nodes: unknown.
+/// The numbers of ranks and nodes; 0 nodes means unknown.
 struct RankCount {
   double ranks = 2;
   double nodes = 0;
   friend bool operator==(const RankCount&, const RankCount&) = default;
 };
 
-/// The candidate algorithms of an operation. Hierarchical ones are included only with `several_levels`, a ring on several
-/// rails only with `several_shapes`, which means different numbers of ranks per node: otherwise it cannot be distinguished
-/// from a ring with another β.
+/// The candidate algorithms of an operation. Hierarchical algorithms are included only with `several_levels`. A ring on
+/// several rails is included only with `several_shapes` (different numbers of ranks per node), because otherwise it is
+/// indistinguishable from a ring with another β.
 [[nodiscard]] std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes);
-/// The algorithm that is assumed if all times have the same rank count, which cannot distinguish algorithms. It is the one
-/// that libraries use for large messages.
+/// The algorithm that is assumed if all times have the same rank count, which does not distinguish algorithms. Libraries use
+/// this algorithm for large messages.
 [[nodiscard]] ExchangeAlgorithm usual_algorithm(Collective operation);
 
 /// Whether the algorithm has separate phases inside nodes and between them, and therefore needs the number of nodes.
 [[nodiscard]] bool is_hierarchical(ExchangeAlgorithm algorithm);
-/// Number of terms of an algorithm's time. The last two are those of α and β.
+/// Number of terms of an algorithm's time. The last two terms are those of α and β.
 [[nodiscard]] Eigen::Index term_count(ExchangeAlgorithm algorithm);
 /// The factor of each coefficient for a message of `bytes` of the full vector: rounds for α, bytes for β.
 [[nodiscard]] Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes);

@@ -12,18 +12,18 @@
 
 namespace ddl {
 
-/// The basis of a predicted exchange time.
+/// What a predicted exchange time is based on.
 enum class ExchangeBasis {
-  measured,        ///< measured with these ranks and nodes
-  interpolated,    ///< between measured numbers of nodes
-  extrapolated,    ///< outside of measured numbers of nodes, or far outside of measured sizes
+  measured,        ///< a measurement with these ranks and nodes
+  interpolated,    ///< interpolation between measured numbers of nodes
+  extrapolated,    ///< extrapolation beyond measured numbers of nodes, or far beyond measured sizes
   fitted_links,    ///< formulas with α and β fitted to other measurements
   other_clusters,  ///< the datasheet, with the efficiency of published clusters with this kind of network
   data_sheet,      ///< formulas with α and β of the datasheet
 };
 [[nodiscard]] std::string_view to_string(ExchangeBasis basis);
 
-/// The time of one exchange that runs alone.
+/// The predicted time of an exchange that runs alone.
 struct PredictedExchange {
   Collective operation = Collective::allreduce;
   int ranks = 2, nodes = 1;
@@ -31,21 +31,21 @@ struct PredictedExchange {
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset if nothing was measured
   Bandwidth bus_bandwidth{};             ///< bandwidth of each rank's link, as nccl-tests defines it
-  std::string algorithm{};               ///< the formula's, or the measurement's: `Ring Simple`, else `measured`
+  std::string algorithm{};               ///< that of the formula, or of the measurement (`Ring Simple`), else `measured`
   ExchangeBasis basis = ExchangeBasis::data_sheet;
-  std::string warning{};  ///< a sentence; may be empty
+  std::string warning{};  ///< a remark, as a sentence; may be empty
 };
 
 /// Predicts single exchanges with the same model that plans use.
 class ExchangePredictor {
  public:
-  /// `sheet`: the machine according to its datasheet. Links are fitted to the coefficients' measurements here.
+  /// `sheet`: the machine according to its datasheet. The constructor fits links to the measurements in the coefficients.
   ExchangePredictor(Machine sheet, Coefficients coefficients);
 
   /// `ranks` must be a multiple of `nodes`, and at least 2. A node must have no more ranks than the machine's nodes have
   /// devices. Otherwise throws Error.
   [[nodiscard]] PredictedExchange predict(Collective operation, Bytes message, int ranks, int nodes) const;
-  /// Findings from fitting the links, in sentences.
+  /// Remarks on the fit of the links, in sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:

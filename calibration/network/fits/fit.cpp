@@ -20,12 +20,13 @@
 namespace ddl {
 namespace {
 
-/// Two series of one rank count are not repetitions of each other if their times differ by more than this.
+/// If the times of two series of one rank count differ by more than this, they are not repetitions of each other.
 constexpr double repeat_difference = 0.1;
 /// A point with a lower weight counts as an outlier.
 constexpr double outlier_weight = 0.05;
-/// The noise of a range is averaged with that of all ranges, which has the weight of this many rows (Smyth, "Linear models
-/// and empirical Bayes methods", 2004: with few rows, the range's own estimate is unreliable).
+/// The noise of a range is a weighted mean of its own estimate and the estimate from all ranges, which has the weight of
+/// this many rows. With few rows, the range's own estimate is unreliable (Smyth, "Linear models and empirical Bayes
+/// methods", 2004).
 constexpr double shared_rows = 3;
 
 RankCount count_of(const ExchangeSeries& series) {
@@ -84,14 +85,14 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
   return groups;
 }
 
-/// The relation of a range to the previous one.
+/// How a range differs from the previous one.
 enum class Joint {
-  jump,        ///< a separate start-up and time per byte
-  same_slope,  ///< a separate start-up: the protocol changes, the link does not
-  bend,        ///< a larger time per byte, from the size on at which the lines cross
+  jump,        ///< its own start-up and its own time per byte
+  same_slope,  ///< its own start-up: the protocol changes, but the link does not
+  bend,        ///< a larger time per byte, from the size at which the two lines cross
 };
 
-/// Coefficients of each range's terms as linear combinations of free parameters.
+/// The coefficients of the terms of each range, as linear combinations of free parameters.
 using Shares = std::vector<Eigen::MatrixXd>;
 
 struct Design {
@@ -125,7 +126,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
         share.row(0).setZero();
         share(0, next++) = 1;
       } else {
-        // The next line starts lower and is steeper, both by amounts that are not negative.
+        // The line of the next range starts lower and is steeper. Neither difference may be negative.
         share(0, next++) = -1;
         share(1, next++) += 1;
       }
@@ -165,8 +166,8 @@ bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design
   return true;
 }
 
-/// The combination of joints with the best information criterion. If several rank counts were measured, or algorithms
-/// change, ranges only have jumps.
+/// The combination of joints with the best information criterion. If several rank counts were measured, or if algorithms
+/// change, ranges are joined by jumps only.
 std::vector<Joint> joints_of(std::span<const ExchangePoint> points, Collective operation,
                              const std::vector<SizeRange>& ranges) {
   const std::size_t knees = ranges.size() - 1;
@@ -204,7 +205,7 @@ std::optional<Estimated<Unit>> estimated(double value, double variance, double r
   return Estimated<Unit>{Unit(value), Unit(value - half), Unit(value + half)};
 }
 
-/// Describes the residuals of each range: noise, its degrees of freedom, and the statistics in reports.
+/// Describes the residuals of each range: the noise and its degrees of freedom, and the statistics in reports.
 void describe_residuals(FitRange& range, std::span<const ExchangePoint> points, const Eigen::VectorXd& residuals,
                         const Eigen::VectorXd& weights) {
   std::vector<double> absolute;
@@ -226,8 +227,9 @@ void describe_residuals(FitRange& range, std::span<const ExchangePoint> points, 
   range.r2 = total > 0 ? std::max(0.0, 1 - unexplained / total) : 1;
 }
 
-/// Variance of rows `begin` to `end` from the influence of their residuals (Street, Carroll & Ruppert, "A note on computing
-/// robust regression estimates via iteratively reweighted least squares", 1988), and its degrees of freedom.
+/// The variance of rows `begin` to `end`, estimated from the influence of their residuals (Street, Carroll & Ruppert, "A
+/// note on computing robust regression estimates via iteratively reweighted least squares", 1988), and its degrees of
+/// freedom.
 struct Variance {
   double value = 0;
   double freedom = 0;
@@ -317,7 +319,7 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
   }
 }
 
-/// Whether the library reports a ring for every row, and the fit also chose a ring.
+/// Whether the library reports a ring for every row, and the fit has chosen a ring as well.
 bool is_known_ring(const ExchangeFit& fit, std::span<const ExchangeSeries> series) {
   return fit.ranges.back().algorithm == ExchangeAlgorithm::ring &&
          std::all_of(fit.series.begin(), fit.series.end(), [&](std::size_t i) {
@@ -339,7 +341,7 @@ void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
                     *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
   }
   if (collective) fit.notes.emplace_back("α includes CPU time per step, in addition to the network");
-  if (!fit.level) fit.notes.emplace_back("level unknown: it is not stated whether the ranks span nodes");
+  if (!fit.level) fit.notes.emplace_back("level unknown: the file does not state whether the ranks span nodes");
   if (fit.series.size() > 1 && fit.rank_counts < fit.series.size()) {
     std::string files;
     for (const std::size_t i : fit.series) files += (files.empty() ? "" : ", ") + series[i].file;

@@ -16,16 +16,16 @@ namespace ddl {
 /// the formulas.
 enum class ExchangeAlgorithm {
   direct,             ///< one message between two ranks
-  linear,             ///< the root's messages, one after the other
-  tree,               ///< ⌈log2 P⌉ rounds of the whole vector
+  linear,             ///< the root sends its messages one after the other
+  tree,               ///< ⌈log2 P⌉ rounds with the whole vector
   pipelined_tree,     ///< a tree whose rounds overlap, with the vector in segments
-  butterfly,          ///< recursive doubling of the whole vector
-  ring,               ///< steps of one slice to the neighbour
-  chain,              ///< from rank to rank, with the vector in segments
-  pairwise,           ///< every rank exchanges one slice with each other one
-  bruck,              ///< ⌈log2 P⌉ rounds of half the vector
+  butterfly,          ///< recursive doubling with the whole vector
+  ring,               ///< steps in which each rank sends one slice to its neighbour
+  chain,              ///< a chain from rank to rank, with the vector in segments
+  pairwise,           ///< every rank exchanges one slice with each other rank
+  bruck,              ///< ⌈log2 P⌉ rounds with half of the vector
   rabenseifner,       ///< recursive halving, then doubling
-  scatter_allgather,  ///< slices from the root, then a ring
+  scatter_allgather,  ///< slices are sent from the root, then a ring follows
   in_switch,          ///< reductions or copies in the network switch: time does not depend on P (NVLS, SHARP)
   open_mpi_41,        ///< the messages that Open MPI 4.1 sends for this size and number of ranks
   striped_ring,       ///< a ring on the rails of all ranks of a node
@@ -46,23 +46,23 @@ struct Estimated {
   Unit high{};
 };
 
-/// α and β of the link over a range of message sizes with one protocol and algorithm.
+/// α and β of the link for a range of message sizes with one protocol and algorithm.
 struct FitRange {
   Bytes min_message{};  ///< smallest and largest measured message
   Bytes max_message{};
   /// Upper end of the range, where the next range starts. Infinite in the last range.
   Bytes knee{};
-  /// The time is continuous at the end of this range; otherwise it jumps there.
+  /// Whether the time is continuous at the end of this range; otherwise it jumps there.
   bool continuous = false;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
-  /// Unset if the rows cannot distinguish it from zero. A window of messages in flight hides α.
+  /// Unset if the rows cannot distinguish it from zero. With a window of messages in flight, α is hidden.
   std::optional<Estimated<Seconds>> alpha{};
   std::optional<Estimated<SecondsPerByte>> beta{};
-  double r2 = 0;               ///< share of the times' variance that the fit explains
+  double r2 = 0;               ///< share of the variance of the times that the fit explains
   double median_residual = 0;  ///< |measured − fitted| / fitted
   double worst_residual = 0;
   std::size_t points = 0;
-  std::size_t outliers = 0;  ///< rows with zero weight in the fit
+  std::size_t outliers = 0;  ///< number of rows with zero weight in the fit
   /// Coefficients of the algorithm's terms, in seconds and seconds per byte, and their covariance row by row.
   std::vector<double> coefficients{};
   std::vector<double> covariance{};
@@ -81,9 +81,9 @@ struct ExchangeFit {
   std::optional<int> max_ranks{};
   std::optional<int> min_nodes{};
   std::optional<int> max_nodes{};
-  std::size_t rank_counts = 0;        ///< number of different rank counts
+  std::size_t rank_counts = 0;        ///< number of distinct rank counts
   std::vector<std::size_t> series{};  ///< indices in the input of `fit_exchanges`
-  std::vector<FitRange> ranges{};     ///< by size; at least one unless there is a refusal
+  std::vector<FitRange> ranges{};     ///< in the order of sizes; at least one unless there is a refusal
   std::vector<std::string> notes{};   ///< caveats, in whole sentences
   std::string refusal{};              ///< why there is no fit; empty if there is one
   std::string what_to_measure{};      ///< a hint for the refusal

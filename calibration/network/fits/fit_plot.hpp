@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// One rank count of a plot: the measured points, and the fit as line segments, broken at jumps.
+/// The curve of one rank count in a plot: the measured points, and the fit as line segments, which end at jumps.
 struct PlotCurve {
   int ranks = 0;
   int nodes = 0;  ///< 0: unknown
@@ -31,17 +31,17 @@ struct PlotFrame {
 [[nodiscard]] std::vector<PlotCurve> plot_curves(const ExchangeFit& fit, std::span<const ExchangeSeries> series,
                                                  int columns);
 [[nodiscard]] PlotFrame frame_of(std::span<const PlotCurve> curves);
-/// Returns "allreduce, 8 ranks on 2 nodes", with other properties that distinguish a fit from others.
+/// Returns "allreduce, 8 ranks on 2 nodes", and further properties that distinguish the fit from other fits.
 [[nodiscard]] std::string title_of(const ExchangeFit& fit);
 [[nodiscard]] std::string label_of(const PlotCurve& curve);
 
 /// Measured and fitted times over message size as text, with both axes logarithmic, at most `width` columns wide.
 [[nodiscard]] std::string plot_text(const ExchangeFit& fit, std::span<const ExchangeSeries> series, int width = 78);
-/// The same for any curves, at least one of which has points. `marks`: a mark in front of the label of each curve. `line`:
-/// an explanation of the drawn lines; empty if there are none.
+/// Plots any curves, at least one of which has points. `marks`: a mark in front of the label of each curve. `line`: an
+/// explanation of the drawn lines; empty if there are none.
 [[nodiscard]] std::string plot_text(const std::string& title, std::span<const PlotCurve> curves, const std::string& marks,
                                     const std::string& line, int width = 78);
-/// Returns the same plot as an SVG document. `series` is the input of `fit_exchanges`.
+/// Returns a plot of the measured and fitted times as an SVG document. `series` is the input of `fit_exchanges`.
 [[nodiscard]] std::string plot_svg(const ExchangeFit& fit, std::span<const ExchangeSeries> series);
 
 }  // namespace ddl

@@ -21,8 +21,8 @@ constexpr double slack = 1.1;
 /// Only messages of at least this size determine a bandwidth; only smaller ones determine a start-up.
 constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
 
-/// The argument in [low, high], both above zero, at which an increasing function has a value; the nearer end if there is
-/// none.
+/// Returns the argument in [low, high], both above zero, at which an increasing function has a given value; the nearer end
+/// if there is none.
 template <class Function>
 double where(double value, double low, double high, Function&& function) {
   constexpr int halvings = 20;  // number of halvings of a logarithm, for a precision of one in a thousand
@@ -34,12 +34,12 @@ double where(double value, double low, double high, Function&& function) {
 }
 
 struct FittedLink {
-  std::optional<double> alpha, bandwidth;  ///< in seconds, and bytes/s of one rail
-  double rails = 1;                        ///< rails used at once
+  std::optional<double> alpha, bandwidth;  ///< α in seconds, and the bandwidth of one rail in bytes/s
+  double rails = 1;                        ///< number of rails used at once
   bool capped = false;
 };
 
-/// The link according to messages between two ranks.
+/// Fits the link to messages between two ranks.
 FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool inside) {
   FittedLink link;
   if (curve.window == 1 && !curve.both_ways && curve.points.front().message < least_of_bandwidth) {
@@ -56,7 +56,7 @@ FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool
   return link;
 }
 
-/// The link according to a collective, by inverting the formulas that predict it.
+/// Fits the link to a collective, by inverting the formulas that predict it.
 FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine, std::size_t level) {
   const LinkLevel& sheet = machine.levels[level];
   const Coefficients none;
@@ -108,7 +108,7 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
     const FittedLink link = pair ? link_of_pair(curve, sheet, inside) : link_of_collective(curve, machine, level);
     if (link.alpha) (pair ? pair_alphas : alphas).push_back(*link.alpha);
     if (link.bandwidth && !pair && link.rails > most_rails) {
-      // If fewer ranks of a node communicate, they use fewer rails and do not determine the total bandwidth.
+      // Collectives of fewer ranks per node use fewer rails, and do not determine the total bandwidth.
       bandwidths.clear();
       most_rails = link.rails;
     }
@@ -116,8 +116,8 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
       (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
     if (link.capped && capped == nullptr) capped = &curve;
   }
-  // Times of collectives are preferred, because links are used to predict collectives. If there are none, two-rank messages
-  // are used.
+  // Times of collectives are preferred, because links are used to predict collectives. If there are none, messages between
+  // two ranks are used.
   if (alphas.empty()) alphas = std::move(pair_alphas);
   if (bandwidths.empty()) bandwidths = std::move(pair_bandwidths);
   if (!alphas.empty()) machine.levels[level].latency = Seconds(median(alphas));
@@ -139,7 +139,7 @@ Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, st
   for (std::size_t level = 0; level < std::min<std::size_t>(2, levels.size()); ++level) {
     fit_level(machine, measured, level, notes);
   }
-  // Outer levels keep their own bandwidth, but their latency is at least that of inner levels.
+  // Outer levels keep their own bandwidth. Their α is at least that of inner levels.
   for (std::size_t i = 2; i < levels.size(); ++i) levels[i].latency = max(levels[i].latency, levels[1].latency);
   return machine;
 }

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Below this size, start-up times dominate; above it, bandwidths do.
+/// Below this size, start-up times dominate; above it, times per byte do.
 constexpr double mebibyte = 1 << 20;
 
 bool same_exchange(const MeasuredCurve& a, const MeasuredCurve& b) {
@@ -23,8 +23,8 @@ bool same_exchange(const MeasuredCurve& a, const MeasuredCurve& b) {
 
 bool inside(const MeasuredCurve& curve) { return curve.nodes == 1; }
 
-/// The difference between new curves of a level and predictions from the earlier curves: the larger of the medians for small
-/// and for large messages. 1 if the earlier curves make no prediction.
+/// The factor by which new curves of a level differ from predictions of the earlier curves: the larger of the medians for
+/// small and for large messages. 1 if the earlier curves predict none of them.
 double difference(const MeasuredExchanges& before, const std::vector<MeasuredCurve>& measured, bool in_node) {
   std::array<std::vector<double>, 2> differences;
   for (const MeasuredCurve& curve : measured) {

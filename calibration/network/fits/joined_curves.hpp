@@ -10,13 +10,13 @@ namespace ddl {
 /// Joins the curves of a previously measured network with new ones. New curves replace curves of the same exchange. The
 /// earlier curves of a level (inside a node, between nodes) are dropped, with a warning that names their files, if the new
 /// ones contradict them: exchanges below 1 MiB, or those from 1 MiB on, differ by more than a factor of 1.5 in the median
-/// from the predictions of the earlier curves. This way, a file of coefficients never mixes two networks.
+/// from the predictions of the earlier curves. So a file of coefficients never mixes two networks.
 [[nodiscard]] std::vector<MeasuredCurve> joined_curves(std::vector<MeasuredCurve> before,
                                                        const std::vector<MeasuredCurve>& measured,
                                                        std::vector<std::string>& warnings);
 
 /// If times of one exchange differ by more than this factor, in the median over sizes, they come from different software or
-/// networks. Other jobs on a network lengthen single runs by less. Counts of published sweeps that are left out are
+/// networks. Other jobs on a network lengthen single runs by a smaller factor. Held-out counts of published sweeps are
 /// predicted within a factor of 1.17 in the median (docs/calibration.md).
 inline constexpr double contradiction_factor = 1.5;
 

@@ -37,7 +37,7 @@ struct CurveKey {
   friend auto operator<=>(const CurveKey&, const CurveKey&) = default;
 };
 
-/// Determines the identity of the series, or returns what is missing.
+/// Determines the identity of the series. Returns what is missing, if anything.
 std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   key.operation = series.operation;
   key.window = series.window;
@@ -70,9 +70,9 @@ Times times_of(const ExchangeSeries& series) {
   return times;
 }
 
-/// Groups of runs that are repetitions of each other. Different groups contradict each other. Two runs belong to one group
-/// if they differ by less than a contradiction, or if other runs lie between them. Runs without a common size do not
-/// contradict each other.
+/// Groups of runs. Runs of one group are repetitions of each other; runs of different groups contradict each other. Two runs
+/// belong to one group if they differ by less than a contradiction, or if other runs lie between them. Runs without a common
+/// size do not contradict each other.
 std::vector<std::vector<const ExchangeSeries*>> alike(const std::vector<const ExchangeSeries*>& runs) {
   std::vector<std::vector<const ExchangeSeries*>> sets;
   for (const ExchangeSeries* run : runs) {
@@ -101,7 +101,7 @@ std::string files_of(const std::vector<const ExchangeSeries*>& runs) {
   return fmt::format("{}", fmt::join(files, ", "));
 }
 
-/// The spread, pooled over sizes, from the logarithms of times that were measured at least twice.
+/// The spread of repetitions, pooled over all sizes that were measured at least twice, from the logarithms of the times.
 double spread_of(const Times& times) {
   double squares = 0;
   double freedom = 0;

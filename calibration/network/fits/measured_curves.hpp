@@ -10,14 +10,14 @@
 namespace ddl {
 
 /// Curves for coefficients from measured series: one for each operation, number of ranks and number of nodes. Rows of one
-/// size are replaced by their median, whether in place or not, and from all files; their differences become the curve's
-/// spread. Series without a number of ranks and nodes are skipped, with a warning. Throws Error, with the names of the
+/// size, from all files and whether in place or not, are replaced by their median; their differences become the spread of
+/// the curve. Series without a number of ranks and nodes are skipped, with a warning. Throws Error, with the names of the
 /// files, if files of one operation and count contradict each other. `date`: the date of reading.
 [[nodiscard]] std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> series, const std::string& date,
                                                          std::vector<std::string>& warnings);
 
-/// Removes from `series` the files that contradict the `preferred` one for the same operation and count, and adds this to
-/// `warnings`.
+/// Removes files from `series` that contradict the `preferred` file for the same operation and count. Each removal is added
+/// to `warnings`.
 void leave_out_contradicting(std::vector<ExchangeSeries>& series, const std::string& preferred,
                              std::vector<std::string>& warnings);
 

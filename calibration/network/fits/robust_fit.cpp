@@ -91,7 +91,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   result.coefficients = start.coefficients;
   const auto fitted_by = [&](const Eigen::VectorXd& coefficients) {
     Eigen::VectorXd fitted = terms * coefficients;
-    // The start-up of a range may be negative if it continues another one, but a time must not be.
+    // If a range continues another one, its start-up may be negative, but a time must not be.
     for (Eigen::Index i = 0; i < count; ++i) fitted[i] = std::max(fitted[i], 1e-3 * times[i]);
     return fitted;
   };
@@ -134,7 +134,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
     if (factors.info() != Eigen::Success || factors.vectorD().minCoeff() <= 1e-13 * factors.vectorD().maxCoeff()) break;
     const Eigen::VectorXd x =
         factors.solve(rows.transpose() * result.weights.cwiseProduct(times.cwiseQuotient(fitted))).cwiseQuotient(lengths);
-    if (!x.allFinite() || x.minCoeff() <= 0) break;  // keeps the result of the absolute fit
+    if (!x.allFinite() || x.minCoeff() <= 0) break;  // the result of the absolute fit is kept
     Eigen::VectorXd next = Eigen::VectorXd::Zero(terms.cols());
     for (std::size_t i = 0; i < active.size(); ++i) next[active[i]] = x[static_cast<Eigen::Index>(i)];
     const double moved = (fitted_by(next) - fitted).cwiseQuotient(fitted).lpNorm<Eigen::Infinity>();
@@ -150,7 +150,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   rows *= lengths.cwiseInverse().asDiagonal();
   Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
   Eigen::FullPivLU<Eigen::MatrixXd> factors(normal);
-  if (!factors.isInvertible()) {  // outliers were needed to determine the terms
+  if (!factors.isInvertible()) {  // without outliers, the terms are undetermined
     normal = rows.transpose() * rows;
     factors.compute(normal);
   }

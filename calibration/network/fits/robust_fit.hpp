@@ -8,19 +8,19 @@ namespace ddl {
 struct AbsoluteFit {
   Eigen::VectorXd coefficients{};  ///< not negative
   Eigen::VectorXd residuals{};     ///< (time − fitted) / time
-  bool determined = false;         ///< the terms are linearly independent
+  bool determined = false;         ///< whether the terms are linearly independent
 };
 /// `terms`: rows × terms, with at least as many rows as terms. Coefficients that would be negative are set to zero.
 [[nodiscard]] AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times);
 
-/// An M-estimate: the same fit, but the influence of rows decreases to zero for outliers. It starts from `start`.
+/// An M-estimate of the same terms, in which outliers have no influence. It starts from `start`.
 struct WeightedFit {
   Eigen::VectorXd coefficients{};
-  Eigen::MatrixXd unscaled_covariance{};  ///< covariance for a variance of one of a row's relative residual
+  Eigen::MatrixXd unscaled_covariance{};  ///< covariance, if the relative residual of a row has the variance 1
   Eigen::VectorXd residuals{};            ///< (time − fitted) / fitted
   Eigen::VectorXd weights{};              ///< 1 for a row that fits, 0 for an outlier
   Eigen::VectorXd leverages{};            ///< leverage of each row; their sum is the number of free terms
-  Eigen::VectorXd scales{};               ///< the scales that residuals were compared with
+  Eigen::VectorXd scales{};               ///< the scales with which residuals were compared
 };
 /// Rows with equal `groups` (from 0) share a scale, which is at least that of all rows.
 [[nodiscard]] WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times,

@@ -22,17 +22,17 @@ struct SizeRange {
 };
 
 /// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978). Relative residuals have a Student's t
-/// distribution with four degrees of freedom and a fitted width, so outliers hardly count (Lange, Little & Taylor, "Robust
-/// statistical modeling using the t distribution", JASA 1989).
+/// distribution with four degrees of freedom and a fitted width, so outliers have little influence (Lange, Little & Taylor,
+/// "Robust statistical modeling using the t distribution", JASA 1989).
 [[nodiscard]] double information_criterion(const Eigen::VectorXd& residuals, double parameters);
 
-/// Divides points, ordered by size, into the number of ranges that minimizes the information criterion. Each range has the
-/// best algorithm of `candidates` by that criterion, and at least three sizes. A cut counts as a parameter. Empty if no
-/// division determines any candidate.
+/// Divides points, ordered by size, into ranges such that the information criterion is minimal. Each range has the algorithm
+/// of `candidates` that is best by that criterion, and at least three sizes. A cut counts as a parameter. Empty if no
+/// division determines the parameters of a candidate.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collective operation,
                                                  std::span<const ExchangeAlgorithm> candidates);
 
-/// Terms of a formula for these points, row by row.
+/// Returns the terms of a formula for these points, row by row.
 [[nodiscard]] Eigen::MatrixXd terms_of(ExchangeAlgorithm algorithm, Collective operation,
                                        std::span<const ExchangePoint> points);
 [[nodiscard]] Eigen::VectorXd times_of(std::span<const ExchangePoint> points);

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// A failure in one or several processes. All processes know it, so that none waits for another.
+/// A failure in one or several processes. All processes are told, so that none waits for another.
 class AgreedError : public Error {
  public:
   using Error::Error;

@@ -26,7 +26,7 @@ std::vector<ContentionPoint> sweep_contention(Transport& transport, std::int64_t
   for (const auto& groups : sweep_contenders(transport.nodes())) {
     const Slope slope = slope_of(groups);
     if (points.empty()) alone = slope;
-    // Noise may hide that a longer message takes longer. There is no result in that case.
+    // If the noise is so large that a longer message does not take longer, there is no result.
     if (alone.low <= 0 || slope.value <= 0) return {};
     points.push_back({static_cast<int>(groups.size()), slope.value / alone.value,
                       Interval{std::max(0.0, slope.low / alone.high), slope.high / alone.low}});

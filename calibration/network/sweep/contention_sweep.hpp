@@ -11,12 +11,12 @@ namespace ddl {
 struct ContentionPoint {
   int groups = 1;
   double slowdown = 1;  ///< time per byte relative to that of one group alone
-  Interval interval{};  ///< derived from the intervals of the underlying medians
+  Interval interval{};  ///< interval, derived from those of the underlying medians
 };
 
-/// Times Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte is computed from
-/// the difference between `largest` bytes and a quarter of them, so that α and all other times that do not grow with the
-/// message cancel out. Empty if no two groups cross nodes.
+/// Times Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte follows from the
+/// times of `largest` bytes and of a quarter of it: in their difference, α and all other times that do not grow with the
+/// message cancel out. Empty if there are not two groups across nodes.
 [[nodiscard]] std::vector<ContentionPoint> sweep_contention(Transport& transport, std::int64_t largest,
                                                             const TimingRule& rule);
 

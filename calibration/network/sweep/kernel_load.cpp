@@ -67,9 +67,9 @@ class KernelLoad final : public DeviceLoad {
  private:
   void run() {
     guarded([&] {
-      // A back end belongs to the thread that opened it, because CUDA's current device does.
+      // A back end must be used by the thread that opened it, because CUDA's current device is a property of the thread.
       backend_ = std::make_unique<RowsOfKernels>(open_backend(name_, options_));
-      // Takes one initial measurement, so that one-time work for a kernel is done before.
+      // Takes one measurement first, so that one-time work for a kernel is done.
       const Measurement first = measure(*backend_, problem_, {.warm_up = 1, .least = 1, .most = 1}, CacheState::warm);
       if (!first.reason.empty()) throw Error(fmt::format("{} does not run {}: {}", name_, quote(problem_), first.reason));
       backend_->make_rows(first.samples.median);
@@ -98,7 +98,7 @@ class KernelLoad final : public DeviceLoad {
     int asked = 0;
     const Measurement measured = measure(*backend_, problem_, until_stopped, CacheState::warm, [&] {
       const std::lock_guard lock(mutex_);
-      // The sampler also asks before the warm-up run.
+      // The sampler calls this before the warm-up run, too.
       if (++asked == 2 && !std::exchange(is_running_, true)) changed_.notify_all();
       return asked > 2 && !is_wanted_;
     });

@@ -9,7 +9,7 @@
 namespace ddl {
 
 /// A kernel of a real device that runs repeatedly in a separate thread and is timed by the back end. `problem`: a line such
-/// as `convolution filters=64 ...`. Throws Error if the back end cannot be opened or does not run the problem.
+/// as `convolution filters=64 ...`. Throws Error if the back end cannot be opened, or does not support the problem.
 [[nodiscard]] std::unique_ptr<DeviceLoad> make_kernel_load(const std::string& backend, const BackendOptions& options,
                                                            const std::string& problem);
 

@@ -24,13 +24,13 @@ enum class SweepOperation {
 struct SweepOperationKind {
   SweepOperation operation;
   std::string_view name;   ///< OSU's name: `bw`
-  std::string_view title;  ///< in the title of OSU's table
+  std::string_view title;  ///< name in the title of OSU's table
   Collective collective;
   ExchangePattern pattern;
-  /// Whether sizes count the part that one rank contributes. Each other rank gets all or 1/P of that part; the full vector
+  /// Whether sizes count the part that one rank contributes. Every other rank gets this part, or 1/P of it. The full vector
   /// consists of P parts.
   bool of_part = false;
-  bool reduces = false;  ///< it adds floats, so a message has at least one float
+  bool reduces = false;  ///< whether it adds floats; a message then has at least one float
 };
 [[nodiscard]] std::span<const SweepOperationKind> sweep_operations();
 [[nodiscard]] const SweepOperationKind& kind_of(SweepOperation operation);

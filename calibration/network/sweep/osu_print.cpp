@@ -41,7 +41,7 @@ std::string print_osu(std::span<const SweepTable> tables, std::string_view libra
                          table.operation == SweepOperation::latency ? "Latency (us)" : "Bandwidth (MB/s)");
     }
     for (const SweepRow& row : table.rows) {
-      if (row.timing.time() <= Seconds(0)) continue;  // below the clock's resolution
+      if (row.timing.time() <= Seconds(0)) continue;  // the time is below the clock's resolution
       const StepTiming& timing = row.timing;
       const auto microseconds = [](Seconds time) { return figure(time.value() * 1e6); };
       if (kind.pattern == ExchangePattern::collective) {

@@ -10,11 +10,11 @@
 namespace ddl {
 
 /// Prints the tables in the format of OSU's micro-benchmarks with -f. Each is preceded by an additional line, `# ddl-oracle:
-/// ranks=4 nodes=2 window=64`, which tells read_osu_text the facts that OSU's format lacks. `library`: the word after OSU,
-/// MPI or NCCL.
+/// ranks=4 nodes=2 window=64`, with facts for read_osu_text that OSU's format lacks. `library`: the word after OSU, MPI or
+/// NCCL.
 [[nodiscard]] std::string print_osu(std::span<const SweepTable> tables, std::string_view library);
 
-/// The tables as read_osu_text reads them from that text, for a file named `name`.
+/// Returns the tables as read_osu_text would read them from that text, for a file named `name`.
 [[nodiscard]] std::vector<ExchangeSeries> series_of(std::span<const SweepTable> tables, const std::string& name);
 
 }  // namespace ddl

@@ -26,7 +26,7 @@ Seconds time_of_kernels(Transport& transport, DeviceLoad& load) {
 Overlap sweep_overlap(Transport& transport, std::int64_t bytes, const TimingRule& rule, const LoadMaker& make) {
   NamedLoad loaded{transport.simulated_load(), "simulated"};
   const bool is_real = loaded.load == nullptr;
-  // If one process cannot take part, none does.
+  // If one process cannot run kernels, no process does.
   do_or_agree(transport.processes(), [&] {
     if (is_real) loaded = make();
   });

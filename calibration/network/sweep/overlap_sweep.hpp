@@ -19,7 +19,7 @@ struct Overlap {
   Seconds exchange_alone{}, exchange_overlapped{};
 };
 
-/// The load of this process's device, with its name.
+/// The kernels that this process runs on its device, with their name.
 struct NamedLoad {
   std::unique_ptr<DeviceLoad> load;
   std::string name;

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// Another process ended, or requested that all processes end. All of them have its message.
+/// Another process has ended, or has requested that all processes end. All processes get its message.
 class EndedElsewhere : public Error {
  public:
   using Error::Error;
@@ -28,13 +28,12 @@ class Processes {
   [[nodiscard]] virtual const std::vector<std::string>& node_names() const = 0;
   /// Gathers a text from each process; the result is ordered by rank.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// Throws EndedElsewhere if another process is known to have ended; does not wait. For callers that wait for another
-  /// event.
+  /// Throws EndedElsewhere if another process is known to have ended. It does not wait, so that callers can use it while
+  /// they wait for something else.
   virtual void look() {}
-  /// Makes all other processes end with this message. Returns false if they can only be ended without a message, by
-  /// abort_all.
+  /// Makes all other processes end with this message. Returns false if only abort_all, which has no message, can end them.
   virtual bool end_others(const std::string& /*what*/, const std::string& /*hint*/) noexcept { return false; }
-  /// Ends all processes at once, in any state. The launcher's exit status is not zero. May not return.
+  /// Ends all processes at once, whatever their state. The launcher's exit status is not zero. May not return.
   virtual void abort_all() noexcept = 0;
 };
 

@@ -14,19 +14,19 @@ struct ProcessorTurns {
   double turns = 0;  ///< number of time slices on a CPU
 };
 
-/// Parses Linux's /proc/self/schedstat (sched-stats in the kernel's documentation): nanoseconds on a CPU, nanoseconds ready
-/// and waiting for one, and time slices. Empty for any other text.
+/// Parses Linux's /proc/self/schedstat (sched-stats in the kernel's documentation): nanoseconds on a CPU, nanoseconds of
+/// waiting for a CPU, and number of time slices. Empty for any other text.
 [[nodiscard]] std::optional<ProcessorTurns> parse_processor_turns(std::string_view schedstat);
 
-/// Measures how long ranks wait for a CPU while they run. Waiting ranks delay messages at such regular intervals that the
-/// times do not scatter.
+/// Measures how long ranks wait for a CPU while they run. Their waiting delays messages so regularly that times do not
+/// scatter, so it would not be noticed otherwise.
 class ProcessorWait {
  public:
   /// Starts the measurement.
   ProcessorWait();
   /// The longest mean wait for a time slice among the processes that have waited for more than a twentieth of the time so
-  /// far. All processes must call it. Ranks that yield to each other wait often, but only briefly. 0 if the operating system
-  /// does not report waiting times.
+  /// far. All processes must call it. Ranks that yield the CPU to each other wait often, but only briefly. 0 if the
+  /// operating system does not report waiting times.
   [[nodiscard]] Seconds longest(Processes& processes) const;
 
  private:

@@ -6,11 +6,11 @@
 namespace ddl {
 namespace {
 
-/// Total duration of the timed kernels. The overhead of a back end's timing is small in comparison.
+/// Total duration of the timed kernels. In comparison, the overhead of the back end's timing is small.
 constexpr Seconds timed_for(100e-6);
-/// Duration of a row. The wait for its end is small in comparison.
+/// Duration of a row. In comparison, the wait for the end of a row is small.
 constexpr Seconds row_for(5e-3);
-/// Maximum kernels in a row. Devices queue about a thousand kernels, and then the host blocks.
+/// Maximum number of kernels in a row. After about a thousand queued kernels, a launch blocks the host.
 constexpr int queue_length = 500;
 
 int how_many(Seconds time, Seconds each) {

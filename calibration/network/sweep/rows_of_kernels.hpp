@@ -7,14 +7,14 @@
 
 namespace ddl {
 
-/// A back end that times a kernel within a row of equal kernels, so that the device always has the next one queued, as in
-/// training. Otherwise the host would wait for each kernel before it launches the next one, and the device would be idle in
-/// between. The load would then be too light, especially with short kernels.
+/// A back end that times a kernel within a row of equal kernels. As in training, the device always has the next kernel
+/// queued. Without rows, the host would wait for each kernel before it launches the next one, and the device would be idle
+/// in between. The load would be too light, especially with short kernels.
 class RowsOfKernels final : public KernelBackend {
  public:
   explicit RowsOfKernels(std::unique_ptr<KernelBackend> backend) : backend_(std::move(backend)) {}
 
-  /// From now on, runs rows of a kernel that takes this long alone.
+  /// From now on, runs rows of kernels. `alone`: the time of a single kernel.
   void make_rows(Seconds alone);
   [[nodiscard]] int before() const { return before_; }
   [[nodiscard]] int timed() const { return timed_; }
@@ -34,7 +34,7 @@ class RowsOfKernels final : public KernelBackend {
   [[nodiscard]] std::unique_ptr<DeviceBuffer> allocate_for(const KernelTensor& tensor) override {
     return backend_->allocate_for(tensor);
   }
-  /// Mean time of one of the last kernels of a row.
+  /// Mean time of the timed kernels, which are the last ones of a row.
   [[nodiscard]] Seconds time(const std::function<void()>& work) override;
   void evict(std::span<DeviceBuffer* const> buffers) override { backend_->evict(buffers); }
   void touch(DeviceBuffer& buffer) override { backend_->touch(buffer); }

@@ -30,18 +30,18 @@ OneSample sample_of(Transport& transport, const ExchangeStep& step, int repetiti
 }  // namespace
 
 StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule) {
-  // Warm-up exchanges. The first exchanges of a size connect ranks and load code, which takes as long as thousands of
-  // exchanges.
+  // Number of warm-up exchanges. The first exchanges of a size connect ranks and load code, which takes as long as thousands
+  // of exchanges.
   constexpr int uncounted = 2;
   for (int i = 0; i < uncounted; ++i) static_cast<void>(sample_of(transport, step, 1));
-  // All processes have these values, so all of them decide the same.
+  // All processes have these values, so all of them make the same decisions.
   const double messages = kind_of(step.operation).pattern == ExchangePattern::collective ? 1.0 : step.window;
   const double once = sample_of(transport, step, 1).mean * messages;
   StepTiming timing;
   timing.repetitions = static_cast<int>(
       std::clamp(std::ceil(rule.sample.value() / std::max(once, 1e-9)), 1.0, static_cast<double>(rule.most_repetitions)));
   std::vector<double> least, most;
-  // take_samples compares its limit with the sample values, which are times of one exchange.
+  // take_samples compares its limit with the values of samples, which are times of one exchange.
   SamplingRule sampling = rule.sampling;
   sampling.limit = rule.sampling.limit / (timing.repetitions * messages);
   timing.samples = take_samples(sampling, [&] {

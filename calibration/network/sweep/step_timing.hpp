@@ -10,20 +10,20 @@ namespace ddl {
 /// The rule that decides when the timing of one exchange is complete, and what one sample consists of.
 struct TimingRule {
   SamplingRule sampling{.warm_up = 1, .limit = Seconds(0.1)};
-  Seconds sample = Seconds(1e-3);  ///< shorter exchanges are repeated until a sample takes this long
+  Seconds sample = Seconds(1e-3);  ///< minimum duration of a sample: shorter exchanges are repeated
   int most_repetitions = 1000;     ///< maximum number of exchanges in one sample
 };
 
 /// The timing of one exchange. It is the same in every process.
 struct StepTiming {
   Samples samples{};        ///< samples of the mean over the ranks, and over the groups if there are several
-  Seconds least{}, most{};  ///< medians of the fastest and of the slowest rank
+  Seconds least{}, most{};  ///< median times of the fastest and of the slowest rank
   int repetitions = 1;      ///< exchanges in one sample
   [[nodiscard]] Seconds time() const { return samples.median; }
 };
 
 /// Two warm-up exchanges precede the timed ones: libraries connect ranks and load code when a group first communicates, and
-/// when the algorithm changes with the size. For a pair, the first rank's time is used, as in OSU's tests.
+/// when another size uses another algorithm. For a pair, the first rank's time is used, as in OSU's tests.
 [[nodiscard]] StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule);
 
 }  // namespace ddl

@@ -51,9 +51,9 @@ std::string title_of(const SweepTable& table) {
                      table.nodes == 1 ? "" : "s");
 }
 
-/// If the interval of a median is relatively larger than this, other work disturbed the time.
+/// If the interval of a median is larger than this share of it, other work disturbed the measurement.
 constexpr double unsteady = 0.1;
-/// One such size in this many is expected by chance.
+/// One such size among this many sizes is expected by chance.
 constexpr std::size_t sizes_for_one_unsteady = 10;
 
 double doubt_of(const SweepRow& row) {
@@ -100,7 +100,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   const auto show = [&](std::size_t done, const std::string& next) {
     if (watch) watch(done, all, next);
   };
-  // If a single exchange already takes too long, concurrent groups or kernels are not faster.
+  // If a single exchange already takes too long, it would take at least as long with concurrent groups or kernels.
   std::int64_t largest = plan.largest;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     SweepTable& table = tables[i];
@@ -135,7 +135,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     try {
       result.overlap = sweep_overlap(transport, largest, plan.rule, load);
     } catch (const AgreedError& error) {
-      // This is not an AgreedError: if one process left, the others would wait for it.
+      // This error is not an AgreedError: if one process left, the others would wait for it.
       result.warnings.push_back(fmt::format("no kernels were overlapped with a collective: {}", error.what()));
     }
   }

@@ -22,16 +22,16 @@ struct SweepPlan {
   std::int64_t smallest = 4, largest = std::int64_t{4} << 20;  ///< bytes of the full vector
   int window = 64;                                             ///< messages in flight in bandwidth tests; OSU's default
   TimingRule rule{};
-  /// A size, and all larger ones, are skipped if six samples of it would take longer than this.
+  /// If six samples of a size would take longer than this, the size and all larger ones are skipped.
   Seconds longest_row = Seconds(10);
 };
 
 struct SweepRow {
-  std::int64_t bytes = 0;  ///< as in ExchangeStep
+  std::int64_t bytes = 0;  ///< the same as the member of ExchangeStep
   StepTiming timing{};
 };
 
-/// One operation on one group of ranks.
+/// A table of results: one operation on one group of ranks.
 struct SweepTable {
   SweepOperation operation = SweepOperation::latency;
   int ranks = 2, nodes = 1;
@@ -54,8 +54,8 @@ using SweepWatch = std::function<void(std::size_t done, std::size_t all, const s
 [[nodiscard]] SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMaker& load,
                                     const SweepWatch& watch = {});
 
-/// The sizes of one table, each twice the previous one. For a reducing operation, they are multiples of floats that divide
-/// evenly among the ranks.
+/// The sizes of one table, each twice the previous one. For a reducing operation, the number of floats is divisible by the
+/// number of ranks.
 [[nodiscard]] std::vector<std::int64_t> sweep_sizes(const SweepPlan& plan, SweepOperation operation, int ranks);
 
 }  // namespace ddl

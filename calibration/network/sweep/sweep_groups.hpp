@@ -12,17 +12,17 @@ struct SweepGroup {
   friend bool operator==(const SweepGroup&, const SweepGroup&) = default;
 };
 
-/// The pairs of the two-rank tests: one inside the node with most ranks, and one between the first two nodes, if they exist.
-/// `nodes`: the node of each rank, counted from 0.
+/// The pairs of ranks for tests of two ranks: one pair inside the node with the most ranks, and one between the first two
+/// nodes, if they exist. `nodes`: the node of each rank, counted from 0.
 [[nodiscard]] std::vector<SweepGroup> sweep_pairs(std::span<const int> nodes);
 
-/// The groups of the collective tests: 2, 4, 8, … ranks and all ranks of one node; one rank each of 2, 4, 8, … and all
-/// nodes; and all ranks, with the same number on each node. Algorithms can only be distinguished with several rank counts
-/// per level. A process without a launcher is a group of one.
+/// The groups for tests of collectives: inside one node, 2, 4, 8, … and all ranks; between nodes, one rank on each of 2, 4,
+/// 8, … and all nodes; and all ranks, with the same number on each node. Algorithms can only be distinguished with several
+/// rank counts per level. A process without a launcher is a group of one.
 [[nodiscard]] std::vector<SweepGroup> sweep_collective_groups(std::span<const int> nodes);
 
-/// Sets of 1, 2, 4, … and all concurrent groups across nodes. Group k has the k-th rank of each node. Empty if there is only
-/// one node, or one rank per node.
+/// Sets of concurrent groups across nodes: 1, 2, 4, … and all groups. Group k has the k-th rank of each node. Empty if there
+/// is only one node, or one rank per node.
 [[nodiscard]] std::vector<std::vector<std::vector<int>>> sweep_contenders(std::span<const int> nodes);
 
 }  // namespace ddl

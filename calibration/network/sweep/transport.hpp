@@ -12,10 +12,10 @@
 
 namespace ddl {
 
-/// The same exchange in several groups of ranks at once. Rank 0 of a pair is its first rank.
+/// An exchange that runs in several groups of ranks at once. In a pair, rank 0 is the first rank.
 struct ExchangeStep {
   SweepOperation operation = SweepOperation::latency;
-  /// bytes by OSU's convention: of one rank's part for some operations, of the full vector for others
+  /// bytes by OSU's convention: for some operations of one rank's part, for others of the full vector
   std::int64_t bytes = 0;
   int window = 1;                          ///< messages in flight in a bandwidth test
   std::vector<std::vector<int>> groups{};  ///< disjoint groups
@@ -53,11 +53,11 @@ class Transport {
   /// processes.
   [[nodiscard]] virtual const std::vector<int>& nodes() const = 0;
 
-  /// Mean time of one of `repetitions` exchanges, by group and rank: half a round trip for latency, one message of a window
-  /// for bandwidth. The groups start together. Ranks that belong to no group wait.
+  /// The mean time of an exchange over `repetitions` of it, by group and rank: half a round trip for latency, one message of
+  /// a window for bandwidth. The groups start together. Ranks that belong to no group wait.
   [[nodiscard]] virtual std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) = 0;
 
-  /// Simulated kernels for a simulated network; null if kernels of a real device are used.
+  /// Returns simulated kernels for a simulated network; null if kernels of a real device are used.
   [[nodiscard]] virtual std::unique_ptr<DeviceLoad> simulated_load() { return nullptr; }
 };
 

@@ -9,7 +9,7 @@ namespace ddl {
 
 /// Options of a transport.
 struct TransportOptions {
-  /// For NCCL: results overwrite the input, if the operation supports it.
+  /// For NCCL: whether results overwrite the input, if the operation supports that.
   bool in_place = true;
   /// Timeout: an exchange without progress for this long is considered hung.
   Seconds patience = Seconds(120);
@@ -17,8 +17,9 @@ struct TransportOptions {
 
 /// The function that a transport exports as `ddl_transport_NAME` from its loadable module.
 struct TransportModule {
-  /// `joined`: the participating processes, if they have already joined; otherwise nullptr. They outlive the transport, and
-  /// opening it does not wait for any of them. Throws Error with the library's reason if the library cannot be used.
+  /// `joined`: the participating processes, if they have already joined; otherwise nullptr. They must outlive the transport.
+  /// Opening the transport does not wait for any of them. Throws Error with the library's reason if the library cannot be
+  /// used.
   std::unique_ptr<Transport> (*open)(Processes* joined, const TransportOptions& options);
 };
 

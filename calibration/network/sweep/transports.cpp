@@ -63,7 +63,7 @@ bool is_by_mpi(const LaunchedRank& rank, const std::string& rendezvous) {
   return (rank.launcher == "Open MPI" || rank.launcher == "PMI") && has_mpi();
 }
 
-/// Throws Error for launchers that set the number of processes, but whose rank variables this program does not read.
+/// Throws Error if a launcher sets the number of processes, but gives ranks in variables that this program does not read.
 void require_known_launcher(const Environment& environment) {
   constexpr std::string_view hint =
       "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT for each";
@@ -75,7 +75,7 @@ void require_known_launcher(const Environment& environment) {
                             name, quote(value)),
                 std::string(hint));
   }
-  // Rank 0 proves nothing, because a single process may have it, too.
+  // Rank 0 does not prove that there are several processes, because a single process may have it, too.
   if (const char* const rank = environment("PMIX_RANK"); rank != nullptr && std::string_view(rank) != "0") {
     throw Error(fmt::format("the environment variable PMIX_RANK is {}, but the number of ranks is unknown: each process "
                             "would measure the same GPU alone",
@@ -88,7 +88,7 @@ void require_known_launcher(const Environment& environment) {
 
 std::unique_ptr<Transport> open_mpi() {
   std::unique_ptr<Transport> mpi = mpi_module().open(nullptr, {});
-  // If a launcher does not support this MPI, each of its processes runs as a separate MPI job, and would measure alone.
+  // If a launcher does not support this MPI, each of its processes becomes a separate MPI job, and would measure alone.
   const LaunchedRank launched = this_rank();
   if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
     throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
@@ -98,7 +98,7 @@ std::unique_ptr<Transport> open_mpi() {
 }
 
 std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const TransportOptions& options) {
-  // The module is loaded first. If it is missing, no processes need to join.
+  // The module is loaded first, because processes need not join if it is missing.
   const auto& nccl = load_module<TransportModule>("transport-nccl", "ddl_transport_nccl", "CUDA and NCCL with its header");
   const LaunchedRank rank = this_rank();
   if (rank.launcher.empty()) {

@@ -9,20 +9,20 @@
 
 namespace ddl {
 
-/// How the processes of a launch join for a library that cannot do it itself.
+/// How the processes of a launch join, if the library cannot join them itself.
 struct JoiningOptions {
-  /// `mpi`, `HOST:PORT` on which rank 0 listens, or empty. If empty, processes join by MPI if its launcher started them and
-  /// this program supports it, otherwise by TCP at the address defined by the environment (meeting_place).
+  /// `mpi`, or the `HOST:PORT` on which rank 0 listens, or empty. If it is empty, processes join by MPI, if an MPI launcher
+  /// started them and this program supports MPI. Otherwise they join by TCP, at the address that the environment defines
+  /// (meeting_place).
   std::string rendezvous{};
 };
 
 /// Opens MPI, with the processes that its launcher started. Throws Error if the module or the library is missing.
 [[nodiscard]] std::unique_ptr<Transport> open_mpi();
 /// Opens NCCL, with one rank per GPU. Throws the same Error in all processes if one of them cannot take part. Also throws
-/// Error if the environment shows that this process is one of several of an unknown launcher, because each would then
-/// measure the first GPU.
+/// Error if an unknown launcher started several processes, because each of them would then measure the first GPU.
 [[nodiscard]] std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining = {}, const TransportOptions& options = {});
-/// A warning for a process that measures alone although its allocation has several processes; otherwise empty.
+/// Returns a warning if this process measures alone although its allocation has several processes; otherwise empty.
 [[nodiscard]] std::string warning_of_being_alone(const Environment& environment = process_environment());
 /// Opens a simulated network with known parameters (parse_simulated_network). This process simulates all of its ranks.
 [[nodiscard]] std::unique_ptr<Transport> open_simulated_network(const std::string& figures, const std::string& origin);

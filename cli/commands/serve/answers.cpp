@@ -20,12 +20,12 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t most_kept_bytes = std::size_t{64} << 20U;
-/// The user's profiles and coefficients may change.
+/// The user's profiles and coefficients may change while the server runs.
 constexpr std::chrono::seconds kept_for{60};
 
 constexpr std::string_view html_type = "text/html; charset=utf-8";
 
-/// A file as which an answer can be saved.
+/// A kind of file in which an answer can be saved.
 struct ReportFile {
   std::string_view path, format, type;
 };
@@ -42,7 +42,7 @@ const ReportFile* report_file_of(std::string_view path) {
 
 bool is_question(std::string_view path) { return path == "/" || path == "/answer" || report_file_of(path) != nullptr; }
 
-/// Answers as `ddl-oracle recommend` does, and passes the report on while everything that it refers to is alive.
+/// Answers like `ddl-oracle recommend`. It passes on the report while all objects that the report refers to are alive.
 template <class Take>
 auto recommended(const PageQuestion& question, const Take& take) {
   CommandLine command_line("", "ddl-oracle");
@@ -58,7 +58,7 @@ auto recommended(const PageQuestion& question, const Take& take) {
   return take(report);
 }
 
-/// Converts every failure to answer a question into an answer.
+/// Turns every error into an answer that reports it.
 template <class Ask, class Fail>
 auto answer_or(const Ask& ask, const Fail& fail) {
   try {

@@ -17,7 +17,7 @@
 
 namespace ddl {
 
-/// The server's answers for each path: the page, partial answers, answers as files, style and script. Thread-safe.
+/// The server's answer to each path: the page, the answer alone, answers as files, style and script. Thread-safe.
 class Answers {
  public:
   /// `seconds`: the time limit of a search; it then answers with the best plans so far.

@@ -12,15 +12,16 @@ namespace ddl {
 /// loopback address. A name that an attacker points at this machine (DNS rebinding) is not accepted.
 struct KnownHosts {
   std::vector<std::string> names;
-  bool any_address = false;  ///< other machines may connect, by any address of this one
+  bool any_address = false;  ///< other machines may connect, through any address of this machine
 };
 [[nodiscard]] KnownHosts known_hosts(const std::string& listens_on, const std::string& machine_name);
 
-/// The refusal of a request, if it is refused; else empty. Pages of other sites may link to the page, but not send any other
-/// request.
+/// Returns the answer that refuses a request; empty if the request is accepted. Pages of other sites may link to the page,
+/// but not send any other request.
 [[nodiscard]] std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHosts& hosts);
 
-/// Adds the security headers of every answer: it loads nothing from other sites, and no other site may embed or read it.
+/// Adds the security headers of every answer. With them, the page loads nothing from other sites, and no other site may
+/// embed or read it.
 [[nodiscard]] HttpAnswer guarded(HttpAnswer answer);
 
 }  // namespace ddl

@@ -22,7 +22,7 @@ struct HttpAnswer {
   int status = 200;
   std::string type{};  ///< `text/html; charset=utf-8`
   std::string body{};
-  std::vector<std::pair<std::string, std::string>> headers{};  ///< in addition to type and length
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< headers other than type and length
 };
 
 /// The keys and values of a query in their order, with `+` and percent escapes decoded; invalid escapes are kept.

@@ -58,12 +58,13 @@ constexpr timeval sweep_interval{0, 250'000};
 
 /// A connection whose client may be slow.
 struct Connection {
-  bufferevent* of = nullptr;  ///< holds a reference, so that the pointer is not reused
+  bufferevent* of = nullptr;  ///< keeps a reference, so that the pointer is not reused
   Clock::time_point since;    ///< time of its last answer, or of its start
-  bool is_asking = false;     ///< an answer is being computed: the client waits for us
+  bool is_asking = false;     ///< an answer is being computed, for which the client waits
 };
 
-/// A worker's request, and its answer. The request outlives its connection: evhttp frees it when it is answered.
+/// A request that a worker handles, and its answer. The request outlives its connection: evhttp frees it when it is
+/// answered.
 struct Job {
   evhttp_request* from = nullptr;
   evhttp_connection* connection = nullptr;
@@ -118,7 +119,7 @@ std::optional<std::pair<sockaddr_storage, socklen_t>> address_of(const std::stri
   return std::pair{address, socklen_t{sizeof *v6}};
 }
 
-/// A listening socket. Throws Error with the reason for failure.
+/// Returns a listening socket. If that fails, throws Error with the reason.
 int listening_socket(const std::string& host, int port) {
   const auto address = address_of(host, port);
   if (!address)
@@ -166,7 +167,7 @@ class HttpServer::State {
     evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(limits_.header_bytes));
     evhttp_set_max_body_size(http_.get(), static_cast<ev_ssize_t>(limits_.body_bytes));
     evhttp_set_timeout(http_.get(), static_cast<int>(limits_.request_seconds));
-    // Allows all methods, so that the answer can list the supported ones.
+    // Accepts all methods, so that the answer can list the supported ones.
     evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
                                                 EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
                                                 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH);
@@ -187,7 +188,7 @@ class HttpServer::State {
 
   ~State() {
     stop_workers();
-    http_.reset();  // ends the connections, and the listener with them
+    http_.reset();  // closes the connections, and also the listener
     for (const Connection& each : connections_) bufferevent_decref(each.of);
     events_.clear();
     sweep_.reset();
@@ -239,7 +240,7 @@ class HttpServer::State {
   void sweep() {
     const auto now = Clock::now();
     for (auto each = connections_.begin(); each != connections_.end();) {
-      // Connections freed by evhttp must not call back.
+      // When evhttp frees a connection, it must not call back.
       bufferevent_event_cb call = nullptr;
       void* argument = nullptr;
       bufferevent_getcb(each->of, nullptr, nullptr, &call, &argument);
@@ -288,7 +289,7 @@ class HttpServer::State {
         {503, "text/plain; charset=utf-8", "too many concurrent requests: try again in a second\n", {{"Retry-After", "1"}}});
   }
 
-  /// The client of these questions has disconnected.
+  /// Questions whose client has disconnected.
   void give_up(evhttp_connection* gone) {
     for (Job* const job : asked_) {
       if (job->connection != gone) continue;
@@ -374,7 +375,7 @@ class HttpServer::State {
   std::vector<Event> events_;
   Event sweep_;
   std::list<Connection> connections_;
-  std::vector<Job*> asked_;  ///< whose answer is pending; only used by this thread
+  std::vector<Job*> asked_;  ///< requests whose answer is pending; only used by this thread
   std::vector<std::thread> workers_;
   std::mutex mutex_;  ///< protects the following members
   std::condition_variable wake_workers_;

@@ -11,13 +11,13 @@
 
 namespace ddl {
 
-/// The limits of a server for slow, numerous or endless clients.
+/// The limits by which a server is protected against slow clients, many clients and endless requests.
 struct HttpLimits {
-  double request_seconds = 10;       ///< for the complete request, and for the complete answer
-  std::size_t header_bytes = 16384;  ///< of the first line and all headers
-  std::size_t body_bytes = 1024;     ///< no request needs a body
-  std::size_t connections = 256;     ///< at a time; further ones wait
-  std::size_t waiting = 32;          ///< questions that no worker has started; further ones are refused
+  double request_seconds = 10;       ///< time limit for the complete request, and for the complete answer
+  std::size_t header_bytes = 16384;  ///< size of the first line and all headers
+  std::size_t body_bytes = 1024;     ///< size of the body, which no request needs
+  std::size_t connections = 256;     ///< connections at the same time; further ones wait
+  std::size_t waiting = 32;          ///< questions that wait for a worker; further ones are refused
   std::size_t workers = 2;           ///< threads
 };
 

@@ -13,7 +13,7 @@ std::string option_text(const std::string& value, const std::string& text, bool 
   return fmt::format("<option value=\"{}\"{}>{}</option>", html_text(value), selected ? " selected" : "", html_text(text));
 }
 
-/// The meaning of an empty choice.
+/// The text for an empty choice: what it means.
 std::string_view unsaid_text(const Control& control) { return control.key == "machine" ? "dgx-a100 (default)" : "default"; }
 
 std::string select_text(const Control& control, const std::string& value, const OfferedFiles& files) {

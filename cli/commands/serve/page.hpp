@@ -10,11 +10,11 @@ namespace ddl {
 
 /// The content of the page below its controls.
 struct PageAnswer {
-  std::string title;  ///< of the page, as plain text
+  std::string title;  ///< title of the page, as plain text
   std::string main;   ///< HTML
 };
 
-/// The answer to a question that failed, with a hint.
+/// The answer to a question that could not be answered: the error with its hint.
 [[nodiscard]] PageAnswer problem_of(std::string_view what, std::string_view hint);
 /// Adds notes above an answer, each a sentence in plain text.
 [[nodiscard]] PageAnswer with_notes(PageAnswer answer, const std::vector<std::string>& notes);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t max_link_value = 256;
 
-/// Accepts bundled names, and only those files that are offered.
+/// Accepts bundled names and offered files, and nothing else.
 void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
   // A file name may contain a comma.
   if (std::find(offered.begin(), offered.end(), value) != offered.end()) return;
@@ -118,7 +118,7 @@ AskedWords words_of(const PageQuestion& question) {
     const std::string value = question.value_of(each.key);
     if (value.empty()) continue;
     if (each.key == "seq") {
-      // A sequence length of another model stays in the page when an image model is chosen.
+      // When the user changes from a sequence model to an image model, the page keeps the sequence length.
       const std::string model = question.value_of("model");
       try {
         if (!model.empty() && model.find(',') == std::string::npos && load_model(model).sequence_length == 0) {
@@ -126,10 +126,10 @@ AskedWords words_of(const PageQuestion& question) {
           continue;
         }
       } catch (const Error&) {
-        // The command reports the problem with the model.
+        // The command reports the problem with the model later.
       }
     }
-    // In one word, so that a value that begins with a dash is not parsed as an option.
+    // Key and value are one word, so that a value that begins with a dash is not parsed as an option.
     asked.words.push_back(fmt::format("{}={}", each.option, value));
   }
   return asked;

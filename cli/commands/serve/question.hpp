@@ -13,16 +13,16 @@ struct OfferedFiles {
   std::vector<std::string> models, machines;
 };
 
-/// An input of the page.
+/// An input field of the page.
 struct Control {
   std::string_view key;     ///< its key in a link
   std::string_view option;  ///< the corresponding option of `recommend`
   std::string_view label;
-  std::string_view initial;  ///< if a link sets nothing at all
+  std::string_view initial;  ///< its value if a link sets nothing at all
   std::string_view hint;     ///< placeholder while it is empty
   enum class Kind { name, choice, figures } kind = Kind::figures;
 };
-/// All of them, in the order of the page.
+/// All controls, in the order of the page.
 [[nodiscard]] const std::vector<Control>& controls();
 /// The choices of a control; empty for a number.
 [[nodiscard]] std::vector<std::string> offers_of(const Control& control, const OfferedFiles& files);
@@ -40,7 +40,7 @@ struct PageQuestion {
 /// file which is not offered.
 [[nodiscard]] PageQuestion question_of(std::string_view query, const OfferedFiles& files);
 
-/// The same as arguments of the program, and the parts that were dropped because they do not apply to the model.
+/// The question as arguments of the program, and the parts that were dropped because they do not apply to the model.
 struct AskedWords {
   std::vector<std::string> words;
   std::vector<std::string> notes;

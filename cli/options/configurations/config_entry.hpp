@@ -11,21 +11,22 @@
 
 namespace ddl {
 
-/// Longest file of a configuration that is read, in bytes.
+/// Maximum size of a configuration file, in bytes.
 inline constexpr std::size_t max_configuration_file_bytes = std::size_t{1} << 20U;
-/// Most arguments of a configuration.
+/// Maximum number of arguments in a configuration.
 inline constexpr std::size_t most_settings = 10'000;
 
-/// One argument of a configuration as its file says it: `--seq-length 2048`, or `seq_len = 2048` in the table `training`.
+/// One argument in a configuration file: `--seq-length 2048`, or `seq_len = 2048` in the table `training`.
 struct ConfigEntry {
-  std::string key;       ///< `--seq-length`, `training.seq_len`
-  std::string value{};   ///< empty where the argument stands alone
-  bool is_known = true;  ///< whether the file says the value; a variable of the environment may not be set in it
+  std::string key;      ///< `--seq-length`, `training.seq_len`
+  std::string value{};  ///< empty if the argument has no value
+  bool is_known =
+      true;  ///< false if the value is not in the file, such as an environment variable that the file does not set
   std::shared_ptr<const SourceText> source{};
   std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets
 
   [[nodiscard]] Place place() const { return source->place(value_offset); }
-  /// An error placed at the value, for the caller to throw.
+  /// Returns an error at the position of the value, for the caller to throw.
   [[nodiscard]] Error error(std::string_view message, std::string hint = {}) const {
     return source->error(value_offset, message, std::move(hint));
   }
@@ -33,9 +34,9 @@ struct ConfigEntry {
 
 using ConfigEntries = std::vector<ConfigEntry>;
 
-// Readers of the languages that configurations are written in. What is nested has its keys joined by dots; lists have
-// their items joined by blanks. Each throws Error, placed in the text, on what is not of the language, and on more than
-// `most_settings`.
+// Parsers of the languages of configurations. Nested keys are joined by dots, and items of lists by blanks. They throw
+// Error, with its position in the text, if the text is not in the language, or if it has more than `most_settings`
+// arguments.
 [[nodiscard]] ConfigEntries json_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries toml_settings(const std::string& text, const std::string& origin);
@@ -43,7 +44,7 @@ using ConfigEntries = std::vector<ConfigEntry>;
 /// Dashes and underscores of an argument of a command line are one, and `--training.seq_len` is `training.seq_len`.
 [[nodiscard]] std::string argument_key(std::string_view key);
 
-/// Throws Error where there are too many.
+/// Throws Error if there are too many arguments.
 void add_setting(ConfigEntries& settings, ConfigEntry setting);
 
 }  // namespace ddl

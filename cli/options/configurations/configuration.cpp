@@ -29,7 +29,7 @@ std::string Configuration::word(RunField field) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return {};
   if (fact->from && !fact->from->is_known) {
-    // What a branch has set is known, but not which branch is taken.
+    // The values that branches set are known, but not which branch is taken.
     if (fact->from->value.find_first_of("$`") == std::string::npos) {
       throw fact->from->error(
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),

@@ -20,89 +20,90 @@
 
 namespace ddl {
 
-/// What a configuration says of one field: the meaning of the words, and where they stand.
+/// The value of one field in a configuration, and its position in the file.
 struct Fact {
   std::string value;
-  std::optional<ConfigEntry> from{};  ///< nothing: it is what the tool does unasked
+  std::optional<ConfigEntry> from{};  ///< unset: it is the tool's default
 };
 
-/// A configuration of another tool, read and not yet put into options. Every value knows its place.
+/// A configuration of another tool, parsed but not yet converted to options. Every value has its position in the file.
 class Configuration {
  public:
-  std::string file;  ///< as the user named it
+  std::string file;  ///< path as the user wrote it
   const ConfigurationFormat* format = nullptr;
   std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
-  std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
+  std::set<std::string> sections{};  ///< first parts of its keys: `training`, `model`
 
   [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
-  /// Whether the file itself says it.
+  /// Whether the file itself sets it.
   [[nodiscard]] bool writes(RunField field) const;
   [[nodiscard]] const Fact* find(RunField field) const;
-  /// The word of a field; empty if it is not given.
+  /// The value of a field; empty if it is not given.
   [[nodiscard]] std::string word(RunField field) const;
-  /// Throws Error, placed at the value, on what is no whole number in the range.
+  /// Throws Error, at the position of the value, if the value is not a whole number in the range.
   [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
-  /// Ends the command: placed at the first of the fields that the file says.
+  /// Throws an Error at the position of the first of the fields that the file sets.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
-  /// What the other says counts.
+  /// Values of the other configuration take precedence.
   void override_by(const Configuration& other);
 
  private:
   std::array<std::optional<Fact>, RunField::count> facts_{};
 };
 
-/// Most GPUs, samples and sizes that a configuration may say.
+/// Maximum of all numbers of GPUs, samples and sizes in a configuration.
 inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
-/// Reads a file of one of the formats; nothing if it is of none. Throws Error, placed in the file, on what its format
-/// cannot be, and on arguments that contradict each other.
+/// Reads a file in one of the formats; empty if it has none of them. Throws Error, with its position in the file, if the
+/// file is not valid in its format, or if arguments contradict each other.
 [[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path);
-/// The same, which throws Error for a file of no known format.
+/// The same, but throws Error if the file has no known format.
 [[nodiscard]] Configuration read_configuration(const std::string& path);
 
-/// A model of the zoo: a bundled one of the name that a tool or Hugging Face uses, or a family with the sizes of the
-/// arguments, as `--model` takes it. Throws Error where nothing says the model, and where no family has such parts.
+/// Returns a model in the form that `--model` accepts: a bundled model with the name that the tool or Hugging Face uses, or
+/// a model family with the sizes in the arguments. Throws Error if the configuration does not give the model, or if no
+/// family has such parts.
 [[nodiscard]] std::string model_of(const Configuration& configuration);
-/// The bundled model that is published under this name; nothing if none is.
+/// Returns the bundled model that is published under this name; empty if there is none.
 [[nodiscard]] std::optional<std::string> bundled_model_named(std::string_view name);
 
-/// What a configuration asks for, in the options of this program. Options that were given stay.
+/// A configuration, converted to the options of this program. Options on the command line take precedence.
 struct ConfiguredOptions {
   StudyOptions study;
   PlanOptions own;                ///< the plan of the configuration
-  PlanOptions sought;             ///< what a search for the same work asks for
-  std::vector<std::string> said;  ///< options that the file says, so that they are no defaults
+  PlanOptions sought;             ///< the options of a search for the same work
+  std::vector<std::string> said;  ///< options that the file sets, so they are not defaults
 };
-/// Whether an option stands on the command line.
+/// Returns whether an option is on the command line.
 using IsGiven = std::function<bool(const std::string& option)>;
 [[nodiscard]] ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study,
                                            const PlanOptions& plan, const IsGiven& is_given);
 
-/// Removes defaults of options that the file says.
+/// Removes defaults of options that the file sets.
 void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said);
-/// The blocks of a model: layers of transformers.
+/// The number of blocks of a model. In transformers, these are the layers.
 [[nodiscard]] std::int64_t blocks_of(const Model& model);
-/// What --like says of itself in the help.
+/// The help text of --like.
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
     "from the script that runs it; other options take precedence";
 
-/// An argument of the configuration that another plan would have otherwise.
+/// An argument of the configuration that has another value in another plan.
 struct ConfigurationChange {
   std::string argument;          ///< `--tensor-model-parallel-size`
-  std::string now, then;         ///< values; empty: the argument is left out
-  std::optional<Place> place{};  ///< where it stands now
+  std::string now, then;         ///< values; empty: the argument is omitted
+  std::optional<Place> place{};  ///< its present position in the file
 };
 struct ConfigurationChanges {
   std::vector<ConfigurationChange> arguments;
-  std::vector<std::string> unsaid;  ///< what the format has no argument for: `tensor=2`
+  std::vector<std::string> unsaid;  ///< choices for which the format has no argument: `tensor=2`
 };
 [[nodiscard]] ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
                                               std::int64_t layers);
 
-/// `run.sh:12`, or nothing if no place is known.
+/// `run.sh:12`; empty if the position is unknown.
 [[nodiscard]] std::string line_text(const std::optional<Place>& place);
 
 }  // namespace ddl

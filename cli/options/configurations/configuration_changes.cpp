@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Each field, followed by those that say a part of it.
+/// Returns all fields. After each field come the fields that give a part of its value.
 std::vector<RunField> fields_in_order() {
   std::vector<RunField> fields;
   const auto add = [&](RunField field) {
@@ -26,7 +26,7 @@ std::vector<RunField> fields_in_order() {
   return fields;
 }
 
-/// The difference of two plans in the arguments of a configuration.
+/// The difference between two plans, as arguments of a configuration.
 class PlanDifference {
  public:
   PlanDifference(const Configuration& configuration, const Plan& own, const Plan& other, std::int64_t layers)
@@ -38,7 +38,7 @@ class PlanDifference {
 
   ConfigurationChanges make() {
     for (const RunField field : fields_in_order()) {
-      // What the other plan has no use for goes as well.
+      // Arguments that the other plan does not need are removed as well.
       const bool goes = before_[field] && !after_[field] && read_.writes(field);
       if ((goes || said(before_, field) != said(after_, field)) && is_compared(field)) compare(field);
     }
@@ -58,7 +58,8 @@ class PlanDifference {
                                               [&](const ArgumentRow& row) { return row.field == field && counts(row); });
   }
 
-  /// Of two fields for one thing, that which the file has is compared, else that which says all of it.
+  /// If two fields describe the same choice, the field in the file is compared. If the file has neither, the field that
+  /// gives the whole value is compared.
   [[nodiscard]] bool is_compared(RunField field) const {
     for (const StandIn& each : stand_ins()) {
       if (each.by == field && !each.is_added && !read_.writes(field) && has_row(each.of)) return false;
@@ -67,12 +68,12 @@ class PlanDifference {
         return false;
       }
     }
-    // All remaining ranks, however many they are.
+    // -1 stands for all remaining ranks, for any number of them.
     const Fact* shards = read_.find(ConfigField::data_shard);
     return field != ConfigField::data_shard || shards == nullptr || shards->value != "-1" || after_.is(field, "1");
   }
 
-  /// The row of any format by which the file says the field.
+  /// The row that sets the field in the file; it may belong to any format.
   [[nodiscard]] const ArgumentRow* row_in_file(RunField field) const {
     if (!read_.writes(field)) return nullptr;
     const std::string key = argument_key(read_.find(field)->from->key);
@@ -90,7 +91,8 @@ class PlanDifference {
     });
   }
 
-  /// The row by which the file would say the value: of several spellings that of the parts which it has.
+  /// The row with which the file would set the value. If there are several spellings, it is the one in a section that the
+  /// file has.
   [[nodiscard]] const ArgumentRow* row_that_says(RunField field) const {
     const ArgumentRow* elsewhere = nullptr;
     for (const ArgumentRow& row : format_.rows) {
@@ -105,7 +107,7 @@ class PlanDifference {
   void compare(RunField field) {
     const ArgumentRow* const own = row_in_file(field);
     RunValues after = after_;
-    // An argument that says another field as well stays.
+    // An argument that also sets another field is kept.
     if (!after[field] && own != nullptr && says_another(*own)) after.set(field, usual(after_, field));
     const std::optional<std::string> own_word = own == nullptr ? std::nullopt : said_by(format_, *own, after);
     if (read_.writes(field)) {
@@ -133,7 +135,7 @@ class PlanDifference {
       changes_.arguments.push_back(std::move(change));
   }
 
-  /// The number of micro-batches follows from their samples.
+  /// The number of micro-batches follows from the samples in each.
   [[nodiscard]] bool follows(RunField field) const {
     return field == ConfigField::accumulation && (has_row(ConfigField::micro_batch) || has_row(ConfigField::micro_batches));
   }

@@ -28,10 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files that say the rest, in the order in which they are read.
+/// Files that contain the rest, in the order of reading.
 constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::torchtitan_file};
 
-/// Deepest chain of files that name each other.
+/// Maximum length of a chain of files that include each other.
 constexpr int most_configuration_files = 4;
 
 bool says_nothing(std::string_view value) {
@@ -39,7 +39,7 @@ bool says_nothing(std::string_view value) {
   return word.empty() || word == "auto" || word == "null" || word == "none" || word == "~" || word == "???";
 }
 
-/// Values of an argument by which it changes nothing.
+/// Values with which an argument has no effect.
 bool is_neutral(std::string_view value) {
   const std::string word = lower_case(value);
   for (const std::string_view each :
@@ -62,7 +62,7 @@ std::size_t known_arguments(const ConfigurationFormat& format, const std::vector
       std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
 }
 
-/// The language that a text is written in.
+/// Returns the language of a text.
 ConfigurationLanguage language_of(const std::string& text) {
   bool is_first = true;
   for (std::size_t at = 0; at < text.size();) {
@@ -91,7 +91,7 @@ ConfigurationLanguage language_of(const std::string& text) {
   return ConfigurationLanguage::script;
 }
 
-/// Puts what `${model.seq_length}` and `${.seq_length}` refer to in the place of it.
+/// Replaces `${model.seq_length}` and `${.seq_length}` by the values that they refer to.
 void resolve_references(ConfigEntries& settings) {
   const auto value_of = [&](const std::string& key) -> const ConfigEntry* {
     const auto found =
@@ -122,10 +122,10 @@ void resolve_references(ConfigEntries& settings) {
   }
 }
 
-/// A placed value, whose meaning the row says; nothing if it says nothing.
+/// Returns a value with its position and its meaning by the row; empty if the row gives it no meaning.
 std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
   if (!row.alone.empty() && (setting.value.empty() || row.words.empty())) return std::string(row.alone);
-  if (!setting.is_known) return setting.value;  // told when it is asked for
+  if (!setting.is_known) return setting.value;  // reported when the value is used
   for (const ArgumentWord& word : row.words) {
     if (lower_case(word.word) == lower_case(setting.value)) {
       if (word.meaning.empty()) return std::nullopt;
@@ -179,7 +179,7 @@ class ConfigurationReader {
   }
 
  private:
-  /// False where the text is not of its language, and so of no format.
+  /// False if the text is not in its language, and so has no known format.
   bool read_settings(const std::string& text) {
     switch (language_) {
       case ConfigurationLanguage::json:
@@ -192,7 +192,7 @@ class ConfigurationReader {
         try {
           settings_ = yaml_settings(text, path_);
         } catch (const Error&) {
-          // A job file has a reader of its own, which says what is wrong with it.
+          // A job file has its own reader, which reports what is wrong with it.
           if (!looks_like_a_tools(text)) return false;
           throw;
         }
@@ -217,7 +217,7 @@ class ConfigurationReader {
     return false;
   }
 
-  /// The one that knows most of the arguments.
+  /// The format that has most of the arguments.
   void choose_format() {
     std::size_t most = 0;
     for (const ConfigurationFormat* format : configuration_formats()) {
@@ -230,7 +230,7 @@ class ConfigurationReader {
         format_ = format;
       }
     }
-    // A file of our own may have one word in common with another's.
+    // A file of this program may share a key with files of another tool.
     const bool is_own =
         language_ == ConfigurationLanguage::yaml && std::find(keys_.begin(), keys_.end(), "format") != keys_.end();
     if (is_own) format_ = nullptr;
@@ -247,7 +247,7 @@ class ConfigurationReader {
     if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
   }
 
-  /// Which of its parts a file of accelerate means.
+  /// Which part of a file of accelerate applies.
   void find_kind() {
     for (const ArgumentRow& row : format_->rows) {
       if (row.field != ConfigField::distributed_type) continue;
@@ -271,7 +271,8 @@ class ConfigurationReader {
     if (!meaning) return;
     if (row.field == ConfigField::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
     const Fact* before = result_.find(row.field);
-    // Of one argument that is given twice the last one counts; two arguments that say one thing must not contradict.
+    // If an argument is given twice, the last value is used. Two arguments for the same field must not contradict each
+    // other.
     if (before != nullptr && before->from && before->value != *meaning &&
         argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer &&
         setting.is_known && before->from->is_known) {
@@ -306,7 +307,7 @@ class ConfigurationReader {
         warn_of_misspelling(settings_[i], keys_[i], rows);
       }
     }
-    // Blocks that are recomputed in groups (`uniform`) are taken to be recomputed one by one.
+    // If blocks are recomputed in groups (`uniform`), they are assumed to be recomputed one by one.
     const Fact* blocks = result_.find(ConfigField::recompute_layers);
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
         !is_neutral(blocks->value))
@@ -341,7 +342,7 @@ class ConfigurationReader {
     }
   }
 
-  /// Files that the configuration names. What it says itself counts.
+  /// Reads the files that the configuration names. Its own values take precedence.
   void merge_files() {
     for (const ConfigField field : file_fields) {
       const Fact* named = result_.find(field);
@@ -367,7 +368,7 @@ class ConfigurationReader {
     }
   }
 
-  /// From the folder of this file, or from where the program runs.
+  /// Relative to the folder of this file, or to the working directory.
   [[nodiscard]] std::optional<std::string> found(const std::string& name) const {
     // The author of the script must not choose which other files of this machine are quoted in an error.
     const bool is_configuration =
@@ -396,7 +397,7 @@ std::optional<Configuration> recognise_configuration(const std::string& path) { 
 
 namespace {
 
-/// Where a file is one of this program's, or starts the one with the arguments: what reads it.
+/// If the file belongs to this program, or launches the file with the arguments, returns how to read it.
 std::string hint_of_another(const std::string& path) {
   const std::string text = read_file(path, max_configuration_file_bytes);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };

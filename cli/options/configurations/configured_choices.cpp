@@ -54,7 +54,7 @@ class ChoiceReader {
     return row.matters(plan.mesh);
   }
 
-  /// Writes a choice of the own plan, unless an option says it. Empty: the file does not say it.
+  /// Writes a choice of the configuration's plan, unless an option gives it. Empty: the file does not give it.
   void choose(PlanChoice choice, const std::string& value) {
     const auto at = static_cast<std::size_t>(choice);
     const PlanChoiceRow& row = row_of(choice);
@@ -67,7 +67,7 @@ class ChoiceReader {
   }
   void choose(PlanChoice choice, std::int64_t value) { choose(choice, fmt::format("{}", value)); }
 
-  /// A choice that one field says.
+  /// A choice that a single field gives.
   void choose_as_said(const PlanChoiceRow& row) {
     if (!matters(row)) return;
     if (!row.first_number) return choose(row.choice, read_.word(row.choice));
@@ -80,7 +80,7 @@ class ChoiceReader {
     return blocks_of(load_model(all_.study.model, all_.study.sequence));
   }
 
-  /// Of blocks that are recomputed in groups (`uniform`), each is taken to be a group of its own.
+  /// If blocks are recomputed in groups (`uniform`), each block is assumed to be a group of its own.
   void choose_recompute() {
     const std::string recompute = read_.word(PlanChoice::recompute);
     choose(PlanChoice::recompute_modules, recompute == "selective" ? modules() : "");
@@ -91,7 +91,7 @@ class ChoiceReader {
     choose(PlanChoice::recompute, is_of_blocks && *blocks == 0 ? "none" : recompute);
   }
 
-  /// Modules that an empty list names are none.
+  /// An empty list means no modules.
   [[nodiscard]] std::string modules() const {
     std::string modules = read_.word(PlanChoice::recompute_modules);
     std::replace(modules.begin(), modules.end(), ' ', '+');
@@ -139,13 +139,13 @@ class ChoiceReader {
       one.set(PlanChoice::zero, {.value = stage, .from = fact != nullptr ? fact->from : std::nullopt});
       static_cast<void>(one.number(PlanChoice::zero, 0, 3));
     }
-    // Weights that stay gathered after forward are those of ZeRO-2; a pipeline of torchtitan keeps them by default.
+    // If weights stay gathered after forward, the plan is ZeRO-2. In a pipeline, torchtitan keeps them by default.
     const std::string reshards = read_.word(ConfigField::reshards);
     const bool keeps =
         reshards == "no" || ((reshards == "default" || reshards.empty()) && read_.format == &torchtitan_toml &&
                              configured_degree(read_, ConfigField::pipeline) > 1);
     if (stage == "3" && keeps) stage = "2";
-    // Where shards are counted, the ranks of context hold shards as well.
+    // If the file gives the number of shards, context-parallel ranks have shards as well.
     const std::int64_t context = configured_degree(read_, ConfigField::context);
     if (devices_.shards * context == 1 || devices_.replicas * context == 1) stage = "0";
     choose(PlanChoice::zero, stage);
@@ -158,7 +158,7 @@ class ChoiceReader {
     }
     const bool has_groups = group * context > 1 && group < devices_.replicas && group <= most_shard_group;
     if (has_groups && stage != "0") choose(PlanChoice::shard_group, group);
-    // Other stages do not look at it.
+    // Other ZeRO stages ignore it.
     const auto second = read_.number(PlanChoice::secondary_shards, 1, most_shard_group);
     if (second && *second > 1 && stage == "3" && group <= 1) choose(PlanChoice::secondary_shards, *second);
   }

@@ -13,10 +13,10 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_configured_layers = 10'000;
-/// Tokens of GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer has.
+/// Number of tokens in GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer uses.
 constexpr std::int64_t gpt2_vocabulary = 50'257;
 
-/// As a sentence of its own.
+/// Returns the suggestion as a complete sentence.
 std::string suggest_model(const std::string& name) {
   std::string text = suggest(name, model_names());
   return text.ends_with('?') ? text : text + '.';
@@ -27,7 +27,7 @@ bool is_bundled(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The part of a configuration that gives a model of a family, parameter by parameter.
+/// Converts the model arguments of a configuration to the parameters of a model family.
 class SizedModel {
  public:
   explicit SizedModel(const Configuration& configuration) : read_(configuration) {}
@@ -87,7 +87,7 @@ class SizedModel {
   [[nodiscard]] std::int64_t kv_heads() const {
     const auto groups = number(ConfigField::kv_heads);
     if (!groups) return heads_;
-    // Megatron-LM reads the number of groups with --group-query-attention alone.
+    // Megatron-LM uses the number of groups only with --group-query-attention.
     const bool counts = read_.format != &megatron_arguments || read_.word(ConfigField::grouped_queries) == "yes";
     if (!counts) return heads_;
     if (heads_ % *groups != 0) {
@@ -97,7 +97,7 @@ class SizedModel {
     return *groups;
   }
 
-  /// As the tools pad it.
+  /// The padded size, as the tools compute it.
   [[nodiscard]] std::int64_t vocabulary() const {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
     const Fact* tokenizer = read_.find(ConfigField::tokenizer);
@@ -137,7 +137,7 @@ class SizedModel {
     return rate == 0 ? "0" : fmt::format("{}", rate);
   }
 
-  /// Channels of a head that rotary positions turn.
+  /// Number of channels of a head that rotary positions rotate.
   [[nodiscard]] std::int64_t turned() const {
     const std::string text = read_.word(ConfigField::rotary_percent);
     if (text.empty()) return head_size_;
@@ -211,7 +211,7 @@ class SizedModel {
 
   std::string llama() {
     begin("llama");
-    // Of a gated perceptron, so that it has as many weights as one without gate; a multiple of 64.
+    // The width of a gated perceptron that has as many weights as one without a gate, rounded to a multiple of 64.
     const std::int64_t usual = hidden_ * 8 / 3 / 64 * 64;
     const auto experts = number(ConfigField::experts);
     const bool has_experts = experts && *experts > 1;

@@ -61,7 +61,7 @@ class Options {
       const auto tokens = read_.number(ConfigField::sequence, 1, 100'000'000);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (tokens && !names_tokens) {
-        // The model's own length is no change of it.
+        // The model's own length is not an override.
         if (!has_own_length(*tokens)) all_.study.sequence = tokens;
         say("--seq");
       }
@@ -77,7 +77,7 @@ class Options {
     }
     if (!is_given_("--optimizer") && read_.says(ConfigField::optimizer)) {
       all_.study.optimizer = read_.word(ConfigField::optimizer);
-      // One name for SGD with and without momentum.
+      // Tools use one name for SGD with and without momentum.
       const std::string momentum = read_.word(ConfigField::momentum);
       if (all_.study.optimizer == "momentum" && momentum.find_first_not_of("0.") == std::string::npos && !momentum.empty())
         all_.study.optimizer = "sgd";
@@ -100,7 +100,7 @@ class Options {
     if (kind == "ddp" || kind == "none") software = "pytorch";
     if (read_.format == &transformers_arguments && read_.says(PlanChoice::zero)) software = "fsdp";
     if (software == "megatron" && read_.word(ConfigField::overlap) == "yes") software = "megatron-core";
-    // What torchtitan does without compiling is FSDP alone.
+    // Without compilation, torchtitan behaves like plain FSDP.
     if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") software = "fsdp";
     if (software == "pytorch" && read_.word(ConfigField::compiled) == "yes") software = "pytorch-compiled";
     if (software == "deepspeed" && read_.word(ConfigField::overlap) == "no")
@@ -155,13 +155,13 @@ class Options {
     try {
       static_cast<void>(load_machine(device));
     } catch (const Error&) {
-      return;  // a cluster's own word for its GPUs
+      return;  // a name that only this cluster uses for its GPUs
     }
     all_.study.machine = device;
     say("--machine");
   }
 
-  /// The GPUs, where degrees and batch say them.
+  /// The number of GPUs, if it follows from the degrees and the batch.
   std::int64_t gpus_by_the_rest(std::int64_t of_a_model) {
     const auto shard = read_.number(ConfigField::data_shard, -1, most_configured_gpus);
     if (read_.writes(ConfigField::data_shard) && shard && *shard > 0)
@@ -247,7 +247,7 @@ class Options {
     }
     if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "write 1 for none, -1 for all remaining ranks");
     shards_ = *shard < 0 ? replicas_ / copies : *shard;
-    // Shards go along context, too, in torchtitan and accelerate; then the degree is that of data alone.
+    // In torchtitan and accelerate, weights are also sharded along context; the degree in the file is that of data alone.
     if (shards_ * copies != replicas_) {
       read_.fail({ConfigField::data_shard, ConfigField::data_replicate},
                  fmt::format("{} shards × {} {} are not the {} replicas that the other degrees leave of {} GPUs", shards_,

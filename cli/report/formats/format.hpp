@@ -12,7 +12,7 @@ namespace ddl {
 /// An output format of a report.
 struct Format {
   std::string_view name;  ///< value of --format
-  Content writes;         ///< content that a report must have for it
+  Content writes;         ///< content that a report must have for this format
   std::string (*write)(const Report&, const Style&);
 };
 
@@ -21,7 +21,7 @@ struct Format {
 /// Throws Error for an unknown name.
 [[nodiscard]] const Format& format_named(std::string_view name);
 
-/// The parts of a report that could not be answered, for formats that are read apart from stderr; empty if there are none.
+/// The parts of a question that could not be answered, for formats whose readers do not see stderr; empty if there are none.
 [[nodiscard]] Document errors_document(const Report& report);
 
 std::string text_format(const Report& report, const Style& style);

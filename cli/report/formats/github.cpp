@@ -10,7 +10,7 @@
 namespace ddl {
 namespace {
 
-/// A command is one line. Before its `::`, colons and commas are special, too.
+/// A workflow command is one line. Colons and commas are special before its last `::`.
 std::string escaped(std::string_view text, bool is_property) {
   std::string out;
   for (const char c : text) {

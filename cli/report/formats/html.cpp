@@ -16,11 +16,11 @@
 namespace ddl {
 namespace {
 
-/// By the words of a verdict.
+/// CSS classes, by the text of a verdict.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> verdict_classes{
     {{"DOES-NOT-FIT", "bad"}, {"AT-RISK", "risk"}, {"FITS", "fits"}}};
 
-/// A text with a highlighted verdict, if it has one at its start or end, or after a colon.
+/// Highlights the verdict of a text, if there is one at its start or end, or after a colon.
 std::string with_verdict(std::string_view text) {
   for (const auto& [verdict, name] : verdict_classes) {
     const std::size_t at = text.rfind(verdict);
@@ -119,7 +119,7 @@ class HtmlWriter {
   }
 
  private:
-  /// Short texts do not wrap, so that rows stay low.
+  /// Short texts do not wrap, so that rows do not become high.
   [[nodiscard]] static std::string_view class_of_cell(const Column& column, const std::string& text) {
     constexpr std::size_t longest_in_one_line = 60;
     return column.has_figures ? " class=\"f\"" : text.size() <= longest_in_one_line ? " class=\"n\"" : " class=\"w\"";
@@ -131,13 +131,13 @@ class HtmlWriter {
     return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
   }
 
-  /// The tones of the pieces: the main part of a bar is blue, the lost part grey.
+  /// The colours of the pieces. The main part of a bar is blue, and the lost part grey.
   [[nodiscard]] static std::string_view tone_of_piece(std::size_t piece, std::size_t pieces) {
     constexpr std::array<std::string_view, 4> tones{"t1", "t4", "t8", "t6"};
     return piece + 1 == pieces ? tones[2] : tones[std::min(piece, tones.size() - 1)];
   }
 
-  /// A bar of one row, with a text alternative.
+  /// The bar of one row, with a text alternative.
   [[nodiscard]] std::string drawn_shares(const Bars& bars, std::size_t row, const std::string& words) {
     const std::string id = fmt::format("b{}", ++bars_);
     std::string out = fmt::format(
@@ -218,7 +218,7 @@ HtmlContent html_content(const Report& report, std::string_view note) {
   return {title_of(document), std::move(writer).take()};
 }
 
-/// A self-contained file: the policy in its head forbids loading anything.
+/// The file is self-contained: the policy in its head forbids loading other files.
 std::string html_format(const Report& report, const Style& /*style*/) {
   const HtmlContent content = html_content(report, "This page loads no other files.");
   return fmt::format(

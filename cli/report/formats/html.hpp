@@ -7,12 +7,12 @@
 
 namespace ddl {
 
-/// A report as the parts of a page.
+/// The parts of a page that shows a report.
 struct HtmlContent {
   std::string title;  ///< the answer in one sentence, as plain text
   std::string main;   ///< the content between `<main>` and `</main>`
 };
-/// `note` follows the version, as plain text.
+/// `note` is plain text that follows the version.
 [[nodiscard]] HtmlContent html_content(const Report& report, std::string_view note = {});
 
 }  // namespace ddl

@@ -17,9 +17,9 @@
 namespace ddl {
 namespace {
 
-/// With more slices, there is one path per kind and lane, without texts.
+/// If there are more slices, each kind has one path per lane, without texts.
 constexpr std::size_t slices_with_texts = 4000;
-/// Units across a drawing, which is scaled to the width of the page.
+/// The width of a drawing in its own units. It is scaled to the width of the page.
 constexpr double across = 100'000;
 constexpr double lane_height = 22;
 
@@ -45,7 +45,7 @@ std::string begin_drawing(std::string_view id, std::string_view attributes, std:
                      html_text(title));
 }
 
-/// A coordinate without invisible digits.
+/// Formats a coordinate without digits that make no visible difference.
 std::string short_coordinate(double value) {
   std::string text = fmt::format("{:.2f}", value);
   while (text.ends_with('0')) text.pop_back();
@@ -86,7 +86,7 @@ class ChartWriter {
         from += value;
       }
       if (bars.limit > 0) {
-        // The line's width would be scaled, too.
+        // A rectangle is used, because the width of a line would be scaled, too.
         const double at = std::min(bars.limit / most * across, across - 400);
         out += fmt::format("<rect class=\"limit\" x=\"{}\" width=\"400\" height=\"20\"><title>{}</title></rect>\n",
                            short_coordinate(at), html_text(bars.limit_name));
@@ -142,7 +142,7 @@ class ChartWriter {
             short_coordinate(width), short_coordinate(lane_height - 4), slice.begin, slice.end, html_text(slice.text));
         if (!slice.label.empty()) {
           const double share = x_of(slice.end - slice.begin);
-          // Without a script, labels that fit on a page of 700 pixels stay.
+          // Without a script, only labels that fit on a page of 700 pixels are shown.
           const bool fits = share * 700 > 7.0 * static_cast<double>(slice.label.size()) + 3;
           labels += fmt::format("<text class=\"{} o{}\" x=\"{}%\" y=\"{}\" data-share=\"{:.6f}\">{}</text>\n",
                                 fits ? "in" : "in off", static_cast<int>(lanes.kinds[slice.kind].tone),

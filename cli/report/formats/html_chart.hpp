@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// A text for an HTML page: never interpreted as markup; unprintable characters are escaped.
+/// Escapes a text for an HTML page, so that it is never interpreted as markup. Unprintable characters are escaped as well.
 [[nodiscard]] std::string html_text(std::string_view text);
 
 /// A chart as a `figure` of drawings with titles. `id` must be unique in the page.

@@ -6,7 +6,7 @@ namespace ddl {
 
 /// The style sheet of pages: light and dark by the reader's preference, for narrow screens and paper.
 extern const std::string_view html_style;
-/// The script of pages, which zooms timelines. Without it they are shown completely.
+/// The script of pages, which zooms timelines. Without the script, timelines are shown as a whole.
 extern const std::string_view html_script;
 
 }  // namespace ddl

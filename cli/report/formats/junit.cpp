@@ -17,8 +17,8 @@ std::string as_utf8(const std::string& text) {
   return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
-/// For an attribute or an element. XML 1.0 has no control characters, not even escaped, and line breaks in an attribute
-/// would become blanks.
+/// Escapes a text for an attribute or an element. XML 1.0 has no control characters, not even escaped. Line breaks in an
+/// attribute would become blanks.
 std::string xml(const std::string& text) {
   constexpr std::string_view special = "&<>\"\n\t";
   constexpr std::array<std::string_view, 6> written{"&amp;", "&lt;", "&gt;", "&quot;", "&#10;", "&#9;"};

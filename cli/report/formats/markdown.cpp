@@ -15,7 +15,7 @@ namespace {
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 /// Escapes plain text on one line. An underscore inside a word is not emphasis [GitHub Flavored Markdown, section 6.4];
-/// characters that start a list, a heading or a quotation are only special at the start of a line.
+/// characters that start a list, a heading or a quotation are special only at the start of a line.
 std::string markdown_text(std::string_view raw, bool begins_line) {
   constexpr std::string_view special = "\\`*[]<>|~&$";
   const std::string text = visible(raw);
@@ -39,7 +39,7 @@ std::string trimmed(std::string_view text) {
                                          : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
 }
 
-/// Longer than any run of backticks in the text.
+/// A fence that is longer than any run of backticks in the text.
 std::string fence_of(std::string_view text) {
   std::size_t longest = 2, run = 0;
   for (const char c : text) {
@@ -59,7 +59,7 @@ class MarkdownWriter {
     out_ += "## " + markdown_text(section.heading + section.aside, true) + '\n';
   }
 
-  /// An indented line is an item of a list.
+  /// An indented line becomes an item of a list.
   void operator()(const Line& line) {
     const bool is_item = line.indent > 0;
     if (!is_item || !in_list_) begin_block();
@@ -69,7 +69,7 @@ class MarkdownWriter {
     for (const Span& span : line.spans) {
       const std::string text = trimmed(span.text);
       if (text.empty()) continue;
-      // Emphasis begins and ends at a letter.
+      // Emphasis must begin and end at a letter.
       const std::size_t before = span.text.find_first_not_of(' ');
       const std::size_t behind = span.text.size() - 1 - span.text.find_last_not_of(' ');
       const std::string written = markdown_text(text, begins);

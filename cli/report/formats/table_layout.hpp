@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// Columns of a bar, and the minimum for prose that needs more.
+/// Columns of a bar, and the minimum number of columns for prose.
 inline constexpr std::size_t bar_width = 16, least_prose = 24;
 
 /// The visible columns of a table, and their widths.
@@ -22,8 +22,9 @@ struct TableLayout {
   bool cuts = false;                    ///< some text cells are longer than their column
 };
 
-/// Fits a table to a page. Columns are dropped from the right: first the merely useful ones, then the essential ones, but
-/// never the leftmost of these. Before an essential column is dropped, long words are cut. A wide page has all columns.
+/// Fits a table to a page. Columns are dropped from the right: first the useful columns, then the essential ones. Before an
+/// essential column is dropped, long words are cut. The leftmost essential column is never dropped. A wide page has all
+/// columns.
 [[nodiscard]] TableLayout layout_of(const Table& table, const Page& page);
 
 }  // namespace ddl

@@ -15,12 +15,12 @@
 namespace ddl {
 namespace {
 
-/// The characters of a bar's pieces, in turn.
+/// The characters of a bar's pieces, in the order of the pieces.
 constexpr std::array<std::string_view, 3> bar_signs{"▇", "▒", "░"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether `word` is a number and the next word is not. The two, such as a number and its unit, are kept in one line.
+/// Whether `word` is a number and the next word is not. The two, such as a number and its unit, are kept on one line.
 bool belongs_to_next(std::string_view word, std::string_view rest) {
   return !word.empty() && is_digit(word.front()) && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
          !rest.empty() && rest.front() != ' ' && !is_digit(rest.front());
@@ -41,7 +41,7 @@ std::size_t end_of_word(std::string_view text, std::size_t at, std::string_view 
   return end;
 }
 
-/// The first `columns` columns of a text.
+/// Returns the first `columns` columns of a text.
 std::string_view first_columns(std::string_view text, std::size_t columns) {
   std::size_t at = 0;
   while (at < text.size() && display_width(text.substr(0, at + 1)) <= columns) ++at;
@@ -49,7 +49,7 @@ std::string_view first_columns(std::string_view text, std::size_t columns) {
   return text.substr(0, at);
 }
 
-/// A cell that is longer than its column, cut.
+/// Cuts a cell that is longer than its column.
 std::string cut_to(const std::string& text, std::size_t columns, bool ascii) {
   if (display_width(text) <= columns) return text;
   const std::string_view sign = ascii ? "..." : "…";
@@ -57,7 +57,7 @@ std::string cut_to(const std::string& text, std::size_t columns, bool ascii) {
   return std::string(first_columns(text, columns - signs)).append(first_columns(sign, signs));
 }
 
-/// The lines of a cell of prose; words longer than it are broken.
+/// Breaks a cell of prose into lines. Words that are longer than a line are broken.
 std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   std::vector<std::string> lines;
   std::string wrapped = wrap_text(text, width, "");
@@ -75,7 +75,7 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   return lines;
 }
 
-/// Whole columns for shares of `width`, with the same sum as the shares.
+/// Divides `width` into whole columns in proportion to the shares. The sum is that of the shares, rounded.
 std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width) {
   std::vector<std::size_t> lengths;
   double sum = 0;
@@ -141,7 +141,7 @@ class TextWriter {
  private:
   [[nodiscard]] std::string shown(std::string text) const { return page_.ascii ? ascii_of(text) : text; }
 
-  /// One line of a row, whose prose cells may have more.
+  /// Prints one line of a row. Prose cells may have several lines.
   void add_row(const Table& table, const TableLayout& layout, const std::vector<std::vector<std::string>>& cells,
                std::size_t line) {
     std::string built(std::min(table.indent, page_.width - 1), ' ');
@@ -182,7 +182,7 @@ class TextWriter {
     std::string text;
     if (!layout.left_out.empty()) {
       std::vector<std::string> names;
-      // The headings of parts say that they are parts of a sum.
+      // The headings of parts show that they are parts of a sum.
       for (const std::string& heading : layout.left_out) {
         const bool is_part = heading.starts_with("= ") || heading.starts_with("+ ");
         names.push_back(heading.empty() ? "a column without a heading" : is_part ? heading.substr(2) : heading);
@@ -190,7 +190,7 @@ class TextWriter {
       text = fmt::format("--wide also has: {}", fmt::join(names, ", "));
     }
     if (layout.cuts)
-      text += fmt::format("{}what ends in … is cut{}", text.empty() ? "" : "; ", text.empty() ? ": --wide" : "");
+      text += fmt::format("{}text that ends in … is cut{}", text.empty() ? "" : "; ", text.empty() ? ": --wide" : "");
     return text;
   }
 
@@ -203,7 +203,7 @@ class TextWriter {
     out_ += style_.faint(note) + '\n';
   }
 
-  /// Words of several spans, with line breaks.
+  /// Prints words of several spans, with line breaks.
   void add_spans(const std::vector<Span>& spans, std::size_t indent, std::size_t hanging) {
     std::vector<Span> line;
     std::size_t column = indent;
@@ -219,7 +219,7 @@ class TextWriter {
       column += display_width(text);
     };
     out_.append(indent, ' ');
-    // A word may consist of pieces of several spans; the blank before it belongs to its span.
+    // A word may consist of pieces of several spans. The blank before a word belongs to the span of the word.
     std::vector<Span> word;
     bool blank = false, blank_is_strong = false;
     const auto end_word = [&] {

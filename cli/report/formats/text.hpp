@@ -8,7 +8,8 @@
 
 namespace ddl {
 
-/// Emphasis for terminals; plain text elsewhere. Also contains the page that the text is for.
+/// The style of a text: emphasis for terminals, plain text elsewhere. It also contains the page for which the text is
+/// formatted.
 class Style {
  public:
   explicit Style(bool colored, const Page& page = {}) : colored_(colored), page_(page) {}
@@ -27,12 +28,12 @@ class Style {
   Page page_;
 };
 
-/// A document as lines for a terminal, none wider than its page except verbatim lines and the tables of a wide page. A blank
-/// line precedes each section; columns are as wide as their widest cell.
+/// Prints a document as lines for a terminal. No line is wider than the page, except verbatim lines and the tables of a wide
+/// page. A blank line precedes each section. Columns are as wide as their widest cell.
 [[nodiscard]] std::string text_of(const Document& document, const Style& style);
 
-/// Breaks text into lines of at most `width` columns between words; lines after the first begin with `indent`. A word that
-/// is longer than a line stays whole on a line of its own.
+/// Breaks text between words into lines of at most `width` columns. Lines after the first begin with `indent`. A word that
+/// is longer than a line gets a line of its own.
 [[nodiscard]] std::string wrap_text(std::string_view text, std::size_t width, std::string_view indent);
 
 }  // namespace ddl

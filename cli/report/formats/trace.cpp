@@ -62,7 +62,7 @@ class TraceWriter {
   }
 
   void add(const StepSlice& slice, const StepTimeline& timeline) {
-    // Slices that are adjacent stay adjacent after rounding.
+    // Adjacent slices stay adjacent after rounding.
     const std::int64_t begin = nanoseconds(slice.begin), end = nanoseconds(slice.end);
     const std::string_view work = to_string(slice.work);
     const bool once = slice.stage == every_stage;
@@ -82,8 +82,8 @@ class TraceWriter {
 
 }  // namespace
 
-/// The object format of traces, which chrome://tracing and Perfetto open [Duca and Sinclair, Trace Event Format, 2016].
-/// A process for each step, and in it two rows for each stage.
+/// The object format of traces, which chrome://tracing and Perfetto open [Duca and Sinclair, Trace Event Format, 2016]. Each
+/// step is a process, and each stage has two rows in it.
 std::string trace_format(const Report& report, const Style& /*style*/) {
   const std::vector<NamedStep> steps = report.steps ? report.steps() : std::vector<NamedStep>();
   if (steps.empty()) {

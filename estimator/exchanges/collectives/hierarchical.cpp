@@ -19,15 +19,15 @@ Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double
 
 // 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/n·φβe), and the reduction of the rings. [ParaDL]: reduce inside to a leader, ring
 // Allreduce of the leaders' whole vectors, broadcast inside. Reduce and broadcast are modelled as the two halves of a ring,
-// as by its authors.
+// as in [ParaDL].
 Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside, const Link& between,
                               double phi) {
   return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message, nodes, shared_by(between, phi));
 }
 
 // 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(kn)·βe), and the reduction of the rings: k leaders per node, each with its own part
-// of the vector [Bayatpour et al., SC'17; Nguyen et al., CANDARW 2018]. βe is that of the links shared by the leaders of a
-// node.
+// of the vector [Bayatpour et al., SC'17; Nguyen et al., CANDARW 2018]. βe is the time per byte of the links that the
+// leaders of a node share.
 Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders, const Link& inside,
                                     const Link& between) {
   return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message / leaders, nodes, between);

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Bytes flow while later steps start up, but not yet during the first step.
+/// The transfer of bytes overlaps with the start-up of every step but the first.
 Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGroup& group) {
   const double waiting = std::sqrt(startups.value() * bytes.value() * (group.beta_factor / group.alpha_factor));
   return startups + bytes + Seconds(fill * waiting);
@@ -14,8 +14,8 @@ Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGro
 
 Seconds call_of(const LibraryGroup& group, const LibraryHabits& habits) { return group.alpha_factor * habits.call; }
 
-/// The number of times that the vector leaves a node. In two trees each node is a leaf of one and has two children in the
-/// other. With two nodes, one is the root of each tree and the other its only child.
+/// How many times the vector leaves a node. A node is a leaf of one tree and has two children in the other. With two nodes,
+/// each is the root of one tree and the only child in the other.
 double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 
 }  // namespace

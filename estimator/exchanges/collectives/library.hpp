@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// A group of ranks, with the same number on each of several nodes, and the links each rank gets while all groups
-/// communicate.
+/// A group with the same number of ranks on each of several nodes, and the share of the links that a rank gets while all
+/// groups communicate.
 struct LibraryGroup {
   double ranks = 2, nodes = 2;
   Seconds between{}, inside{};   ///< α of a step
@@ -15,13 +15,13 @@ struct LibraryGroup {
   SecondsPerByte in_node{};      ///< β inside a node
   SecondsPerByte exchanged{};    ///< β of a flow from each rank to another node
   SecondsPerByte add{};          ///< time to add a byte into a partial sum
-  /// Factors already included in α and β: the launch costs of a call scale with α; the bytes that fill a pipeline scale with
-  /// β.
+  /// Factors already included in α and β: the launch cost of a call is multiplied by the factor of α, and the bytes that
+  /// fill a pipeline by that of β.
   double alpha_factor = 1, beta_factor = 1;
 };
 
-/// `rounds` of P−1 steps through all ranks: 2 for an Allreduce, 1 for an Allgather or a Reduce-scatter. Times are of the
-/// full vector.
+/// A ring through all ranks with `rounds` times P−1 steps: `rounds` is 2 for an Allreduce, and 1 for an Allgather or a
+/// Reduce-scatter. Times are for the full vector.
 [[nodiscard]] Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group,
                                         const LibraryHabits& habits);
 /// Allreduce up and down two binary trees of nodes at once, each of which carries half of the vector [SST09]. Inside a node

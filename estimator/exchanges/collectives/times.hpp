@@ -25,8 +25,8 @@ namespace ddl {
 [[nodiscard]] Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Reduce-scatter and gather: 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P.
 [[nodiscard]] Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link);
-/// One round of recursive halving and of the matching doubling: the distance of the partner and the share of the vector
-/// sent.
+/// A round of recursive halving, and the doubling round that mirrors it: the distance to the partner, and the share of the
+/// vector that is sent.
 struct HalvingRound {
   double step = 1, part = 0;
 };
@@ -36,7 +36,8 @@ struct HalvingRound {
 /// The rounds of a Reduce-scatter in which every rank sends to the rank ⌈p/2⌉ places on, then ⌈p/4⌉ and so on down to 1; any
 /// p [Träff, 2024, circulant graphs].
 [[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);
-/// Shifted halving-doubling if all distances share the same link: the time of Rabenseifner's algorithm, for any P.
+/// Shifted halving-doubling, if messages over all distances use the same link. It takes as long as Rabenseifner's algorithm,
+/// but works for any P.
 [[nodiscard]] Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link);
 /// α⌈log2 P⌉ + 2mβ(P−1)/P: no Allreduce is faster.
 [[nodiscard]] Seconds allreduce_lower_bound(Bytes message, double ranks, const Link& link);

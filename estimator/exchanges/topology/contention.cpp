@@ -9,8 +9,8 @@ namespace {
 
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
-/// Flows that one unit of level `l−1` sends up into level `l` at once; `per_group` from each group that has ranks in the
-/// unit.
+/// Flows that one unit of level `l−1` sends up into level `l` at once. Each group with ranks in the unit sends `per_group`
+/// of them.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
   return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
 }
@@ -27,8 +27,8 @@ double members_below(const Group& group, std::size_t level) {
   return level == 0 ? 1.0 : std::max(1.0, group.members[level - 1]);
 }
 
-/// Measured φ for this number of flows of one rank each. A striped flow counts as `members` flows, one for each of its
-/// group's ranks there, each of which carries its part of the bytes.
+/// Measured φ if this number of flows share the links. A striped flow counts as `members` flows: each of its group's ranks
+/// in the unit sends its part of the bytes.
 std::optional<double> known_phi(const std::vector<MeasuredContention>& measured, std::string_view level, double flows,
                                 bool striped, double members) {
   if (measured.empty()) return std::nullopt;
@@ -40,15 +40,15 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
 /// β and φ of a level's links with this many flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
-  // A striped flow opens channels on every link, so each link carries flows/links flows: less than one if a single flow has
-  // several links.
+  // A striped flow uses every link, so each link carries flows/links flows. This is less than one if there are more links
+  // than flows.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// The same for a network that is not a tree. Outside the node, its links represent the links of all levels.
+/// The same for a network that is not a tree. Its links stand for the links of all levels outside the node.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];

@@ -16,8 +16,8 @@ namespace ddl {
 /// The link that limits the flows of a phase, and its load.
 struct Bottleneck {
   std::string_view level;  ///< name of the machine's level that the link belongs to, or `host link`
-  double flows = 1;        ///< flows of all groups on it at once; a mean if units differ
-  double links = 1;        ///< parallel links there
+  double flows = 1;        ///< flows of all groups on the link at once; the mean if units differ
+  double links = 1;        ///< number of parallel links
   double phi = 1;          ///< φ ≥ 1: time per byte relative to a single flow on one such link
   bool measured = false;   ///< φ is a measured coefficient
 };
@@ -28,12 +28,12 @@ struct SharedLink {
   Bottleneck bottleneck;
 };
 
-/// Flows that run at the same time, in the same way in every group.
+/// A pattern of flows that run at the same time. It is the same in every group.
 enum class Pattern {
   ring,        ///< each rank to the next of its group
   slices,      ///< each rank to the one at the same position in the next node
   leaders,     ///< `per_group` ranks of each node to the next node
-  neighbours,  ///< each rank at an edge of its node to its neighbour in the next node, on one link
+  neighbours,  ///< each rank at the edge of a node to its neighbour in the next node, on a single link
   shift,       ///< each rank to the rank `step` places ahead, wrapping around in the group
   exchange     ///< each pair of ranks whose positions differ in the bit `step`
 };
@@ -43,16 +43,18 @@ struct Flows {
   Pattern pattern = Pattern::ring;
   /// Flows that one group sends out of a unit at once.
   double per_group = 1;
-  /// Whether a flow is striped over all parallel links, as NCCL's channels are, or uses one.
+  /// Whether a flow is striped over all parallel links, as NCCL's channels are. Otherwise it uses one link.
   bool striped = true;
-  /// The innermost and the outermost level whose links count. Levels above the one at which the group meets never count.
+  /// The innermost and the outermost level whose links count. Levels above the one that joins all ranks of the group never
+  /// count.
   std::size_t from = 0, to = Group::max_levels;
-  /// For neighbours, shift and exchange: the distance in places. For neighbours also the number of such steps in a row.
+  /// For neighbours, shift and exchange: the distance in places. `extent`, for neighbours only: the number of such steps in
+  /// a row.
   double step = 1, extent = 0;
 };
 
-/// The share that one flow of each group gets of the links of all levels up to the one at which the group meets. All units
-/// of a level are equal, so all flows are equal. Their max-min fair share is the minimum of capacity over flows
+/// The share of the links that one flow of each group gets, over all levels up to the one that joins the group's ranks. All
+/// units of a level are equal, so all flows are equal. Their max-min fair share is the minimum of capacity over flows
 /// (`max_min_shares` computes the same link by link: tests/unit/estimator/topology). If groups do not fill units evenly, the
 /// number of flows is a mean. Without `contention`, each flow has one link of each level to itself.
 [[nodiscard]] SharedLink share_of_levels(const Machine& machine, const Group& group, const Flows& flows, bool contention,
@@ -62,8 +64,8 @@ struct Flows {
 [[nodiscard]] SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
                                             const std::vector<MeasuredContention>& measured);
 
-/// The measured φ of this number of flows on the links of a level. It is linear between two measured counts; outside of them
-/// it grows as the model does (flows over links). Empty if no φ was measured there.
+/// The measured φ of this number of flows on the links of a level. It is linear between two measured counts. Outside of them
+/// it changes as the model's φ does (flows divided by links). Empty if no φ was measured there.
 [[nodiscard]] std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level,
                                                  double flows);
 

@@ -22,8 +22,8 @@ class DistributedLoop final : public Network {
 
   void route(int from, int to, int, std::vector<Crossing>& path) const override {
     path.push_back({2 * static_cast<std::size_t>(from), 1});
-    // Each step halves the distance or takes a whole shortcut. The loop terminates, because a step of one always comes
-    // nearer.
+    // Each step halves the distance, or follows a whole shortcut. The loop terminates because a step to the next node always
+    // reduces the distance.
     for (int at = from; at != to;) {
       std::size_t best = 0;
       bool best_forward = true;

@@ -7,12 +7,13 @@
 namespace ddl {
 namespace {
 
-/// Links that fill at the same rate except for rounding are filled in one step.
+/// Links whose fill rates differ only by rounding are filled in one step.
 constexpr double alike = 1 + 1e-12;
 
-/// A link while flows grow: the capacity used by stopped flows, and the rate at which the others fill the rest.
+/// The state of a link while flows grow: the capacity that stopped flows leave free, and the rate at which the other flows
+/// fill it.
 struct Filling {
-  double left = 0;   ///< capacity minus that of stopped flows
+  double left = 0;   ///< capacity that stopped flows do not use
   double slope = 0;  ///< amounts of the flows that still grow
   std::size_t growing = 0;
   [[nodiscard]] double full_at() const {

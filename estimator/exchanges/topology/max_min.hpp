@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// The capacity of a link used per unit of a flow's rate: 1 for a flow that crosses it, a fraction if the flow is striped
-/// over several links, and n if the link carries n flows of this kind.
+/// How much capacity of a link a flow uses per unit of its rate: 1 for a flow that crosses it, a fraction if the flow is
+/// striped over several links, and n if the link carries n flows of this kind.
 struct Crossing {
   std::size_t link = 0;
   double amount = 1;
@@ -16,7 +16,7 @@ struct Crossing {
 /// A flow, or many equal ones: each crosses links of the same kinds, which carry the same number of flows of each kind.
 struct Flow {
   std::vector<Crossing> path;
-  double limit = std::numeric_limits<double>::infinity();  ///< its rate if no link is shared; its own links limit it
+  double limit = std::numeric_limits<double>::infinity();  ///< the flow's rate if it shares no link; its own links limit it
 };
 
 /// The result for each flow.

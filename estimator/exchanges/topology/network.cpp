@@ -104,7 +104,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
       other += rest % size * static_cast<std::int64_t>(group.digits[i].stride);
       rest /= size;
     }
-    // A plan that is larger than the machine is estimated, too.
+    // Plans that are larger than the machine are estimated as well.
     const auto from = static_cast<int>(rank / devices_per_node_ % nodes_);
     const auto to = static_cast<int>(other / devices_per_node_ % nodes_);
     if (from != to) streams.push_back({from, to, lane_of(static_cast<int>(other % devices_per_node_), flows.striped)});

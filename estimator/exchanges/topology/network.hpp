@@ -20,7 +20,7 @@ struct NetworkShare {
   double flows = 1;  ///< flows on that link
   double links = 1;  ///< number of parallel links in that link
   double phi = 1;    ///< rate of a single flow on single links, divided by `rate`
-  double hops = 0;   ///< links between the first node's and the last node's link, on the longest route
+  double hops = 0;   ///< on the longest route, links between the sending node's and the receiving node's own links
 };
 
 /// The links between the nodes of a machine, one by one and per direction, and the routes between nodes.
@@ -48,7 +48,7 @@ class Network {
   [[nodiscard]] const std::vector<Bundle>& bundles() const { return bundles_; }
   /// The links of the route from one node to another, in order; `lane` as in lane_of.
   virtual void route(int from, int to, int lane, std::vector<Crossing>& path) const = 0;
-  /// Which of a node's links a flow to this device of the other node uses; -1 if it uses all of them.
+  /// The link of a node that a flow to this device of another node uses; -1 if the flow uses all links.
   [[nodiscard]] virtual int lane_of(int device, bool striped) const;
 
  protected:
@@ -71,14 +71,14 @@ class Network {
 [[nodiscard]] std::shared_ptr<const Network> make_network(const Machine& machine);
 
 // Each is defined in its own file.
-/// A fat tree link by link, for analysing the flows of other plans one by one. Levels with fractions of links are bundles.
+/// A fat tree with every link, for analysing flows one by one. A level with a fraction of a link per unit has bundles.
 [[nodiscard]] std::shared_ptr<const Network> fat_tree_network(const Machine& machine);
 /// Rail r of every node leads to switch r of its unit, and switches r of all units to spine r.
 [[nodiscard]] std::shared_ptr<const Network> rail_optimised_network(const Machine& machine);
 /// Groups of fully connected routers, with links between each pair of groups [Kim et al., ISCA 2008]. Routes are minimal: to
 /// the router that has a link to the target group, over it, and to the router of the node.
 [[nodiscard]] std::shared_ptr<const Network> dragonfly_network(const Machine& machine);
-/// Nodes in a grid whose rows are closed. Routes are dimension-ordered and take the shorter way round, or both ways if they
+/// Nodes in a grid whose rows are rings. Routes are dimension-ordered and take the shorter way round, or both ways if they
 /// are equally long.
 [[nodiscard]] std::shared_ptr<const Network> torus_network(const Machine& machine);
 /// A ring with additional links to nodes further on; at each hop, a message takes the link that brings it nearest.

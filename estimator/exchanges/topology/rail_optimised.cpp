@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// A flow first goes to the destination device's rail inside its own node and leaves the node there, so it needs no switch
-/// of another rail (NCCL's PXN). A striped flow uses all rails.
+/// Inside its own node, a flow first goes to the rail of the destination device, and then leaves the node on that rail. So
+/// it needs no switch of another rail (NCCL's PXN). A striped flow uses all rails.
 class RailOptimised final : public Network {
  public:
   explicit RailOptimised(const Machine& machine)

@@ -6,7 +6,7 @@ namespace {
 
 using namespace product;
 
-constexpr double unlimited_operands = 1000;  ///< bytes per clock cycle that are never a limit
+constexpr double unlimited_operands = 1000;  ///< a number of bytes per clock cycle that never limits a kernel
 enum More : std::size_t { fused_tiles = product::wave + 1, separate_tiles, transforms, spreading, operands };
 constexpr std::array<KernelConstant, 12> constants{{
     {"start", 8, 0.3, 300},
@@ -52,7 +52,8 @@ double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
   return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
 }
 
-/// The products at one position of all transformed tiles; there are as many of them as a tile has multiplications.
+/// One of the batched matrix products of Winograd's algorithm: it multiplies the items at one position of all transformed
+/// tiles. There is one for each multiplication of a tile.
 KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   shape.flops = multiplied(shape, tiles);
   shape.m *= tiles_of_position(shape, tiles);
@@ -76,7 +77,7 @@ double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std
   own[peak] = c[separate_tiles];
   KernelShape products = transformed(shape, large_tiles);
   products.count *= large_tiles.products;
-  // The tiles of one image's channel have as many positions as the channel has items.
+  // The tiles of one channel of an image cover as many positions as the channel has items.
   const double filter_bytes = shape.flops / (2 * shape.m) * shape.bytes / shape.items;
   const double image_bytes = std::max(0.0, shape.bytes - filter_bytes);
   const double places = large_tiles.products * tiles_of_position(shape, large_tiles);
@@ -93,7 +94,7 @@ double by_summed_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::
                   2 * shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// For devices without matrix units, and windows of 3 × 3 with stride 1.
+/// Only for devices without matrix units, and windows of 3 × 3 with stride 1.
 double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   if (shape.sums_positions) return by_summed_tiles(shape, peaks, c);
   return std::min(by_fused_tiles(shape, peaks, c), by_separate_tiles(shape, peaks, c));
@@ -107,8 +108,8 @@ double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const 
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
   const Blocks blocks{.are_split = peaks.has_matrix_units || shape.sums_positions,
                       .operand_bytes = c[operands] < unlimited_operands ? c[operands] : 0};
-  // The input gradient of a strided convolution is a product with zeros between the positions that it read. Some of the
-  // zeros are multiplied, too.
+  // The input gradient of a strided convolution is a convolution of a gradient with zeros between its positions. Some of the
+  // multiplications by zero are executed.
   const double spread = std::max(1.0, 2 * shape.m * shape.n * shape.k * shape.count / shape.flops);
   double time =
       soft_max(arithmetic(shape, peaks, c, tiles(), blocks) * std::pow(spread, c[spreading]), traffic, c[sharpness]);

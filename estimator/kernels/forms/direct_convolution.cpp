@@ -4,8 +4,8 @@ namespace ddl {
 namespace direct_convolution {
 namespace {
 
-// Convolutions with groups whose products are too small for matrix units: threads multiply the items that they have loaded
-// by a few filters. The more channels a group has, the more often a loaded item is used.
+// Grouped convolutions whose products are too small for matrix units. Each thread multiplies loaded items by a few filters.
+// The more channels a group has, the more often a loaded item is used.
 enum Constant : std::size_t { start, bandwidth, peak, width };
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},

@@ -24,7 +24,7 @@ namespace ddl {
 
 inline constexpr double microsecond = 1e-6;
 
-/// For matrix products, and for convolutions, which are implicit matrix products.
+/// The constants for matrix products, and for convolutions, which are implicit matrix products.
 namespace product {
 enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave };
 /// The sides of the output tile of one thread block, and its position in the list of tiles from large to small.
@@ -32,16 +32,16 @@ struct Tile {
   double m, n, step;
 };
 [[nodiscard]] std::span<const Tile> tiles();
-/// The data that the tiles of a product read, and the distribution of tiles over multiprocessors.
+/// How the tiles of a product read their data, and how tiles are distributed over multiprocessors.
 struct Blocks {
   bool are_split = true;     ///< split-K: if there are few blocks, long sums are divided among several of them
   double operand_bytes = 0;  ///< bytes that a multiprocessor reads in a clock cycle; 0: unlimited
 };
 
-/// Arithmetic alone, in seconds, with the best of these tiles.
+/// The time of the arithmetic alone with the best of these tiles, in seconds.
 [[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants,
                                 std::span<const Tile> tiles, const Blocks& blocks = {});
-/// The least time, without launch, padding, idle multiprocessors and pipeline depth, in seconds.
+/// A lower bound of the time, in seconds: without launch, padding, idle multiprocessors and pipeline depth.
 [[nodiscard]] double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
 }  // namespace product
 

@@ -12,12 +12,12 @@ constexpr std::array<KernelConstant, 7> constants{{
     {"peak", 0.65, 0.05, 1.2},
     {"bandwidth", 0.6, 0.05, 2},
     {"sharpness", 1.5, 1.02, 8},
-    {"exponential", 1, 0.01, 200},  // femtoseconds of the whole device per score
+    {"exponential", 1, 0.01, 200},  // femtoseconds per score on the whole device
     {"block", 0.3, 0.005, 20},      // microseconds
     {"wave", 0.9, 0.01, 0.99},
 }};
 constexpr double query_block = 128;
-constexpr double least_rows = 16;  // rows of a matrix unit: shorter sequences are padded to these
+constexpr double least_rows = 16;  // rows of a matrix unit: shorter sequences are padded to this many
 constexpr double femtosecond = 1e-15;
 
 /// The length padded to whole blocks, or, if it is less than a block, to whole rows of matrix units.
@@ -35,7 +35,7 @@ double filled_head(double size) {
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double blocks_each = std::ceil(shape.m / query_block - 1e-9);
-  // With a mask, a block still processes all keys that its last query attends to.
+  // Even with a mask, a block processes all keys that its last query attends to.
   const bool masked = shape.n < shape.m;
   const double rows = std::min(filled(shape.m), query_block);
   const double keys = masked && shape.m >= query_block ? std::max(shape.n + query_block / 2, query_block)

@@ -33,7 +33,7 @@ constexpr double aligned_items = 8;
 /// [BigScience, chronicles of tr11-176B-ml: steps with them take a third longer than with 104, 112 or 144].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
-  // Long sums run over tokens, which are not contiguous.
+  // Long sums run over tokens, whose items are not contiguous in memory.
   constexpr double largest_head = 512;
   return peaks.has_matrix_units && shape.count > 1 && (is_odd(shape.n) || (shape.k <= largest_head && is_odd(shape.k)));
 }
@@ -42,13 +42,13 @@ bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
 
 std::span<const Tile> tiles() { return usual_tiles; }
 
-// Each of the library's tiles wastes work beyond the edges of the output, and the last wave of blocks leaves multiprocessors
-// idle; smaller tiles reuse less of what they read. The library chooses the best one.
+// Large tiles waste work beyond the edges of the output, and their last wave of blocks leaves multiprocessors idle. Small
+// tiles reuse less of the data that they read. The library is assumed to choose the best tile.
 double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c, std::span<const Tile> tiles,
                   const Blocks& of) {
   const double rate =
       (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
-  // The time to read an m by n tile per multiply-add, in units of its arithmetic time, is this times (1/m + 1/n).
+  // The time to read the operands of an m × n tile, relative to its arithmetic time, is this times (1/m + 1/n).
   const double reading =
       of.operand_bytes > 0 ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * of.operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();

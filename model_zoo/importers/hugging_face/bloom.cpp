@@ -12,7 +12,7 @@ FamilyModel read_bloom(HuggingFaceConfig& config) {
   model.set("heads", config.heads({"n_head", "num_attention_heads"}, 8, hidden));
   model.set("vocabulary", config.size({"vocab_size"}, 250880));
   model.set("tokens", config.tokens({"seq_length"}, 2048));
-  model.set_flag("fused", false);  // the library's BLOOM only has attention that writes its scores
+  model.set_flag("fused", false);  // in the library, BLOOM only has attention that writes its scores
   model.set_number("dropout", config.fraction({"hidden_dropout"}, 0));
   model.set_number("attention_dropout", config.fraction({"attention_dropout"}, 0));
   model.set("head", config.head({{"BloomForCausalLM", "language_model"},

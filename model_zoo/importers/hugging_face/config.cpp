@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view config_hint = "give the 'config.json' of a model of Hugging Face's transformers";
 
-/// The library's names of functions, and ours.
+/// The library's names of activation functions, and our names.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> activations{{{"gelu", "gelu"},
                                                                                      {"gelu_10", "gelu"},
                                                                                      {"gelu_accurate", "gelu"},
@@ -70,7 +70,8 @@ HuggingFaceConfig::HuggingFaceConfig(std::string text, std::string origin, const
 }
 
 void HuggingFaceConfig::enter(std::string_view key) {
-  // In version 5 of the library the whole model says whether the head shares the embedding, before that its language model.
+  // Since version 5 of the library, the object of the whole model tells whether the head shares the embedding; before, that
+  // of its language model.
   if (!is_inner_) outer_counts_ = text({"transformers_version"}, "").starts_with("5.");
   if (has("tie_word_embeddings") && !is_null("tie_word_embeddings")) outer_tied_ = boolean("tie_word_embeddings", false);
   root_ = &root_->at(std::string(key));
@@ -110,7 +111,7 @@ const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
 std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
                                              std::int64_t high) const {
   const std::string_view key = path.substr(path.find('/') + 1);
-  // One number for each layer, the same in all.
+  // A list with one number for each layer, if all are equal.
   if (value.is_array() && !value.empty() && value.front().is_number() &&
       std::all_of(value.begin(), value.end(), [&value](const Json& each) { return each == value.front(); })) {
     return whole_number(value.front(), path, low, high);
@@ -127,7 +128,7 @@ std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view
     fail(path, fmt::format("'{}' is {}, not a whole number", key,
                            value.is_number() ? fmt::to_string(value.get<double>()) : std::string(json_kind(value))));
   }
-  // A value that exceeds an int64 exceeds every limit.
+  // If a value does not fit an int64, it exceeds every limit.
   const bool huge = value.is_number_unsigned() &&
                     value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const std::int64_t number = huge ? std::numeric_limits<std::int64_t>::max() : value.get<std::int64_t>();
@@ -277,7 +278,7 @@ std::string HuggingFaceConfig::head_among(std::span<const std::pair<std::string,
     return its_head;
   }
   if (!value->is_array() || !value->front().is_string()) fail(key, "'architectures' is not a list of names");
-  if (value->size() > 1) warn("of several architectures the first was read");
+  if (value->size() > 1) warn("the file has several architectures: the first one was read");
   const std::string name = value->front().get<std::string>();
   std::vector<std::string_view> names;
   for (const auto& [architecture, head] : known) {
@@ -328,8 +329,9 @@ std::int64_t HuggingFaceConfig::windows(std::int64_t layers, std::int64_t fallba
   for (std::size_t i = 0; i < has_window.size(); ++i) {
     const bool expected = static_cast<std::ptrdiff_t>(i) % (count + 1) != count;
     if (has_window[i] == expected) continue;
-    unknown(key, fmt::format("layer {} breaks the order of {} with a window before each without one", i, count));
-    warn(fmt::format("read as if {} with a window came before each without one", count));
+    unknown(key,
+            fmt::format("layer {} breaks the pattern (layers with a window before each layer without one: {})", i, count));
+    warn(fmt::format("read as if the number of layers with a window before each layer without one were {}", count));
     break;
   }
   return count;
@@ -380,7 +382,7 @@ HuggingFaceConfig::Experts HuggingFaceConfig::experts(Names count, std::int64_t 
   if (experts.active > experts.count) {
     std::string_view key = *active.begin();
     static_cast<void>(find(active, key));
-    fail(key, fmt::format("of {} experts {} cannot be active", experts.count, experts.active));
+    fail(key, fmt::format("there are {} experts, so {} cannot be active", experts.count, experts.active));
   }
   return experts;
 }

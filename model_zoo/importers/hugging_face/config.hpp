@@ -19,59 +19,59 @@
 
 namespace ddl {
 
-/// `a list`, `text`, …
+/// The name of the type of a JSON value: `a list`, `text`, …
 [[nodiscard]] std::string_view json_kind(const nlohmann::ordered_json& value);
-/// Null, false, none or zero: a key with this value adds no weights.
+/// Whether a value is null, false, none or zero: a key with this value adds no weights.
 [[nodiscard]] bool says_none(const nlohmann::ordered_json& value);
 
-/// A `config.json` whose keys are read one by one, each with the default that the transformers library documents. A key may
-/// have several names, of which the first one in the file counts; null counts as missing. Every accessor throws an Error
-/// placed at a value of the wrong kind.
+/// A `config.json` whose keys are read one by one. The default of each key is the one that the transformers library
+/// documents. If a key has several names, the first one in the file counts. Null counts as missing. If a value has the wrong
+/// type, every accessor throws Error that points to it.
 class HuggingFaceConfig {
  public:
-  /// An empty name is none.
+  /// An empty name is unused.
   using Names = std::initializer_list<std::string_view>;
 
   HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options);
   HuggingFaceConfig(const HuggingFaceConfig&) = delete;
   HuggingFaceConfig& operator=(const HuggingFaceConfig&) = delete;
 
-  /// From now on reads the object that is the value of a key: the language model of a model of several media. Whether the
-  /// head shares the embedding may still be said outside of it.
+  /// From now on, reads the object that is the value of a key: the language model of a multimodal model. Only whether the
+  /// head shares the embedding may still be read outside of it.
   void enter(std::string_view key);
   [[nodiscard]] bool has_object(std::string_view key) const;
 
-  [[nodiscard]] bool has(std::string_view key) const;  ///< with a value or with null
+  [[nodiscard]] bool has(std::string_view key) const;  ///< whether the key is in the file, with a value or with null
   [[nodiscard]] bool is_null(std::string_view key) const;
   [[nodiscard]] bool is_text(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
                                      std::int64_t high = max_attribute);
-  /// The same for keys that every file should contain; `warn_of_defaults` lists the missing ones.
+  /// Reads keys that every file should contain; `warn_of_defaults` lists the missing ones.
   [[nodiscard]] std::int64_t size(Names names, std::int64_t fallback, std::int64_t high = max_attribute);
   /// A size that is the number of repetitions of layers in a model file.
   [[nodiscard]] std::int64_t layers(Names names, std::int64_t fallback) { return size(names, fallback, max_repeat); }
-  [[nodiscard]] double fraction(Names names, double fallback);  ///< in [0, 1]
+  [[nodiscard]] double fraction(Names names, double fallback);  ///< a number in [0, 1]
   [[nodiscard]] bool boolean(std::string_view key, bool fallback);
   /// Whether a number is above zero; empty if the file does not have it.
   [[nodiscard]] std::optional<bool> positive(std::string_view key);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
   /// A whole number of the object `outer`.
   [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback);
-  /// The same for booleans, and for text, with the default.
+  /// Read a boolean, and a text, with a default.
   [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
   [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
 
-  /// A number of heads that divides `whole` channels.
+  /// A number of heads, which must divide `whole` channels.
   [[nodiscard]] std::int64_t heads(Names names, std::int64_t fallback, std::int64_t whole);
-  /// The operation `activation` for the function named by a key.
+  /// The operation `activation` for the function that a key names.
   [[nodiscard]] std::string activation(Names names, std::string_view fallback);
   [[nodiscard]] std::string activation_of(std::string_view key, std::string_view name);
-  /// The family's name for the first of `architectures`; that of the first known one if the file has none.
+  /// The family's name for the first of `architectures`; if the file has none, that of the first known architecture.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] std::string head(Architectures known);
-  /// The same for classes that all begin with the name of their type.
+  /// The same for types whose classes all begin with the name of the type.
   [[nodiscard]] std::string head_with(std::string_view type, Architectures endings);
-  /// The same for decoders, whose classes all begin with the name of their type, or with another one: `Llama` of
+  /// The same for decoders. Their classes all begin with the name of the type, or with another name: `Llama` of
   /// `LlamaForCausalLM`.
   [[nodiscard]] std::string head_of(std::string_view type, std::string_view other = {});
   /// The number of classes of a classifier.
@@ -80,21 +80,21 @@ class HuggingFaceConfig {
   [[nodiscard]] std::string_view fused(std::string_view usual = "sdpa");
   /// Whether the head shares the embedding.
   [[nodiscard]] bool tied(bool fallback);
-  /// Even number of channels of a head that rotary positions turn: a share of them, which the library truncates. Throws
-  /// Error if there are none.
+  /// The number of channels of a head that rotary positions rotate. It is even: a share of the channels, which the library
+  /// truncates. Throws Error if there are none.
   [[nodiscard]] std::int64_t turned(Names names, double fallback, std::int64_t head_size);
   /// Tokens of a sample: the number that the model was trained with before RoPE scaling. Throws Error for an unknown kind or
   /// an invalid factor of scaling.
   [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
 
-  /// The number of layers with a window before each layer without, according to `layer_types`, or `fallback`. Throws Error
-  /// for another order.
+  /// The number of layers with a window before each layer without a window, according to `layer_types`, or `fallback`.
+  /// Throws Error if layers are in any other order.
   [[nodiscard]] std::int64_t windows(std::int64_t layers, std::int64_t fallback);
-  /// The kinds of the layers in a list, one letter each, as given by name in `kinds`; empty if there is no such list. Throws
-  /// Error for any other name.
+  /// The kinds of the layers in a list, with one letter for each; `kinds` gives the letter of each name. Empty if there is
+  /// no such list. Throws Error for any other name.
   using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
-  /// A list of whole numbers from `low`; empty if there is none.
+  /// A list of whole numbers of at least `low`; empty if there is none.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(std::string_view key, std::int64_t low);
   /// Throws Error if `layer_types` has layers that do not attend to all tokens.
   void require_no_windows();
@@ -103,51 +103,51 @@ class HuggingFaceConfig {
     std::int64_t count, active;
   };
   [[nodiscard]] Experts experts(Names count, std::int64_t count_fallback, Names active, std::int64_t active_fallback);
-  /// Throws Error, with this reason, for a non-empty list.
+  /// Throws Error with this reason if a list is not empty.
   void require_empty(std::string_view key, std::string_view reason);
-  /// Throws Error, with this reason, for a number that is not `expected`.
+  /// Throws Error with this reason if a number is not `expected`.
   void require_number(std::string_view key, double expected, std::string_view reason);
 
-  /// Throws Error, with this reason, if the value of `key` is not `expected`.
+  /// Throws Error with this reason if the value of `key` is not `expected`.
   void require(std::string_view key, bool expected, std::string_view reason);
-  /// Reports a setting that no family supports: an Error placed at the key, or a warning with `allow_unknown`.
+  /// Reports a setting that no family supports. It throws Error that points to the key or, with `allow_unknown`, warns.
   void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
-  /// Accepts a key that only repeats what all models of the type have.
+  /// Accepts a key that only states what is true for all models of the type.
   void accept(std::string_view key) { asked_.emplace(key); }
-  /// Warns of modules that predict further tokens, which the library leaves out.
+  /// Warns of modules for multi-token prediction, which the library leaves out.
   void warn_of_predictors(std::string_view parameter = {});
 
-  /// Warns of the sizes for which the file relies on the library's defaults. Throws Error if it says one of them with a key
-  /// of another type.
+  /// Warns of the sizes for which the file relies on the library's defaults. Throws Error if the file gives one of these
+  /// sizes by a key of another type.
   void warn_of_defaults();
-  /// Throws Error for keys that were never read and that change the number of parameters; warns of those that might matter.
+  /// Throws Error for keys that were never read and that change the number of parameters; warns of those that might.
   void warn_of_rest();
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   [[nodiscard]] const nlohmann::ordered_json* find(Names names, std::string_view& found);
-  /// The entry of the object `outer`; null if it is null, or there is no such object.
+  /// An entry of the object `outer`; null if the entry is null, or if there is no such object.
   [[nodiscard]] const nlohmann::ordered_json* find_inner(std::string_view outer, std::string_view key);
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
 
   [[nodiscard]] std::string head_among(std::span<const std::pair<std::string, std::string>> known);
-  /// `count` before the scaling that the object at a path describes.
+  /// Returns `count` as it was before the scaling that the object at a path describes.
   [[nodiscard]] std::int64_t unstretched(const std::string& path, const nlohmann::ordered_json& object, std::int64_t count);
   /// Records a size that is the library's default.
   void note_default(std::string_view key, std::int64_t value);
-  /// Records the keys with which other types say a size that the file leaves out.
+  /// Records keys by which other types give a size that the file leaves out.
   void note_foreign(Names names, std::int64_t used);
-  /// Throws Error for the first of these.
+  /// Throws Error for the first of these keys in the file.
   void refuse_foreign();
 
   JsonSource source_;
-  const nlohmann::ordered_json* root_;  ///< the object that is read
+  const nlohmann::ordered_json* root_;  ///< the object that is being read
   std::string path_;                    ///< `text_config/`, if it is not the whole file
-  std::optional<bool> outer_tied_;      ///< what the whole file says of the head
-  bool outer_counts_ = false;           ///< this, and not what the object says
+  std::optional<bool> outer_tied_;      ///< whether the head shares the embedding, according to the whole file
+  bool outer_counts_ = false;           ///< whether that value counts, and not that of the object
   bool is_inner_ = false;
   bool allow_unknown_;
   std::set<std::string, std::less<>> asked_;

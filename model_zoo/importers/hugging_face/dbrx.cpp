@@ -14,7 +14,7 @@ FamilyModel read_dbrx(HuggingFaceConfig& config) {
   const std::int64_t experts = config.inner_integer("ffn_config", "moe_num_experts", 4);
   const std::int64_t active = config.inner_integer("ffn_config", "moe_top_k", 1);
   if (experts < 2 || active > experts)
-    config.fail("ffn_config", fmt::format("of {} experts {} cannot be active", experts, active));
+    config.fail("ffn_config", fmt::format("there are {} experts, so {} cannot be active", experts, active));
   const std::int64_t layers = config.layers({"n_layers", "num_hidden_layers"}, 24);
   model.set("pattern", fmt::format("\"(f){}\"", layers));
   model.set("hidden", hidden);

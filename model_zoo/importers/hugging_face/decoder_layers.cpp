@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The kinds in a list of as many as there are layers.
+/// The kinds in a list that must have an entry for each layer.
 std::optional<std::string> listed(HuggingFaceConfig& config, HuggingFaceConfig::Names names, HuggingFaceConfig::Kinds kinds,
                                   std::int64_t layers) {
   std::optional<std::string> letters = config.pattern(names, kinds);
@@ -45,7 +45,8 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
   const bool used = type.parts.windows != DecoderWindows::last || config.boolean("use_sliding_window", false);
   std::int64_t period = type.parts.period;
   if (type.parts.windows == DecoderWindows::by_layer) {
-    // A number, or letters of which the last is that of a layer without a window: LLLG.
+    // A pattern: a number n (each n-th layer has no window), or letters such as LLLG, of which the last one is a layer
+    // without a window.
     period = config.is_text("sliding_window_pattern")
                  ? static_cast<std::int64_t>(config.text({"sliding_window_pattern"}, "").size())
                  : config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.parts.period, 0);
@@ -58,7 +59,7 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
   if (made.letters.find('W') == std::string::npos) made.window = made.chunk = 0;
 }
 
-/// `N` for layers without rotary positions.
+/// Marks layers without rotary positions by `N`.
 void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderLayers& made) {
   const auto layers = static_cast<std::int64_t>(made.letters.size());
   std::vector<bool> unrotated(made.letters.size(), false);

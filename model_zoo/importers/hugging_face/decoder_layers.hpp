@@ -18,18 +18,18 @@ struct DecoderDelta {
   std::int64_t heads = 1, head_size = 1, key_heads = 1, key_size = 1, convolution = 1;
 };
 
-/// The layers of a decoder: letters as in the family `decoder`.
+/// The layers of a decoder, as letters of the family `decoder`.
 struct DecoderLayers {
   std::string letters{};
   std::int64_t window = 0, chunk = 0;  ///< 0: none
   DecoderMamba mamba{};
   DecoderDelta delta{};
 };
-/// What their kinds depend on.
+/// What the kinds of the layers depend on.
 struct DecoderDepth {
   std::int64_t layers, hidden, experts;
 };
-/// Throws Error for lists that do not fit the number of layers, and for layers that the family does not have.
+/// Throws Error if a list does not fit the number of layers, or if the family lacks a kind of layer.
 [[nodiscard]] DecoderLayers read_decoder_layers(HuggingFaceConfig& config, const DecoderType& type,
                                                 const DecoderDepth& depth);
 

@@ -84,7 +84,7 @@ void read_parts(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   if (type.parts.query_key_norm != DecoderQueryKeyNorm::none && is_on(config, type.parts.query_key_norm_switch))
     decoder.query_key_norm = type.parts.query_key_norm;
   if (!type.parts.accepted.empty()) config.accept(type.parts.accepted);
-  // Files may also repeat that queries and keys have norms.
+  // Files may also state that queries and keys have norms.
   if (decoder.query_key_norm != DecoderQueryKeyNorm::none) {
     for (const std::string_view key : {"use_qk_norm", "qk_norm", "qk_layernorm"}) config.accept(key);
   }
@@ -110,12 +110,13 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
   };
   require_said(usual.count_key, usual.count);
   decoder.experts = config.integer({usual.count_key, usual.other_count_key}, usual.count, 0);
-  // One expert is a perceptron with a router, which no operation has.
+  // A single expert is an MLP with a router. No operation supports this.
   if (decoder.experts == 1) config.fail(usual.count_key, "one expert is not supported: at least 2, or 0 for a perceptron");
   require_said(usual.active_key, usual.active);
   decoder.active = config.integer({usual.active_key}, usual.active, decoder.experts > 0 ? 1 : 0);
   if (decoder.experts > 0 && decoder.active > decoder.experts) {
-    config.fail(usual.active_key, fmt::format("of {} experts {} cannot be active", decoder.experts, decoder.active));
+    config.fail(usual.active_key,
+                fmt::format("there are {} experts, so {} cannot be active", decoder.experts, decoder.active));
   }
   decoder.expert_feed_forward =
       usual.width_key.empty() ? decoder.feed_forward : config.integer({usual.width_key}, usual.width);
@@ -134,7 +135,7 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
   decoder.active_groups = config.integer({"topk_group"}, 1);
 }
 
-/// Whether the family of Llama has all parts.
+/// Whether the family of Llama has all parts that this decoder needs.
 bool is_llama(const DecoderType& type, const Decoder& decoder) {
   const bool experts_alone = decoder.experts == 0 || (decoder.shared_feed_forward == 0 && !type.parts.experts.is_sigmoid &&
                                                       !type.parts.experts.is_corrected && decoder.groups == 1);
@@ -265,7 +266,7 @@ FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type
   read_sizes(config, type, decoder);
   read_experts(config, type, decoder);
   read_parts(config, type, decoder);
-  // Without experts, a perceptron may stand where all tokens share one.
+  // If there are no experts, the keys of the shared expert may describe the MLP.
   if (decoder.experts == 0 && decoder.shared_feed_forward > 0) decoder.feed_forward = decoder.shared_feed_forward;
   decoder.layers =
       read_decoder_layers(config, type, {.layers = layers, .hidden = decoder.hidden, .experts = decoder.experts});

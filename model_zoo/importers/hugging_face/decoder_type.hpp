@@ -8,69 +8,69 @@
 
 namespace ddl {
 
-/// A part that a key of the file switches; without a key, all models of the type have it or none.
+/// A part that a key of the file turns on or off. Without a key, either all models of the type have it, or none.
 struct DecoderSwitch {
   std::string_view key{};
   bool usual = false;  ///< if the file does not have the key
 };
 
 enum class DecoderNorm { rms, layer, layer_without_bias, without_weights };
-/// Norms before each part, behind it, or both.
+/// Whether norms are before each part, after it, or both.
 enum class DecoderNorms { before, behind, both };
-/// What a norm of queries and keys spans: see the operation query_key_norm.
+/// What a norm of queries and keys covers; see the operation query_key_norm.
 enum class DecoderQueryKeyNorm { none, head, each_head, all_heads };
 
-/// Which layers attend to a window or chunk only.
+/// Which layers attend only to a window or chunk.
 enum class DecoderWindows {
   none,
-  all,       ///< if `sliding_window` is a number
+  all,       ///< all, if `sliding_window` is a number
   last,      ///< those from `max_window_layers` on, if `use_sliding_window` is true
-  by_layer,  ///< `layer_types`, otherwise all but each n-th
-  chunks     ///< `layer_types`, otherwise those with rotary positions: chunks of `attention_chunk_size`
+  by_layer,  ///< as in `layer_types`, otherwise all but each n-th
+  chunks     ///< as in `layer_types`, otherwise those with rotary positions: chunks of `attention_chunk_size`
 };
 
-/// Which layers do without rotary positions.
+/// Which layers have no rotary positions.
 enum class DecoderUnrotated {
   none,
-  listed,     ///< `no_rope_layers`, otherwise each n-th by `no_rope_layer_interval`
+  listed,     ///< as in `no_rope_layers`, otherwise each n-th, by `no_rope_layer_interval`
   no_window,  ///< those without a window, if others have one
   switched,   ///< all, unless `position_embedding_type` is `rope`
-  all         ///< positions are trained
+  all         ///< none; positions are trained instead
 };
 
-/// What mixes the tokens of a layer.
+/// The operation that mixes the tokens of a layer.
 enum class DecoderMixer {
   attention,
-  listed,   ///< `layers_block_type` or `layer_types`; without a list Mamba-2
+  listed,   ///< as in `layers_block_type` or `layer_types`; Mamba-2 if there is no list
   indexed,  ///< attention in `attn_layer_indices`, elsewhere Mamba-2
   both,     ///< the sum of both in each layer
-  delta     ///< `layer_types`, otherwise a gated delta rule in all but each n-th
+  delta     ///< as in `layer_types`, otherwise a gated delta rule in all but each n-th
 };
 
-/// Which layers have a perceptron that is not an expert.
+/// Which layers have an MLP without experts.
 enum class DecoderDense {
   none,
   first,        ///< `first_k_dense_replace` layers at the beginning
   steps,        ///< all but each `decoder_sparse_step`-th, and `mlp_only_layers`
   range,        ///< those outside of `moe_layer_start_index` to `moe_layer_end_index`
-  interleaved,  ///< `moe_layers`, otherwise all but each `interleave_moe_layer_step`-th
+  interleaved,  ///< all but those of `moe_layers`, or all but each `interleave_moe_layer_step`-th
 };
 
 /// Experts: keys and the library's defaults.
 struct DecoderExperts {
   std::string_view count_key{}, other_count_key{};
-  std::int64_t count = 0;  ///< 0: the library has no default; no `count_key`: the type has no experts
+  std::int64_t count = 0;  ///< 0: the library has no default; an empty `count_key`: the type has no experts
   std::string_view active_key = "num_experts_per_tok";
   std::int64_t active = 1;
-  std::string_view width_key{};  ///< without it, `intermediate_size` is the width of an expert
+  std::string_view width_key{};  ///< if empty, `intermediate_size` is the width of an expert
   std::int64_t width = 0;
   DecoderDense dense = DecoderDense::none;
   std::int64_t dense_layers = 0;  ///< of DecoderDense::first
   std::string_view dense_width_key{};
   std::int64_t dense_width = 0;
-  std::string_view shared_key{};        ///< a number of experts that all tokens share
-  std::string_view shared_width_key{};  ///< or their width
-  std::int64_t shared = 0;              ///< one of them
+  std::string_view shared_key{};        ///< key for the number of experts that all tokens share
+  std::string_view shared_width_key{};  ///< key for their total width
+  std::int64_t shared = 0;              ///< key for the width of one of them
   bool has_shared_gate = false, is_sigmoid = false, is_corrected = false, has_groups = false;
 };
 
@@ -81,14 +81,14 @@ struct DecoderSizes {
 
 /// What distinguishes a decoder from Llama.
 struct DecoderParts {
-  std::string_view other_classes{};  ///< the beginning of names in files of another library
+  std::string_view other_classes{};  ///< what names of classes begin with in files of another library
   std::int64_t head_size = 0;        ///< 0: hidden / heads
   std::string_view activation = "silu";
-  std::string_view attention = "sdpa";  ///< the library's implementation
-  bool is_tied = false;                 ///< the head, to the embedding
+  std::string_view attention = "sdpa";  ///< the attention implementation that the library uses
+  bool is_tied = false;                 ///< whether the head shares the embedding
   double dropout = 0, residual_dropout = 0, embedding_dropout = 0;
-  DecoderSwitch attention_bias{};               ///< of the matrices before and behind attention
-  DecoderSwitch qkv_bias{}, projection_bias{};  ///< of one of these alone
+  DecoderSwitch attention_bias{};               ///< biases of the matrices before and after attention
+  DecoderSwitch qkv_bias{}, projection_bias{};  ///< bias of only one of them
   DecoderSwitch feed_forward_bias{}, head_bias{};
   DecoderQueryKeyNorm query_key_norm = DecoderQueryKeyNorm::none;
   DecoderSwitch query_key_norm_switch{.usual = true};
@@ -105,13 +105,13 @@ struct DecoderParts {
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
   bool has_gpt_keys = false;    ///< n_embd, n_head, n_layer, n_inner, n_positions
-  std::string_view accepted{};  ///< a key that only repeats another
+  std::string_view accepted{};  ///< a key that only repeats another key
 };
 
-/// One kind of decoder: a row of data.
+/// A kind of decoder, as a row of data.
 struct DecoderType {
   std::string_view model_type;
-  std::string_view classes;  ///< the beginning of their names: `Llama`
+  std::string_view classes;  ///< what the names of its classes begin with: `Llama`
   DecoderSizes sizes;
   DecoderParts parts{};
 };

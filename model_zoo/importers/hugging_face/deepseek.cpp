@@ -49,14 +49,14 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set_flag("tied", config.tied(false));
   model.set("labels", config.labels());
   config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
-  // Keys and values are computed for each head; the library keeps the key without using it.
+  // Keys and values are computed for each head, so the library does not use the key.
   static_cast<void>(config.integer({"num_key_value_heads"}, heads));
   static_cast<void>(config.integer({"head_dim"}, rotary));
   config.warn_of_predictors("predicted");
   return model;
 }
 
-/// Groups of experts, of which each token uses the best.
+/// Groups of experts; each token uses experts of the best groups.
 void read_groups(HuggingFaceConfig& config, FamilyModel& model, std::int64_t groups, std::int64_t active_groups) {
   model.set("groups", config.integer({"n_group"}, groups));
   model.set("active_groups", config.integer({"topk_group"}, active_groups));
@@ -101,7 +101,7 @@ FamilyModel read_deepseek_v2(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of DeepseekV3Config: sigmoids, and the choice by corrected scores.
+// Defaults of DeepseekV3Config: scores are sigmoids, and corrected scores select the experts.
 FamilyModel read_deepseek_v3(HuggingFaceConfig& config) {
   FamilyModel model = read_latent_attention(config,
                                             {.vocabulary = 129280,

@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// A model of one of our families: the family's name, the values of its parameters in order, and, if the family has another
-/// input, the input as in a model file.
+/// A model of a bundled family: the name of the family, the values of its parameters in order, and the input as in a model
+/// file, if it differs from that of the family.
 struct FamilyModel {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string>> parameters{};
@@ -35,7 +35,7 @@ struct DecoderDefaults {
 };
 /// The number of key and value heads, from `num_key_value_heads`, which has to divide the number of heads.
 [[nodiscard]] std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback);
-/// The parameters that the families of such decoders share: layers, hidden, heads, kv_heads, head_size, feed_forward,
+/// The parameters that families of such decoders have in common: layers, hidden, heads, kv_heads, head_size, feed_forward,
 /// vocabulary, tokens, activation, fused, dropout of attention, head, tied, labels.
 [[nodiscard]] FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, const DecoderDefaults& defaults,
                                        HuggingFaceConfig::Architectures architectures);
@@ -43,8 +43,8 @@ struct DecoderDefaults {
 /// Reads a configuration of one `model_type`.
 using HuggingFaceReader = FamilyModel(HuggingFaceConfig& config);
 
-/// One kind of configuration with a reader of its own: a new one is one file that defines its reader, and one row of the
-/// table. Decoders that differ from others in known parts are rows of data: DecoderType.
+/// A kind of configuration that has its own reader. A new kind is a file with the reader, and a row of the table. Decoders
+/// that differ from others only in known parts need no reader; they are rows of data (DecoderType).
 struct HuggingFaceFamily {
   std::string_view model_type;
   HuggingFaceReader* read;

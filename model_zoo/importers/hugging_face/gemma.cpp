@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::string_view gelu = "gelu_pytorch_tanh";
 
-/// Whether a positive number sets a cap; null means none.
+/// Whether there is a cap: a positive number sets one, and null means none.
 bool has_cap(HuggingFaceConfig& config, std::string_view key, bool fallback) {
   return config.is_null(key) ? false : config.positive(key).value_or(fallback);
 }

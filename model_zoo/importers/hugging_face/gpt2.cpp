@@ -2,7 +2,7 @@
 
 namespace ddl {
 
-// Defaults of GPT2Config. Its dropouts may differ from one another.
+// Defaults of GPT2Config. Its dropout rates may differ from each other.
 FamilyModel read_gpt2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "gpt"};
   const std::int64_t hidden = config.size({"n_embd", "hidden_size"}, 768);

@@ -17,7 +17,7 @@
 
 namespace ddl {
 
-// Each is defined in the file of its family.
+// Each reader is defined in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_distilbert,
     read_falcon, read_gemma, read_gemma2, read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_mamba2,
     read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_t5, read_vit, read_xlm_roberta;
@@ -61,13 +61,13 @@ struct RefusedType {
 constexpr std::string_view delta_rule = "layers with this delta rule are not among the operations of model files",
                            mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
-                           layer_embeddings = "layers that read embeddings of their own are not among the bundled families",
+                           layer_embeddings = "layers with their own embedding tables are not among the bundled families",
                            disentangled = "attention with separate keys of relative positions is not among the operations",
                            contrast = "a loss that compares all images and texts of a batch is not among the operations",
                            indexed =
                                "attention to tokens that an indexer chooses is not among the operations of model files";
 constexpr auto refused_types = std::to_array<RefusedType>({
-    {"albert", "layers that share the weights of one are not among the bundled families"},
+    {"albert", "layers that share the weights of a single layer are not among the bundled families"},
     {"bailing_hybrid", "layers of linear attention are not among the operations of model files"},
     {"clip", contrast},
     {"deberta", disentangled},
@@ -94,12 +94,14 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"rwkv7", rwkv},
     {"siglip", contrast},
     {"siglip2", contrast},
-    {"whisper", "projections of which only that of the keys has no bias are not among the bundled families"},
+    {"whisper",
+     "projections of queries, keys and values of which only the keys lack a bias are not among the bundled "
+     "families"},
     {"zamba", "layers that share a block's weights are not among the bundled families"},
     {"zamba2", "layers that share a block's weights, each with adapters, are not among the bundled families"},
 });
 
-/// Keys of the language model in a model of several media.
+/// Keys of the language model in a multimodal model.
 constexpr auto language_keys =
     std::to_array<std::string_view>({"text_config", "llm_config", "language_config", "thinker_config"});
 
@@ -142,7 +144,7 @@ std::string entered_type(HuggingFaceConfig& config) {
                               whole.empty() ? "model of several media" : quote(whole)));
     }
   }
-  // Older files of such models have the sizes of the language model outside of any object.
+  // In older files of such models, the sizes of the language model are not inside an object.
   if (const std::string text = type + "_text"; !is_known(type) && is_known(text)) {
     type = text;
     for (const std::string_view media : {"vision_config", "audio_config"}) config.accept(media);
@@ -180,7 +182,7 @@ std::string plain_name(std::string_view text) {
   return name == "null" ? std::string() : name;
 }
 
-/// From the folder of a `config.json`, since all have this name; else from the file itself.
+/// The name of the folder of a `config.json`, because all such files have the same name; else the name of the file itself.
 std::string name_of_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view file = path.substr(slash + 1);
@@ -199,12 +201,12 @@ std::string model_text(const std::string& name, std::string_view type, const Fam
   return text;
 }
 
-/// Throws Error if the values are inconsistent in a way that only shapes reveal.
+/// Throws Error if the values contradict each other in a way that only shapes show.
 void check(const std::string& text, const std::string& name, const HuggingFaceConfig& config) {
   try {
     static_cast<void>(parse_model(text, name + ".yaml"));
   } catch (const Error& error) {
-    // Its first line without the position, which refers to a file that the user has not seen.
+    // Only the first line of the error is used, and without the position, which refers to a file that the user has not seen.
     std::string message = error.what();
     message = message.substr(0, message.find('\n'));
     if (const std::size_t place = message.find(": "); place != std::string::npos) message.erase(0, place + 2);

@@ -9,15 +9,15 @@
 
 namespace ddl {
 
-/// Maximum size of a configuration: usually a page; ten thousand labels take some hundred pages.
+/// Maximum size of a configuration: usually it has a page, but ten thousand labels take some hundred pages.
 inline constexpr std::size_t max_configuration_bytes = std::size_t{4} << 20U;
 
 /// A model file of a bundled family from the `config.json` that Hugging Face's transformers store with a model. Missing
 /// settings have the library's defaults. `origin` is printed in errors, and is the fallback for the model's name: the folder
 /// of a `config.json`, or the file.
 ///
-/// Throws an Error: placed at the value for an invalid value, or one that the families do not support (for the latter a
-/// warning, with `options.allow_unknown`); with the list of known ones for a `model_type` without a family.
+/// Throws Error that points to a value that is invalid, or that the families do not support (with `options.allow_unknown`,
+/// the latter is a warning). For an unknown `model_type`, the Error lists the known ones.
 [[nodiscard]] Import import_hugging_face(std::string text, std::string origin, const ImportOptions& options = {});
 
 /// The supported values of `model_type`, sorted.

@@ -15,7 +15,7 @@ FamilyModel read_mamba2(HuggingFaceConfig& config) {
                 fmt::format("the heads do not have the {} channels of Mamba-2", width));
   model.set("pattern", fmt::format("\"(M){}\"", layers));
   model.set("hidden", hidden);
-  model.set("heads", std::int64_t{1});  // of attention, which no layer has
+  model.set("heads", std::int64_t{1});  // parameters of attention, which no layer has
   model.set("mamba_heads", heads);
   model.set("mamba_head_size", width / heads);
   model.set("mamba_groups", config.integer({"n_groups"}, 8));

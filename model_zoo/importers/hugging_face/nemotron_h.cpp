@@ -28,7 +28,7 @@ std::string pattern_of(HuggingFaceConfig& config) {
 FamilyModel read_nemotron_h(HuggingFaceConfig& config) {
   FamilyModel model{.family = "nemotron-h"};
   const std::string pattern = pattern_of(config);
-  // The library uses the length of the pattern.
+  // The library uses the length of the pattern as the number of layers.
   static_cast<void>(config.layers({"num_hidden_layers"}, static_cast<std::int64_t>(pattern.size())));
   model.set("pattern", fmt::format("\"{}\"", pattern));
   model.set("hidden", config.size({"hidden_size"}, 4096));

@@ -86,7 +86,8 @@ std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
 
 std::int64_t HuggingFaceConfig::turned(Names names, double fallback, std::int64_t head_size) {
   double share = fraction(names, fallback);
-  // Version 5 of the library keeps the share with the other numbers of the positions, perhaps for each kind of layers.
+  // Since version 5 of the library, the share is stored with the other parameters of rotary positions, possibly for each
+  // kind of layer.
   const auto take = [&](const Json& object) {
     const auto said = object.find("partial_rotary_factor");
     if (said == object.end() || !said->is_number()) return;

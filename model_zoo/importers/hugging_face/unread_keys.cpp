@@ -48,7 +48,7 @@ use_norm_in_generation verbose video_token_id vision_end_token_id vision_start_t
 z_loss_coefficient
 )";
 
-/// Keys of layers with other weights than those of the types whose readers do not read them.
+/// Keys that would change the weights. If the reader of a type does not read such a key, the file is refused.
 constexpr std::string_view weight_keys = R"(
 add_cross_attention altup_num_inputs attention_bias attention_out_bias attn_output_gate audio_config decoder_sparse_step
 first_k_dense_replace head_dim hidden_size_per_layer_input interleave_moe_layer_step intermediate_size_mlp kv_lora_rank
@@ -59,10 +59,10 @@ num_shared_experts q_lora_rank qk_layernorm qk_norm shared_expert_intermediate_s
 ssm_state_size text_config use_qk_norm use_qkv_bias vision_config
 )";
 
-/// Of these, numbers of experts: one alone is a perceptron.
+/// Of these keys, those that are numbers of experts. A single expert is an MLP.
 constexpr std::string_view expert_counts = "moe_num_experts n_routed_experts num_experts num_local_experts";
 
-/// Keys of all types for the same size: layers, channels, heads, heads of keys, channels inside a perceptron, words, tokens,
+/// The keys of all types for each size: layers, channels, heads, heads of keys, channels inside an MLP, words, tokens,
 /// channels of a head. No size has more keys than this.
 constexpr std::size_t most_keys = 10;
 using Keys = std::array<std::string_view, most_keys>;

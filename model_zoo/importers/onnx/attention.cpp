@@ -24,14 +24,15 @@ std::int64_t channels_in(const Dimension& dimension) {
   return count;
 }
 
-/// Number of heads: channels in the dimensions before tokens and items of a head.
+/// Number of heads: the channels in the dimensions before those of tokens and items of a head.
 std::int64_t heads_of(const View& view) {
   std::int64_t heads = 1;
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);
   return heads;
 }
 
-/// Queries, keys or values: batch and heads, then tokens and the items of a head in either order.
+/// Queries, keys or values. Their dimensions are batch and heads, followed by tokens and the items of a head in either
+/// order.
 void check_part(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t tokens,
                 std::size_t items, const TensorShape& shape) {
   const Graph& graph = translation.graph();
@@ -180,8 +181,8 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   translation.set_view(node, std::move(view));
 }
 
-/// Queries, keys or values of the operator `Attention`: batch, heads, tokens and items of a head, from batch, tokens and
-/// channels if its rank is 3.
+/// Queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and items of a head. If the
+/// rank is 3, they are made from batch, tokens and channels.
 View part_of_operator(Translation& translation, const onnx::NodeProto& node, int index, std::string_view heads) {
   const View view = translation.plain_input(node, index);
   const std::vector<std::int64_t> sizes = sizes_of(view);

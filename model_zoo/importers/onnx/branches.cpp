@@ -1,4 +1,5 @@
-// Branches of an If whose condition is known once sizes are: exporters write them around sizes that were open.
+// Branches of an If whose condition is known as soon as sizes are known. Exporters write such branches around sizes that
+// were open.
 
 #include <fmt/format.h>
 
@@ -9,7 +10,7 @@ namespace ddl::onnx_import {
 
 namespace {
 
-/// The branch that is taken; null if that depends on the data.
+/// The branch that is taken; null if it depends on the data.
 const onnx::GraphProto* branch_of(const Translation& translation, const onnx::NodeProto& node) {
   const Value* const condition = translation.find_input(node, 0);
   if (condition == nullptr || !condition->numbers || condition->numbers->count() != 1) return nullptr;

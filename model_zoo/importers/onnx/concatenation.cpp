@@ -1,5 +1,5 @@
-// Concatenation: of channels it is a layer; of positions, one of the flat tensors, whose items are as many; a stored token
-// before a sequence is a class token.
+// Concatenation. Of channels, it is a layer. Of positions, it is a concatenation of flat tensors, which have the same number
+// of items. If it puts a stored token before a sequence, the token is a class token.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t largest = std::int64_t{1} << 31U;
 constexpr std::int64_t most_class_tokens = 64;
 
-/// Trained tokens that are put before or after those of a sequence; whether the node does that.
+/// Handles trained tokens that are put before or after those of a sequence. Returns whether the node does that.
 bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   if (node.input_size() != 2) return false;
   const bool first = translation.input(node, 1).is_network();
@@ -70,7 +70,7 @@ void join_flat(Translation& translation, const onnx::NodeProto& node, const std:
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (!has_batch || d > 0) all.dimensions[d] = whole(channels, sizes[d]);
   }
-  // The sequence stays one, with channels last.
+  // The result is still a sequence, with channels last.
   if (translation.network().shape(parts.front().tensor).sequence && sizes.size() == 3 && (has_batch || sizes[0] == 1)) {
     translation.set_view(node, translation.relaid(all, {batch, first_position, channels}, true));
   } else {

@@ -1,5 +1,5 @@
-// Values that a graph computes from weights, constants and inputs outside of the network: evaluated if the contents are
-// known, such as the sizes for a reshape; otherwise only their shape is kept, such as for a mask.
+// Values that a graph computes from weights, constants and inputs outside of the network. If their contents are known, they
+// are evaluated, such as the sizes for a reshape. Otherwise only their shape is kept, such as that of a mask.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ Value of_numbers(Numbers numbers) {
   return value;
 }
 
-/// One value on and below the diagonal, another above.
+/// Whether one value is on and below the diagonal, and another one above.
 bool hides_what_comes_later(const Numbers& numbers) {
   const std::size_t rank = numbers.shape.size();
   if (rank < 2 || numbers.shape[rank - 1] != numbers.shape[rank - 2] || numbers.shape[rank - 1] < 2) return false;
@@ -75,7 +75,7 @@ Value constant_value(const Translation& translation, const onnx::NodeProto& node
   return value;
 }
 
-/// The same items, or some of them, in another shape: still refers to the stored tensor.
+/// The same items in another shape, or some of them. The result still refers to the stored tensor.
 Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::optional<Numbers> numbers) {
   Value value = from;
   value.shape = std::move(shape);
@@ -199,7 +199,7 @@ std::optional<Value> slice(const Translation& translation, const onnx::NodeProto
     if (range.count == size_of(view->dimensions[d])) continue;
     view = range.count > 0 && range.step == 1 ? sliced(*view, d, range.start, range.count) : std::nullopt;
   }
-  // A table does not depend on which of the tokens they are.
+  // The lookup in a table does not depend on which tokens are looked up.
   if (view) view->offset = {0, 0, 0, 0};
   return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
@@ -239,7 +239,7 @@ std::optional<Value> filled(const Translation& translation, const onnx::NodeProt
   if (!sizes.numbers || !sizes.numbers->integral) return std::nullopt;
   const std::vector<std::int64_t> shape = sizes.numbers->integers;
   if (!is_countable(shape)) return std::nullopt;
-  // In place of weights: those of networks that are shipped without them.
+  // Generated numbers take the place of weights in networks that are shipped without weights.
   const std::string& name = node.output(0);
   Value value{.kind = Value::Kind::stored, .shape = shape, .source = name, .source_shape = shape, .filled = true};
   const auto count = small_count(shape);
@@ -306,11 +306,11 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data == nullptr) return std::nullopt;
   if (kind == "Identity") {
     Value same = *data;
-    // Exporters deduplicate equal contents: scales of ones in an untrained model are not shared weights.
+    // Exporters store equal contents only once. So scales of ones in an untrained model do not mean shared weights.
     if (same.named && same.numbers && uniform(*same.numbers)) same.source = node.output(0);
     return same;
   }
-  // Bounds on tokens, which are row numbers before and after.
+  // Limits the values of tokens, which remain row numbers.
   if (data->tokens && (kind == "Clip" || kind == "Max" || kind == "Min")) return *data;
   if (kind == "Cast") return cast(node, *data);
   if (!data->shape) return std::nullopt;
@@ -364,7 +364,7 @@ std::optional<std::vector<std::int64_t>> joined_shape(const Translation& transla
 
 namespace {
 
-/// The shape of a result whose content is not known, and the stored tensors that it comes from.
+/// The shape of a result with unknown content, and the stored tensors from which it is computed.
 Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
   Value value{.kind = Value::Kind::side};
   std::vector<KnownInput> known;
@@ -376,7 +376,7 @@ Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
     if (part == nullptr) continue;
     known.back() = {.shape = part->shape, .numbers = part->numbers.get()};
     stored = stored && part->kind == Value::Kind::stored;
-    // Weights that are scaled, cast or transposed by the graph belong to the largest tensor among them.
+    // If the graph scales, casts or transposes weights, the result counts as the largest of the tensors.
     std::size_t items = 1;
     for (const std::int64_t size : part->source_shape) items *= static_cast<std::size_t>(size);
     if (part->source.empty() || items < most) continue;
@@ -386,7 +386,7 @@ Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
     value.named = part->named;
   }
   value.shape = joined_shape(translation, node);
-  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference evaluates subgraphs
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of this operator evaluates subgraphs
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
   if (!value.shape && !has_graphs && translation.graph().is_known(node))
     value.shape = inferred_sizes(node, translation.graph().opset(), known);

@@ -21,7 +21,7 @@ template <class F>
 bool is(const std::vector<double>& values, F&& function) {
   const std::vector<double>& points = sample_points();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (!near(values[i], function(points[i]))) return false;  // NaN also fails
+    if (!near(values[i], function(points[i]))) return false;  // also false for NaN
   }
   return true;
 }
@@ -167,7 +167,7 @@ std::optional<std::string> activation_of(const Function& function) {
   const double alpha = at(*function, -1) / std::expm1(-1);
   if (alpha > 0 && is(*function, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; })) return "elu";
   if (is(*function, [](double x) { return std::log1p(std::exp(x)); })) return "softplus";
-  // Any other slope: the default of ONNX's operator.
+  // For any other slope, use the default of ONNX's operator.
   const double middle = at(*function, 0);
   const double rise = at(*function, 0.24) - middle;
   const auto ramp = [=](double x) { return clip(middle + rise / 0.24 * x, 0, 1); };

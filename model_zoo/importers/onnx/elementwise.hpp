@@ -10,27 +10,27 @@
 
 namespace ddl::onnx_import {
 
-// Exporters write one activation in many ways: gelu as five operators in any order, silu as two. A chain of elementwise
-// operators on one tensor is a function of one number, and is recognized by its values.
+// Exporters write an activation in many ways, for example gelu as five operators in any order, or silu as two. A chain of
+// elementwise operators on one tensor is a function of one number, and is recognized by its values.
 
-/// The points at which functions are compared: both sides of every kink and saturation of the known ones.
+/// The points at which functions are compared. They lie on both sides of every kink and saturation of the known functions.
 [[nodiscard]] const std::vector<double>& sample_points();
-/// The values of an argument that may not be a function yet.
+/// The values of an argument at these points. If the argument is not a function yet, it is the identity.
 [[nodiscard]] const std::vector<double>& values_of(const Function& function);
 
 /// The result of applying an operator with one input, such as `Relu` or `Erf`, to a function; empty if it is not such an
 /// operator. Bounds of `Clip` are passed in.
 [[nodiscard]] std::optional<Function> applied(const onnx::NodeProto& node, const Function& function,
                                               std::optional<double> low = {}, std::optional<double> high = {});
-/// The same for `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min` of two functions of one item.
+/// The result of applying `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max` or `Min` to two functions of one item.
 [[nodiscard]] std::optional<Function> joined(std::string_view operation, const Function& a, const Function& b);
 [[nodiscard]] Function constant_function(double value);
 
-/// Whether it is the item itself, times a number, plus a number: without cost in addition to its neighbours.
+/// Whether a function is the item times a number plus a number, which costs nothing in addition to the neighbouring layers.
 [[nodiscard]] bool is_linear(const Function& function);
-/// Whether it is the square of the item, times a number.
+/// Whether a function is the square of the item, times a number.
 [[nodiscard]] bool is_square(const Function& function);
-/// The kind of activation, by its name in model files.
+/// The name in model files of the activation that equals a function.
 [[nodiscard]] std::optional<std::string> activation_of(const Function& function);
 
 }  // namespace ddl::onnx_import

@@ -21,7 +21,7 @@ namespace {
 /// Maximum number of consecutive operators that are treated as one function; no activation has more.
 constexpr int most_operators = 40;
 
-/// A value that may be an argument of a function of one item: its view and its function so far.
+/// A value that may be an argument of a function of one item, with its view and the function so far.
 Value function_input(Translation& translation, const onnx::NodeProto& node, const Value& value) {
   if (!value.moment && !value.scores && value.pads.empty() && value.operators < most_operators) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
@@ -34,14 +34,14 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   translation.set_output(node, std::move(value));
 }
 
-/// For an operator that yields a function: the others are translated elsewhere.
+/// Translates an operator whose result is a function of one item. Other operators are translated elsewhere.
 Function made(std::optional<Function> function) {
   assert(function);
   return std::move(*function);
 }
 
 /// The constant function for a value with a single number; null if the number is not known. A tensor of equal numbers does
-/// not count: it may be trained, but still have its initial values.
+/// not count, because it may be a trained tensor with its initial values.
 std::optional<Function> number_in(const Value& value, const std::vector<std::int64_t>& beside) {
   if (value.is_network() || !value.shape || value.shape->size() > beside.size()) return std::nullopt;
   for (const std::int64_t size : *value.shape) {
@@ -131,7 +131,7 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
   const Value& other = in_order ? second : first;
   if (const auto number = number_in(other, sizes_of(tensor.view))) {
     const Value base = function_input(translation, node, tensor);
-    // A trained number scales or shifts, without cost; known numbers may be part of an activation.
+    // A trained number scales or shifts, which costs nothing. A known number may be part of an activation.
     const auto function = !*number   ? std::optional(base.function)
                           : in_order ? joined(kind, base.function, *number)
                                      : joined(kind, *number, base.function);
@@ -143,7 +143,7 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
   join_stored(translation, node, in_order ? 0 : 1, other);
 }
 
-/// A trained slope for each channel costs what a trained scale costs; a single one is a leaky rectifier.
+/// A trained slope for each channel costs as much as a trained scale. A single slope is a leaky rectifier.
 void translate_prelu(Translation& translation, const onnx::NodeProto& node) {
   const Value slope = translation.input(node, 1);
   View view = translation.gathered(node, translation.plain_input(node, 0));
@@ -164,7 +164,7 @@ void translate_prelu(Translation& translation, const onnx::NodeProto& node) {
   translation.set_view(node, std::move(view));
 }
 
-/// Functions without weights that model files have no name for.
+/// Functions without weights for which model files have no name.
 void translate_pass(Translation& translation, const onnx::NodeProto& node) {
   translation.pass(node, translation.plain_input(node, 0),
                    fmt::format("{}, which counts as one pass over the items", node.op_type()));

@@ -1,4 +1,4 @@
-// Where the network begins and ends within the graph: what comes before and after its layers is left out, with a warning.
+// Finds where the network begins and ends within the graph. Nodes before and after its layers are left out, with a warning.
 
 #include <algorithm>
 #include <map>

@@ -14,12 +14,13 @@
 namespace ddl::onnx_import {
 namespace {
 
-// Far more than any network has, but fast to process.
+// These limits are far above those of any network, but graphs within them are processed fast.
 constexpr int most_nodes = 200'000;
 constexpr int most_dimensions = 16;
 constexpr std::int64_t largest_size = std::int64_t{1} << 31U;
 constexpr std::int64_t most_items = std::int64_t{1} << 53U;
-// Before 7, operators broadcast by attributes. The changes of each opset up to 28 are followed below and by translators.
+// The supported opsets. Before 7, attributes controlled broadcasting. This file and the translators handle the changes of
+// each opset up to 28.
 constexpr int oldest_opset = 7;
 constexpr int newest_opset = 28;
 
@@ -71,7 +72,7 @@ std::optional<Numbers> numbers_of(const onnx::TensorProto& tensor, const std::ve
   }
 }
 
-/// Operators that gained inputs or attributes in an opset: a library that only knows an older one cannot check them
+/// Operators that gained inputs or attributes in an opset. A library that only knows an older opset cannot check them
 /// (https://github.com/onnx/onnx/blob/main/docs/Changelog.md).
 struct Change {
   std::string_view operation;
@@ -158,8 +159,9 @@ void Graph::check_opset() {
     opset_ = static_cast<int>(opset.version());
   }
   if (opset_ == 0 && file_.opset_import_size() > 0) {
-    fail(fmt::format("it has operators of {} only, which are no layers of a network", quote(file_.opset_import(0).domain())),
-         "networks have operators of ONNX's own domain, such as Conv and MatMul");
+    fail(
+        fmt::format("it has only operators of {}, which are not layers of a network", quote(file_.opset_import(0).domain())),
+        "networks have operators of ONNX's own domain, such as Conv and MatMul");
   }
   if (opset_ == 0) fail("the file does not state its opset", "export it with opset 17");
 }
@@ -176,7 +178,7 @@ void Graph::read_stored() {
 
 void Graph::read_nodes() {
   const onnx::GraphProto& graph = file_.graph();
-  std::unordered_map<std::string, int> maker;  // -1: available from the start
+  std::unordered_map<std::string, int> maker;  // -1: available before the first node
   for (const auto& [name, tensor] : stored_) maker.emplace(name, -1);
   for (const DataInput& input : data_) maker.emplace(input.name, -1);
   std::unordered_set<std::string> made;
@@ -204,7 +206,7 @@ void Graph::read_nodes() {
     const auto found = maker.find(tensor);
     if (found != maker.end() && found->second >= 0) needed[static_cast<std::size_t>(found->second)] = true;
   };
-  // What the graphs inside a node read, such as the branches of an If.
+  // The tensors that graphs inside a node read, such as the branches of an If.
   const auto need_inside = [&](const auto& self, const onnx::NodeProto& node) -> void {
     for (const std::string& input : node.input()) need(input);
     for (const onnx::AttributeProto& attribute : node.attribute()) {

@@ -25,7 +25,7 @@ struct StoredTensor {
 /// Data that the graph reads, such as images or tokens.
 struct DataInput {
   std::string name;
-  std::vector<std::int64_t> shape;  ///< the first size, if it is symbolic or missing, is 1: one sample
+  std::vector<std::int64_t> shape;  ///< if the first size is symbolic or missing, it is 1, for one sample
   bool integral = false;
 };
 
@@ -43,9 +43,9 @@ class Graph {
   [[nodiscard]] const onnx::ModelProto& file() const { return file_; }
   [[nodiscard]] const std::vector<DataInput>& data() const { return data_; }
   [[nodiscard]] const std::unordered_map<std::string, StoredTensor>& stored() const { return stored_; }
-  /// In the file's order, without those that no output depends on.
+  /// Nodes in the order of the file, without those on which no output depends.
   [[nodiscard]] const std::vector<const onnx::NodeProto*>& nodes() const { return nodes_; }
-  /// The number of such nodes, and outputs of the graph, that read a tensor.
+  /// The number of these nodes and of outputs of the graph that read a tensor.
   [[nodiscard]] int uses(const std::string& tensor) const;
 
   /// Whether the ONNX library knows the operator as the file's opset defines it.
@@ -54,7 +54,7 @@ class Graph {
   /// Throws Error if the node violates the definition of its operator.
   void check_operator(const onnx::NodeProto& node) const;
 
-  /// An Error about one node: its position, its operator and inputs, and the problem.
+  /// Creates an Error about a node: its position, its operator and inputs, and the problem.
   [[noreturn]] void fail(const onnx::NodeProto& node, std::string_view problem, std::string hint = {}) const;
   [[noreturn]] void fail(std::string_view problem, std::string hint = {}) const;
 
@@ -75,7 +75,7 @@ class Graph {
   std::unordered_map<std::string, int> uses_;
 };
 
-/// `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
+/// Describes a node: `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
 [[nodiscard]] std::string description_of(const onnx::NodeProto& node);
 /// Throws Error if a tensor has too many, too large or negative sizes.
 void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name, const std::string& origin);

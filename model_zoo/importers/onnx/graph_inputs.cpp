@@ -1,4 +1,4 @@
-// The inputs of a graph: which of them are data, and their sizes, of which the file may leave some open.
+// The inputs of a graph: which of them are data, and their sizes. The file may leave some sizes open.
 
 #include <algorithm>
 #include <map>
@@ -25,7 +25,7 @@ bool is_open(const onnx::TensorShapeProto::Dimension& dimension) {
   return !dimension.has_dim_value() || dimension.dim_value() == -1 || dimension.dim_value() == 0;
 }
 
-/// Whether an open size is that of the batch by its name, wherever it stands.
+/// Whether the name of an open size says that it is the batch, in whatever dimension.
 bool names_batch(const std::string& name) {
   return name == "N" || name.find("batch") != std::string::npos || name.find("Batch") != std::string::npos;
 }
@@ -50,7 +50,7 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   for (const auto& [name, tensor] : stored) constants.insert(name);
   for (const onnx::NodeProto& node : graph.node()) {
     if (node.op_type() == "Constant") constants.insert(node.output().begin(), node.output().end());
-    // Places that are constant take a part of an activation, and are not rows of a table.
+    // Constant indices select a part of an activation; they are not rows of a table.
     const bool takes_part = node.op_type() == "Gather" && node.input_size() > 1 && constants.contains(node.input(1));
     for (const WeightPlace& place : weight_places) {
       if (node.op_type() != place.operation || takes_part) continue;
@@ -60,24 +60,24 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   return weights;
 }
 
-/// The sizes that the user gives for those that the file leaves open. They are those of the first input; other inputs with
-/// an open size of the same name, or sequences of the same kind, get the same.
+/// The sizes that the user gives if the file leaves some open. They are the sizes of the first input. Other inputs get the
+/// same size if they have an open size of the same name, or are sequences of the same kind.
 class OpenSizes {
  public:
   explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
 
-  /// Of dimension `i`, if there is one.
+  /// Returns the size of dimension `i`, if there is one.
   [[nodiscard]] std::optional<std::int64_t> find(const Dimensions& dimensions, int i) const {
     const auto named = by_name_.find(dimensions[i].dim_param());
     if (!dimensions[i].dim_param().empty() && named != by_name_.end()) return named->second;
     if (i == 0 || names_batch(dimensions[i].dim_param())) return 1;  // one sample
-    // The state of a recurrent layer has the batch in another place.
+    // In the state of a recurrent layer, the batch is another dimension.
     if (!is_first_ && dimensions.size() > 2 && dimensions[i].dim_param().empty()) return 1;
     const int skipped = static_cast<int>(given_.size()) == dimensions.size() ? 0 : 1;
     if (static_cast<int>(given_.size()) + skipped != dimensions.size()) return std::nullopt;
     return given_[static_cast<std::size_t>(i - skipped)];
   }
-  /// Learns the names of the open sizes of an input.
+  /// Records the names of the open sizes of an input.
   void note(const Dimensions& dimensions, const std::vector<std::int64_t>& shape) {
     for (int i = 0; i < dimensions.size(); ++i) {
       if (!dimensions[i].dim_param().empty())
@@ -92,7 +92,7 @@ class OpenSizes {
   bool is_first_ = true;
 };
 
-/// `3xHxW`, as an example of what to write.
+/// An example of what to write: `3xHxW`.
 std::string example_of(const Dimensions& dimensions) {
   std::vector<std::string> sizes;
   for (int i = 1; i < dimensions.size(); ++i) {
@@ -133,8 +133,8 @@ std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& inp
   return shape;
 }
 
-/// If weights are inputs (`export_params=False`), the data inputs are the first one, those of whole numbers, and those with
-/// a symbolic size; the rest are weights, and so are inputs in the place of an operator's weights.
+/// If weights are inputs (`export_params=False`), the data inputs are the first input, inputs of whole numbers, and inputs
+/// with a symbolic size. All others are weights, and so are inputs that an operator reads as its weights.
 void Graph::read_inputs(const std::vector<std::int64_t>& given) {
   const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);

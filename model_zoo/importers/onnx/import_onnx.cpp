@@ -66,7 +66,7 @@ Import import_onnx(FileStream& file, const std::string& origin, const ImportOpti
   try {
     return imported(stream, origin, options);
   } catch (const Error&) {
-    bytes.throw_problem();  // has priority over an error in a truncated file
+    bytes.throw_problem();  // this error has priority over one in a truncated file
     throw;
   }
 }

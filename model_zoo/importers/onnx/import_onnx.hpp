@@ -11,7 +11,7 @@ namespace ddl {
 /// A model file for the network in an ONNX file. `origin` is its name for messages. Throws Error if the file is not an ONNX
 /// file, or has an unsupported node.
 [[nodiscard]] Import import_onnx(FileStream& file, const std::string& origin, const ImportOptions& options);
-/// The same for the bytes of a file.
+/// Imports the bytes of an ONNX file.
 [[nodiscard]] Import import_onnx(std::string_view bytes, const std::string& origin, const ImportOptions& options);
 
 }  // namespace ddl

@@ -1,5 +1,5 @@
-// Layouts: a view of a tensor in the form that a layer needs, with layers that cut, shuffle or reshape where a view alone
-// does not give it.
+// Brings a tensor into the layout that a layer needs. If a view is not sufficient, layers are added that cut, shuffle or
+// reshape it.
 
 #include <algorithm>
 
@@ -90,7 +90,7 @@ View Translation::repeated_copy(const onnx::NodeProto& node, const View& view) {
   TensorShape shape{.channels = network_.shape(once.tensor).items(), .extent = {1, 1, 1}, .rank = 1};
   constexpr std::int64_t most_items = std::int64_t{1} << 53U;
   if (copies > most_items / shape.channels) graph_.fail(node, "the tensor that it repeats becomes too large");
-  // A copy of each item for each position, as a resizing is.
+  // Each item is copied for each position, like in a resizing.
   const int flat = network_.add_once(reshape_layer(once.tensor, shape));
   shape.extent[0] = copies;
   NetworkLayer layer{.operation = "resize",
@@ -209,7 +209,7 @@ View Translation::shuffled(const onnx::NodeProto& node, const View& view) {
 }
 
 View Translation::padded(const onnx::NodeProto& node, const Value& value) {
-  // A copy into a larger tensor, as a resizing is.
+  // A copy into a larger tensor, like a resizing.
   TensorShape shape = network_.shape(value.view.tensor);
   const std::size_t rank = value.pads.size() / 2;
   for (std::size_t d = 0; d < rank; ++d) shape.extent[d] += value.pads[d] + value.pads[rank + d];

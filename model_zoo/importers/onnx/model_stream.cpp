@@ -22,14 +22,14 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-/// Per tensor. An item takes 10 bytes at most, so longer contents have more items than are evaluated.
+/// Limit for one tensor. An item takes at most 10 bytes, so longer contents have more items than are evaluated.
 constexpr std::size_t most_content_bytes = 10 * most_numbers;
-/// For all tensors. Later ones are kept if they are as short as those of shapes and axes.
+/// Limit for all tensors. Beyond it, only contents that are as short as shapes and axes are kept.
 constexpr std::size_t most_contents_bytes = std::size_t{256} << 20U;
 constexpr std::size_t shape_bytes = 1024;
 constexpr std::size_t most_other_bytes = std::size_t{256} << 20U;
 
-/// The tag of a length-delimited field, such as messages, texts and packed numbers.
+/// The tag of a length-delimited field: a message, a text, or packed numbers.
 constexpr std::uint32_t tag_of(int field) { return static_cast<std::uint32_t>(field) << 3U | 2U; }
 constexpr bool has_length(std::uint32_t tag) { return (tag & 7U) == 2U; }
 

@@ -7,8 +7,9 @@
 
 namespace ddl::onnx_import {
 
-/// The content of an ONNX file without the data of large tensors, of which only the shape counts: they are skipped during
-/// parsing, so that a file of 2 GiB takes a few MiB of memory. An Error if the bytes are not a complete ONNX file.
+/// The content of an ONNX file without the data of large tensors, of which only the shapes are needed. The data is skipped
+/// during parsing, so that a file of 2 GiB takes a few MiB of memory. Throws Error if the bytes are not a complete ONNX
+/// file.
 [[nodiscard]] onnx::ModelProto read_model(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin);
 
 }  // namespace ddl::onnx_import

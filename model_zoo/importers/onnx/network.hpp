@@ -18,10 +18,10 @@ struct NetworkLayer {
   std::string operation{};                                        ///< key of the model file
   std::vector<std::pair<std::string, std::string>> attributes{};  ///< as written
   std::vector<int> inputs{};                                      ///< indices of layers, -1 is the model's input
-  TensorShape shape{};                                            ///< of its output
+  TensorShape shape{};                                            ///< shape of its output
   std::string name{};                                             ///< preferred name; made unique when the layer is added
   std::string weight{};                                           ///< the stored tensor of its matrix
-  bool has_whole_weight = true;                                   ///< false: a part of it, as several layers may have one
+  bool has_whole_weight = true;                                   ///< false: it has a part
                                                                   ///< each
   bool removed = false;
 
@@ -40,15 +40,15 @@ struct Network {
   }
   /// Returns the index of the new layer.
   int add(NetworkLayer layer);
-  /// The layer of this kind that reads this tensor, added if there is none yet: for operations that several readers of one
-  /// tensor share.
+  /// The layer of this kind that reads this tensor. It is added if there is none yet, so that several readers of a tensor
+  /// share an operation.
   int add_once(NetworkLayer layer);
   void rename(int layer, const std::string& wish);
   /// The number of reads of a layer's output; a layer that reads it twice counts twice.
   [[nodiscard]] int readers(int layer) const { return readers_[static_cast<std::size_t>(layer)]; }
   /// Removes a layer without readers.
   void remove(int layer);
-  /// The first embedding with this table; -1 if there is none.
+  /// The index of the first embedding with this table; -1 if there is none.
   [[nodiscard]] int embedding_with(const std::string& table) const;
   /// A warning for each stored tensor that several layers use, and that counts for each of them. Tied layers are not
   /// counted.
@@ -64,7 +64,7 @@ struct Network {
   std::unordered_map<std::string, std::vector<int>> owners_;  // by weight
 };
 
-/// The letters, digits, '_' and '-' of a text; every other sequence of characters between them becomes one '_'.
+/// The letters, digits, '_' and '-' of a text; every sequence of other characters between them becomes one '_'.
 [[nodiscard]] std::string plain_name(std::string_view text);
 /// `3x3`, or `3` if all are equal.
 [[nodiscard]] std::string extents_text(const std::vector<std::int64_t>& sizes);

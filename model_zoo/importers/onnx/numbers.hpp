@@ -23,7 +23,7 @@ struct Numbers {
 /// Larger tensors are not evaluated.
 inline constexpr std::size_t most_numbers = 1U << 18U;
 
-/// The common value of all items, if there are any and they are equal.
+/// The value of all items, if there are items and all are equal.
 [[nodiscard]] std::optional<double> uniform(const Numbers& numbers);
 /// The shape of two broadcast tensors; empty if they are incompatible or too large.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,

@@ -1,4 +1,4 @@
-// Operators that move, cut or rename items and compute nothing: most become another view of the same tensor.
+// Operators that move, cut or rename items and compute nothing. Most of them only change the view of a tensor.
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,7 +16,7 @@ Translator translate_reshape, translate_flatten, translate_squeeze, translate_tr
 
 namespace {
 
-/// The first input, as a value whose view may change: pending elementwise functions are kept.
+/// The first input, for an operator that only changes the view. Pending elementwise functions are kept.
 Value movable_input(Translation& translation, const onnx::NodeProto& node, bool scores_too = false) {
   Value value = translation.input(node, 0);
   const bool norm_done =
@@ -25,7 +25,7 @@ Value movable_input(Translation& translation, const onnx::NodeProto& node, bool 
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
 
-/// The first input, as a value from which a part is taken: pending functions on all of its items are applied before.
+/// The first input, for an operator that takes a part of it. Pending functions on all of its items are applied before.
 Value whole_input(Translation& translation, const onnx::NodeProto& node) {
   Value value = movable_input(translation, node);
   if (!value.moment && is_linear(value.function)) return value;
@@ -39,7 +39,7 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
     translation.set_output(node, std::move(value));
     return;
   }
-  // Channels and positions are split unevenly: the items are those of a new tensor.
+  // If channels and positions are split unevenly, the items belong to a new tensor.
   const View view = translation.gathered(node, translation.plain(node, value));
   translation.set_view(node, translation.fresh(node, view, sizes));
 }
@@ -71,7 +71,7 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
       integer_attribute(node, "axis", 0) != 0 || table.shape->at(0) < 1 || table.shape->at(1) < 1) {
     translation.graph().fail(node, "tokens are looked up in a tensor that is not a stored table");
   }
-  // If the whole network only reads a part of the tokens, that part is its input.
+  // If the whole network reads only a part of the tokens, this part is its input.
   Network& network = translation.network();
   const std::int64_t count = size_of(atoms_of(tokens.view, first_position));
   if (network.layers.empty()) network.input.extent[0] = count;
@@ -140,7 +140,7 @@ void translate_slice(Translation& translation, const onnx::NodeProto& node) {
   for (std::size_t d = 0; d < ranges->size(); ++d) {
     const Range& range = (*ranges)[d];
     const std::int64_t size = size_of(value.view.dimensions[d]);
-    if (range.count == size) continue;  // in reverse order, too
+    if (range.count == size) continue;  // also if in reverse order
     if (range.count < 1) translation.graph().fail(node, fmt::format("nothing is left of dimension {}", d));
     const std::int64_t first = range.step > 0 ? range.start : range.start + (range.count - 1) * range.step;
     value.view = part_of(translation, node, value.view, d, first, range.count, std::abs(range.step));

@@ -43,7 +43,7 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   translation.set_view(node, std::move(view));
 }
 
-/// Rows and columns of a stored matrix, which may have further dimensions of one item; empty for anything else.
+/// Rows and columns of a stored matrix, which may have further dimensions of size 1; empty for any other value.
 std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
   if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() < 2) return std::nullopt;
   const std::vector<std::int64_t>& shape = *value.shape;
@@ -76,7 +76,7 @@ void translate_product(Translation& translation, const onnx::NodeProto& node) {
     add_fully_connected(translation, node, rows, weight, (*sizes)[0], (*sizes)[1], false);
     return;
   }
-  // W·x over the last but one dimension.
+  // The product W·x, which sums over the last but one dimension of x.
   std::swap(view.dimensions[rank - 1], view.dimensions[rank - 2]);
   add_fully_connected(translation, node, translation.as_rows(node, view), weight, (*sizes)[1], (*sizes)[0], false);
   View result = translation.output(node).view;

@@ -1,4 +1,4 @@
-// Long short-term memory, and operators that model files have no layer for, with the reason.
+// Long short-term memory, and operators for which model files have no layer, with the reason.
 
 #include <fmt/format.h>
 
@@ -38,8 +38,8 @@ void translate_lstm(Translation& translation, const onnx::NodeProto& node) {
         node, fmt::format("its weights are for {} channels, but it reads {}", (*weight.shape)[2], shape.channels));
   }
   if (translation.find_input(node, 3) == nullptr)
-    translation.assume(node,
-                       fmt::format("an LSTM without biases, whose {} biases count all the same", 8 * features * directions));
+    translation.assume(
+        node, fmt::format("an LSTM without biases, whose {} biases are counted nevertheless", 8 * features * directions));
   shape.channels = directions * features;
   NetworkLayer layer{
       .operation = "lstm", .attributes = {{"features", fmt::to_string(features)}}, .inputs = {view.tensor}, .shape = shape};

@@ -1,4 +1,4 @@
-// Reductions over positions: pooling of everything, and means, sums and maxima over some dimensions.
+// Reductions over positions: global pooling, and means, sums and maxima over some dimensions.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ Translator translate_global_pool, translate_reduction;
 
 namespace {
 
-/// Average pooling does what means, sums and norms do: it reads all items once. Maxima and minima remember a place.
+/// Means, sums and norms cost as much as average pooling, which reads all items once. Maxima and minima also store an index.
 std::string_view kind_of(const std::string& operation) {
   constexpr std::string_view maxima[] = {"GlobalMaxPool", "ReduceMax", "ReduceMin"};
   return std::find(std::begin(maxima), std::end(maxima), operation) != std::end(maxima) ? "max" : "average";
@@ -38,8 +38,8 @@ void translate_global_pool(Translation& translation, const onnx::NodeProto& node
   translation.set_view(node, image_view(tensor, image.dimensions[0], translation.network().shape(tensor)));
 }
 
-/// A reduction over all positions is a pooling; one over other dimensions, too, after a reshape that makes them positions. A
-/// mean over channels may be part of a norm, which continues_norm has handled before.
+/// A reduction over all positions is a pooling. So is one over other dimensions, after a reshape that makes them positions.
+/// A mean over channels may be part of a norm; continues_norm has handled this case before.
 void translate_reduction(Translation& translation, const onnx::NodeProto& node) {
   View view = translation.gathered(node, translation.plain_input(node, 0));
   // `axes` is an input since opset 18, and since 13 for ReduceSum.

@@ -16,8 +16,8 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// The pads of all dimensions, those before first. They are an attribute before opset 11; since 18, an input may name the
-/// dimensions that they are for.
+/// The pads of all dimensions: first those before, then those after. Before opset 11 they are an attribute. Since opset 18,
+/// an input may name their dimensions.
 Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::size_t rank) {
   const int opset = translation.graph().opset();
   const auto given = integers_of(translation, node, opset >= 11 ? 1 : -1, "pads");
@@ -34,7 +34,7 @@ Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::
   return pads;
 }
 
-/// Sizes after a `Resize` or `Upsample`: given, or by factors. Empty if they are not known.
+/// Sizes after a `Resize` or `Upsample`, which are given, or follow from factors. Empty if they are not known.
 Sizes resized(const Translation& translation, const onnx::NodeProto& node, const Sizes& before) {
   const int opset = translation.graph().opset();
   const bool old = node.op_type() == "Upsample" || opset < 11;
@@ -65,7 +65,7 @@ Sizes resized(const Translation& translation, const onnx::NodeProto& node, const
   return after;
 }
 
-/// Makes one dimension longer: a copy into a larger tensor, as a resizing is.
+/// Makes one dimension longer by a copy into a larger tensor, like a resizing.
 void pad_one(Translation& translation, const onnx::NodeProto& node, View view, std::size_t d, std::int64_t added) {
   std::vector<int> axes(view.dimensions.size(), channels);
   axes[d] = first_position;
@@ -90,7 +90,7 @@ std::int64_t block_of(const Translation& translation, const onnx::NodeProto& nod
 
 }  // namespace
 
-/// Padding of positions is deferred to the convolution or pooling that reads it; that of one other dimension is a layer.
+/// Padding of positions is merged into the convolution or pooling that reads it. Padding of another dimension is a layer.
 void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   View whole_view = translation.gathered(node, translation.plain_input(node, 0));
   const std::size_t rank = whole_view.dimensions.size();
@@ -124,7 +124,7 @@ void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   translation.set_output(node, std::move(value));
 }
 
-/// More or fewer positions, by sizes or by factors.
+/// Changes the number of positions, by sizes or by factors.
 void translate_resize(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
   const Sizes before = sizes_of(image);
@@ -170,7 +170,7 @@ void translate_space_to_depth(Translation& translation, const onnx::NodeProto& n
   translation.set_view(node, image_view(tensor, image.dimensions[0], shape));
 }
 
-/// Channels of blocks as positions: the same items, rearranged.
+/// Rearranges channels of blocks as positions. The items are the same.
 void translate_depth_to_space(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
   const std::int64_t block = block_of(translation, node);

@@ -48,7 +48,8 @@ Context context_of(onnx::NodeProto& node, const TypesByName& types, const Tensor
   }
 }
 
-/// Whether an input gives sizes or axes, but more of them than a tensor has dimensions: the library would infer as many.
+/// Whether an input gives more sizes or axes than a tensor may have dimensions. The library would infer a shape with that
+/// many.
 bool has_too_many_sizes(const onnx::NodeProto& node, const std::vector<KnownInput>& inputs) {
   constexpr std::string_view first[] = {"ConstantOfShape", "RandomUniform", "RandomNormal"};
   constexpr std::string_view others[] = {"Reshape", "Expand",        "Tile",     "Unsqueeze", "Squeeze",
@@ -70,7 +71,7 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
   const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return std::nullopt;
   if (has_too_many_sizes(node, inputs)) return std::nullopt;
-  // A single node, with our own names: the graph's may be repeated.
+  // A single node with names of our own, because the graph may use a name twice.
   onnx::NodeProto alone = node;
   std::vector<onnx::TypeProto> types(inputs.size());
   std::vector<onnx::TensorProto> tensors(inputs.size());

@@ -10,7 +10,7 @@
 
 namespace ddl::onnx_import {
 
-/// What is known about one input for shape inference; nothing for an omitted one.
+/// What is known about an input for shape inference; empty for an omitted input.
 struct KnownInput {
   std::optional<std::vector<std::int64_t>> shape;
   const Numbers* numbers = nullptr;

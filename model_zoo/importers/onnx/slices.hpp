@@ -15,7 +15,7 @@ struct Range {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
-/// Empty if bounds are not known; an Error if they are invalid.
+/// Returns empty if bounds are not known. Throws Error if they are invalid.
 [[nodiscard]] std::optional<std::vector<Range>> ranges_of(const Translation& translation, const onnx::NodeProto& node,
                                                           const std::vector<std::int64_t>& shape);
 /// Sizes after a `Reshape` of a tensor with `shape` to the requested ones: 0 keeps a size, -1 is inferred. Empty if the
@@ -30,7 +30,7 @@ struct Range {
 [[nodiscard]] std::vector<std::int64_t> order_of(const Translation& translation, const onnx::NodeProto& node,
                                                  std::size_t rank);
 
-/// What a `Shape` yields for a tensor of these sizes; some of them since opset 15.
+/// The result of `Shape` for a tensor of these sizes; since opset 15 it may be only some of the sizes.
 [[nodiscard]] Numbers shape_numbers(const onnx::NodeProto& node, const std::vector<std::int64_t>& sizes);
 
 }  // namespace ddl::onnx_import

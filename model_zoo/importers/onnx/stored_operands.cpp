@@ -11,7 +11,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-/// Adds a row of a small table to each token, such as that of its type.
+/// Adds a row of a small table to each token, such as the row of the token's type.
 void add_types(Translation& translation, const onnx::NodeProto& node, const View& view, const Value& table,
                std::int64_t rows) {
   const TensorShape shape = translation.network().shape(view.tensor);
@@ -35,7 +35,7 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
   const std::vector<std::int64_t> sizes = sizes_of(view);
   const std::size_t rank = sizes.size();
   if (stored.shape->size() > rank) return false;
-  // A table of positions belongs to tokens; one number per channel may be an image's bias.
+  // A table of positions belongs to tokens. One number per channel may be the bias of an image.
   const auto is_one = [](std::int64_t size) { return size == 1; };
   if (std::count_if(stored.shape->begin(), stored.shape->end(), is_one) + 1 <
       static_cast<std::ptrdiff_t>(stored.shape->size())) {

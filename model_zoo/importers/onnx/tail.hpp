@@ -10,8 +10,7 @@
 
 namespace ddl::onnx_import {
 
-/// An operator that no layer represents. At the end of a network, where nothing has weights any more, it ends the network;
-/// elsewhere it is an error.
+/// An operator that no layer represents. If no later node has weights, it ends the network; otherwise it is an error.
 class Unsupported : public Error {
  public:
   using Error::Error;
@@ -21,7 +20,7 @@ class Unsupported : public Error {
 /// `constants` are the tensors that do not depend on the data.
 [[nodiscard]] bool has_weights(const onnx::NodeProto& node, const std::unordered_set<std::string>& constants,
                                const Graph& graph);
-/// The nodes at the end of a graph whose results reach no node with weights, such as the decoding of boxes. Empty if no node
+/// The nodes at the end of a graph on which no node with weights depends, such as the decoding of boxes. Empty if no node
 /// has weights.
 [[nodiscard]] std::unordered_set<const onnx::NodeProto*> nodes_after_weights(const Graph& graph);
 

@@ -23,7 +23,7 @@ bool lie_alike(Translation& translation, View& a, View& b) {
     b = std::move(tokens_b);
     return true;
   }
-  // The same number of items in another order: both in the order of the graph.
+  // If the tensors have the same number of items in different orders, both are brought into the order of the graph.
   std::vector<int> axes(a.dimensions.size(), channels);
   a = translation.relaid(a, axes, false);
   b = translation.relaid(b, axes, false);
@@ -37,8 +37,8 @@ bool is_repeated(const View& small, const View& large) {
   return broadcast(sizes_of(small), sizes) == sizes;
 }
 
-/// Both with the dimensions that they share as channels, and the others of the larger one as positions: one value of the
-/// smaller one for each channel.
+/// Brings both tensors into a layout in which shared dimensions are channels, and other dimensions of the larger one are
+/// positions. The smaller tensor then has one value for each channel.
 void lay_as_gate(Translation& translation, View& small, View& large) {
   small.dimensions.insert(small.dimensions.begin(), large.dimensions.size() - small.dimensions.size(), Dimension());
   std::vector<int> axes;
@@ -49,7 +49,7 @@ void lay_as_gate(Translation& translation, View& small, View& large) {
   large = translation.relaid(large, axes, false);
 }
 
-/// One number per channel, next to a tensor with as many channels and more positions.
+/// Whether one tensor has a number per channel, and the other one the same channels with more positions.
 bool is_gate(const Network& network, const View& gate, const View& view) {
   const TensorShape& shape = network.shape(gate.tensor);
   if (shape.positions() != 1 || shape.channels != network.shape(view.tensor).channels) return false;
@@ -61,7 +61,7 @@ bool is_gate(const Network& network, const View& gate, const View& view) {
   return true;
 }
 
-/// Removes a repetition that only expands the value to the size of the other tensor.
+/// Removes a repetition that only expands a value to the size of the other tensor.
 Value unrepeated(Value value, const View& beside) {
   std::vector<Dimension>& dimensions = value.view.dimensions;
   for (std::size_t d = 0; d < dimensions.size() && dimensions.size() == beside.dimensions.size(); ++d) {

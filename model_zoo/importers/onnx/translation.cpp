@@ -24,7 +24,7 @@ bool is_read_as_image(const Graph& graph, const std::string& tensor) {
   });
 }
 
-/// Whether a recurrent layer reads the tensor, whose first dimension is then the sequence, and whose second the batch.
+/// Whether a recurrent layer reads the tensor. If so, its first dimension is the sequence, and its second the batch.
 bool is_read_in_steps(const Graph& graph, const std::string& tensor) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
     return node->op_type() == "LSTM" && node->input_size() > 0 && node->input(0) == tensor &&
@@ -107,7 +107,7 @@ void Translation::visit(const onnx::NodeProto& node) {
     leave_out(node, &reason);
     return;
   }
-  // Outputs that a translator does not set, such as the indices of a pooling.
+  // These are outputs that a translator does not set, such as the indices of a pooling.
   for (const std::string& output : node.output()) {
     if (!output.empty()) values_.try_emplace(output, Value{.kind = Value::Kind::side});
   }
@@ -150,7 +150,7 @@ std::vector<int> Translation::outputs() {
     end.set_name(output.name());
     end.set_op_type("output");
     end.add_input(output.name());
-    // Keys and values for the next inference step, which were merged with the queries, are not outputs for training.
+    // Keys and values for the next inference step are not outputs of training. They were merged with the queries.
     if (value.is_plain() && value.view.tensor >= 0 && network_.layers[static_cast<std::size_t>(value.view.tensor)].removed)
       continue;
     add(plain(end, value).tensor);
@@ -163,13 +163,13 @@ void Translation::finish() {
   std::vector<int> ends = outputs();
   if (ends.empty() && lost_lookup_ != nullptr) {
     graph_.fail(*lost_lookup_,
-                "it looks up values computed from the model's tokens, but only tokens that are cast, reshaped, transposed "
-                "or sliced are supported",
+                "it looks up values that are computed from the model's tokens; supported are only tokens that are cast, "
+                "reshaped, transposed or sliced",
                 "export the part of the network after the processing of tokens");
   }
   if (ends.empty()) {
     graph_.fail("no output of the graph comes from a supported layer",
-                "is it a network? its outputs are computed from its input by layers");
+                "check that the file contains a network, whose layers compute its outputs from its input");
   }
   if (!left_out_.empty()) remove_unread(ends);
   warn();
@@ -219,7 +219,7 @@ void Translation::set_view(const onnx::NodeProto& node, View view) {
 }
 
 View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
-  // A copy: the original may be replaced meanwhile, which the check does not detect.
+  // This is a copy, because the original may be replaced meanwhile, which the check does not detect.
   const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
     graph_.fail(node, "it reads weights or another input of the graph, but a layer must read activations",
@@ -250,8 +250,8 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   return composite(*value.maker, value.view);
 }
 
-/// Several functions in a row, or functions of several tensors: one at a time, starting from the last operator. `asked` is
-/// the operator's output in the view of its reader, possibly reshaped or transposed.
+/// Translates several functions in a row, or functions of several tensors, one at a time, starting from the last operator.
+/// `asked` is the operator's output as its reader sees it, possibly reshaped or transposed.
 View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   auto found = composites_.find(&maker);
   if (found == composites_.end()) {
@@ -276,7 +276,7 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   }
   const auto [before, after] = found->second;
   if (asked.dimensions == before.dimensions && asked.offset == before.offset) return after;
-  // The same tensor on both sides, in the layout used by the layers: changes of the view are applied to theirs.
+  // If both sides are the same tensor, the layout of the layers is used, and changes of the view are applied to that layout.
   View from = gathered(maker, before);
   View to = gathered(maker, asked);
   if (from.dimensions != after.dimensions) {
@@ -335,7 +335,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     if (value == nullptr) continue;
     known.back() = {.shape = value->is_network() ? sizes_of(value->view) : value->shape, .numbers = value->numbers.get()};
   }
-  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference evaluates subgraphs
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of this operator evaluates subgraphs
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
   const bool may_stay = options_.allow_unknown && !has_graphs;
   for (int i = 0; may_stay && i < node.input_size(); ++i) {
@@ -345,7 +345,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     if (tensors.empty()) view = part;
     if (network_.shape(part.tensor) == network_.shape(view.tensor)) tensors.push_back(part.tensor);
   }
-  // Tokens before the lookup are not the output of a layer.
+  // Tokens that have not been looked up are not the output of a layer.
   if (!tensors.empty()) {
     const auto sizes =
         node.domain().empty() && graph_.is_known(node) ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;

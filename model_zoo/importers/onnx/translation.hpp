@@ -14,16 +14,16 @@
 
 namespace ddl::onnx_import {
 
-/// Walks through a graph and builds the network: a value for each tensor of the graph, a layer for each operation with a
-/// cost.
+/// Walks through a graph and builds the network. Each tensor of the graph becomes a value, and each operation with a cost
+/// becomes a layer.
 class Translation {
  public:
   Translation(const Graph& graph, const ImportOptions& options);
 
-  /// The whole network; an Error at the first unsupported node.
+  /// Returns the whole network. Throws Error at the first unsupported node.
   [[nodiscard]] Network run();
 
-  // Building blocks for the translators of operators.
+  // Functions that the translators of operators use.
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] Network& network() { return network_; }
@@ -43,49 +43,48 @@ class Translation {
   [[nodiscard]] View plain(const onnx::NodeProto& node, const Value& value);
   [[nodiscard]] View plain_input(const onnx::NodeProto& node, int index) { return plain(node, input(node, index)); }
 
-  // The tensor in the layout that a layer needs; a layer that reshapes it is added if necessary, and the view then refers to
-  // the new tensor. An Error about the node if the view does not allow it. Rearranged items are a reshape: a cost depends on
-  // how many there are, not on their order.
+  // The tensor in the layout that a layer needs. If necessary, a layer that reshapes it is added, and the view then refers
+  // to the new tensor. Throws an Error about the node if the view does not allow it. A rearrangement of items counts as a
+  // reshape, because costs depend on the number of items and not on their order.
 
   /// Batch, channels, then the positions, as convolutions have them.
   [[nodiscard]] View as_image(const onnx::NodeProto& node, const View& view);
-  /// All channels last, tokens or nothing before them, in any order with the batch.
+  /// All channels are last. Before them are tokens or nothing, and the batch, in any order.
   [[nodiscard]] View as_rows(const onnx::NodeProto& node, const View& view);
   /// The whole tensor of a view: if the view is a part of a tensor, layers that cut it out are added.
   [[nodiscard]] View gathered(const onnx::NodeProto& node, const View& view);
   /// The positions of an image as tokens.
   [[nodiscard]] View with_tokens(const View& view);
-  /// A new tensor with the items of a whole one: `axes` names its axis for each dimension of the view, `sequence` whether
+  /// A new tensor with the items of a whole tensor. `axes`: its axis for each dimension of the view. `sequence`: whether
   /// positions are tokens.
   [[nodiscard]] View relaid(const View& view, const std::vector<int>& axes, bool sequence);
-  /// A new tensor with the items of a whole one, as a tensor of the graph with these sizes.
+  /// A new tensor with the items of a whole tensor, viewed as a tensor of the graph with these sizes.
   [[nodiscard]] View fresh(const onnx::NodeProto& node, const View& view, const std::vector<std::int64_t>& sizes);
   /// An image with its pending padding, as a layer that copies it.
   [[nodiscard]] View padded(const onnx::NodeProto& node, const Value& value);
   /// A pooling over the `taken` dimensions of a whole tensor, which are kept with one item each or removed.
   [[nodiscard]] View reduced(const onnx::NodeProto& node, const View& view, const std::vector<bool>& taken, bool keeps);
-  /// The tensor with the items that a view repeats, or that an operator broadcasts to these sizes, as a layer that copies
-  /// them.
+  /// A layer that copies items which a view repeats, or which an operator broadcasts to these sizes.
   [[nodiscard]] View repeated_copy(const onnx::NodeProto& node, const View& view);
   [[nodiscard]] View broadcast_to(const onnx::NodeProto& node, View view, const std::vector<std::int64_t>& sizes);
-  /// Channels of an image that are redistributed to groups form a layer: it moves them. Otherwise the view itself.
+  /// If channels of an image are redistributed to groups, adds a layer that moves them. Otherwise returns the view itself.
   [[nodiscard]] View shuffled(const onnx::NodeProto& node, const View& view);
 
-  /// Adds a layer whose output has the given view sizes; `stem` is its name if the graph has none.
+  /// Adds a layer whose output is viewed with the given sizes. `stem` is its name if the graph has none.
   int add_layer(const onnx::NodeProto& node, NetworkLayer layer, std::string_view stem);
-  /// The layer that produced a value unchanged, if this is its only reader.
+  /// The layer that produced a value, if the value is unchanged and has no other reader.
   [[nodiscard]] NetworkLayer* sole_maker(const onnx::NodeProto& node, int index);
 
-  /// Records a node that looks something up with an index computed from the tokens: reported if the rest yields no network.
+  /// Records a node that looks something up by an index computed from the tokens. It is reported if no network results.
   void lost_lookup(const onnx::NodeProto& node) {
     if (lost_lookup_ == nullptr) lost_lookup_ = &node;
   }
 
   /// Throws Unsupported about a node.
   [[noreturn]] void unsupported(const onnx::NodeProto& node, std::string_view why, std::string hint) const;
-  /// Warns of an assumption about a node, once for all nodes of which it is made.
+  /// Warns of an assumption about a node. The warning is given once for all nodes with the same assumption.
   void assume(const onnx::NodeProto& node, const std::string& what);
-  /// A node that reads each item of a view and writes one: an elementwise layer, with a warning.
+  /// Translates a node that reads and writes each item of a view to an elementwise layer, with a warning.
   void pass(const onnx::NodeProto& node, const View& view, const std::string& what);
   /// Handles an unsupported node: an opaque layer if the user allows it and the shape is preserved, Unsupported otherwise.
   void not_understood(const onnx::NodeProto& node, std::string_view why);
@@ -95,7 +94,7 @@ class Translation {
   void start();
   void visit(const onnx::NodeProto& node);
   void translate(const onnx::NodeProto& node);
-  /// Ends the network at a node, or follows one that did; `reason` is null then.
+  /// Ends the network at a node, or at a node after the end, for which `reason` is null.
   void leave_out(const onnx::NodeProto& node, const Error* reason);
   /// Translates the branch of an If that is taken; false for other operators.
   [[nodiscard]] bool enters_branch(const onnx::NodeProto& node);
@@ -110,16 +109,16 @@ class Translation {
   Network network_;
   std::unordered_map<std::string, Value> values_;
   const onnx::NodeProto* lost_lookup_ = nullptr;
-  std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last weights
+  std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last node with weights
   std::vector<const onnx::NodeProto*> left_out_;
-  std::string reason_;     // of the first of them
+  std::string reason_;     // reason for the first of them
   std::vector<int> ends_;  // tensors that they read
   /// The output of an operator as a function of one item, and the layers that represent it.
   struct Composite {
     View before, after;
   };
   std::unordered_map<const onnx::NodeProto*, Composite> composites_;
-  /// What is assumed of how many nodes, in the order of the first one.
+  /// The assumptions, each with the number of its nodes, in the order of the first node.
   struct Assumption {
     std::string what;
     const onnx::NodeProto* first;
@@ -137,29 +136,29 @@ using Translator = void(Translation& translation, const onnx::NodeProto& node);
 [[nodiscard]] Value stored_value(const std::string& name, const StoredTensor& tensor);
 /// Evaluates a node that only reads stored and side values.
 void translate_constants(Translation& translation, const onnx::NodeProto& node);
-/// Whether a mask hides later tokens; a square mask with unknown content is assumed to.
+/// Whether a mask hides later tokens. A square mask with unknown content is assumed to hide them.
 [[nodiscard]] bool is_causal(const Value& mask);
 
 /// Translates a sum, product or similar of two activations.
 void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second);
-/// The same for all inputs of a node.
+/// Translates such an operation of all inputs of a node.
 void join_many(Translation& translation, const onnx::NodeProto& node);
-/// The same for the activation `index` and a tensor that is not part of the network.
+/// Translates such an operation of the activation `index` and a tensor that is not part of the network.
 void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);
 /// Translates the attention that a product of two values of the network belongs to: the scores, or the result.
 void translate_attention(Translation& translation, const onnx::NodeProto& node);
-/// Whether the node continues a normalization that the graph spells out; if so, it is translated.
+/// Whether the node is a further operator of a normalization that the graph spells out. If so, it is translated.
 [[nodiscard]] bool continues_norm(Translation& translation, const onnx::NodeProto& node);
 /// Adds the norm that a `normalized` or `scaled` value represents; empty if it has no trained scale.
 [[nodiscard]] std::optional<View> finished_norm(Translation& translation, const onnx::NodeProto& node, const Value& value,
                                                 bool bias);
 
-/// The whole numbers of an input or, in older opsets, an attribute: axes, sizes. Empty if there are none; an Error if they
-/// are not known.
+/// The whole numbers of an input or, in older opsets, of an attribute, such as axes or sizes. Empty if there are none.
+/// Throws Error if they are not known.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> integers_of(const Translation& translation,
                                                                    const onnx::NodeProto& node, int index,
                                                                    std::string_view attribute);
-/// Converts a dimension counted from the end to one counted from the start; an Error if it does not exist.
+/// Converts a dimension counted from the end to one counted from the start; throws Error if it does not exist.
 [[nodiscard]] std::size_t dimension_of(const Translation& translation, const onnx::NodeProto& node, std::int64_t axis,
                                        std::size_t rank);
 

@@ -18,25 +18,25 @@ namespace ddl::onnx_import {
 /// on an item.
 using Function = std::shared_ptr<const std::vector<double>>;
 
-/// The progress of a normalization that the graph spells out: the meaning of the value in terms of the tensor x that is
+/// How far a normalization that the graph spells out has come: what the value means in terms of x, the tensor that is
 /// normalized.
 struct Moment {
   enum class Part {
     mean,        ///< of x
     centred,     ///< x minus its mean
-    squares,     ///< of the centred values
+    squares,     ///< squares of the centred values
     variance,    ///< mean of the squares; with or without epsilon
-    deviation,   ///< square root of it
-    inverse,     ///< one over it
+    deviation,   ///< square root of the mean of the squares
+    inverse,     ///< reciprocal of the square root
     normalized,  ///< x divided by its deviation
-    scaled,      ///< times the trained scale
+    scaled,      ///< x divided by its deviation, times the trained scale
   };
   Part part = Part::mean;
   bool centres = true;      ///< root-mean-square norms do not subtract the mean
   std::int64_t groups = 0;  ///< of a group norm
 };
 
-/// The progress of an attention that the graph spells out.
+/// How far an attention that the graph spells out has come.
 struct Scores {
   View queries, keys;
   bool normalized = false;  ///< after the softmax
@@ -44,7 +44,7 @@ struct Scores {
   double dropout = 0;
 };
 
-/// One tensor of the graph, as far as it has been analysed.
+/// What is known about a tensor of the graph.
 struct Value {
   enum class Kind {
     stored,   ///< weights, constants, and rearrangements of them
@@ -53,27 +53,27 @@ struct Value {
   };
   Kind kind = Kind::side;
 
-  // Of stored values, and of side values if known.
+  // Shape of stored values, and of side values if it is known.
   std::optional<std::vector<std::int64_t>> shape{};
   std::shared_ptr<const Numbers> numbers{};  ///< its content, if known
-  std::string source{};                      ///< the stored tensor it is derived from; of an incomplete norm, its scale
+  std::string source{};                      ///< the stored tensor it is derived from; for an incomplete norm, its scale
   std::vector<std::int64_t> source_shape{};  ///< before rearrangement
-  bool named = false;                        ///< the source is a tensor of the file, not a computed constant
+  bool named = false;                        ///< whether the source is a tensor of the file, and not a computed constant
   bool integral = false;
-  bool tokens = false;     ///< the model's input itself, of the view below, to be looked up in a table
+  bool tokens = false;     ///< the model's input itself (with the view below), which is to be looked up in a table
   bool of_tokens = false;  ///< computed from the model's input, but different from it
   bool left_out = false;   ///< computed after the end of the network
-  bool filled = false;     ///< made by the graph as equal numbers, in place of stored weights
-  bool causal = false;     ///< a mask that hides later tokens, or is likely to
+  bool filled = false;     ///< equal numbers that the graph generates in place of stored weights
+  bool causal = false;     ///< a mask that hides later tokens, or probably does
 
-  // Of the network: `function` is applied to each item of the view; null is the identity.
+  // For a tensor of the network: `function` is applied to each item of the view; null is the identity.
   View view{};
   Function function{};
   const onnx::NodeProto* maker = nullptr;  ///< the elementwise operator that produced `function`
   int operators = 0;                       ///< number of operators in `function`
   std::optional<Moment> moment{};
   std::shared_ptr<const Scores> scores{};
-  std::vector<std::int64_t> pads{};  ///< padding of the positions, all before and all after, still to be merged into a
+  std::vector<std::int64_t> pads{};  ///< padding of positions, first all before, then all after, not yet merged into a
                                      ///< window
 
   /// For stored values: whether this is the complete source tensor.
@@ -84,7 +84,7 @@ struct Value {
     return shape && items(*shape) == items(source_shape);
   }
   [[nodiscard]] bool is_network() const { return kind == Kind::network; }
-  /// Only a view, without a function.
+  /// Whether the value is only a view, without a function.
   [[nodiscard]] bool is_plain() const { return is_network() && !function && !moment && !scores && pads.empty(); }
 };
 

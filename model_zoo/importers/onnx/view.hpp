@@ -22,7 +22,7 @@ struct Atom {
   std::int64_t stride = 1;
   friend bool operator==(const Atom&, const Atom&) = default;
 };
-/// The most spatial extents of a tensor.
+/// The maximum number of spatial extents of a tensor.
 inline constexpr int most_positions = 3;
 /// One dimension: the product of its atoms, the first one slowest. Empty for a dimension of size 1.
 using Dimension = std::vector<Atom>;
@@ -31,9 +31,9 @@ using Dimension = std::vector<Atom>;
 struct View {
   int tensor = -1;  ///< index of a layer; -1 is the model's input
   std::vector<Dimension> dimensions;
-  std::array<std::int64_t, 4> offset{0, 0, 0, 0};  ///< of each axis from `channels` on
+  std::array<std::int64_t, 4> offset{0, 0, 0, 0};  ///< offset of each axis from `channels` on
 };
-/// Whether both read the same items of one tensor in the same order.
+/// Whether two views read the same items of the same tensor in the same order.
 [[nodiscard]] inline bool same_view(const View& a, const View& b) {
   return a.tensor == b.tensor && a.dimensions == b.dimensions && a.offset == b.offset;
 }
@@ -45,14 +45,14 @@ struct View {
 /// Merges adjacent atoms, and drops atoms of one item.
 void tidy(Dimension& dimension);
 
-/// Empty if a dimension would split an atom that is not divisible that way.
+/// Returns empty if a dimension would split an atom that cannot be divided in this way.
 [[nodiscard]] std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes);
 [[nodiscard]] View transposed(const View& view, std::span<const std::int64_t> order);
 /// `count` positions from `start` of one dimension, `step` apart; empty if they are not a regular part of it.
 [[nodiscard]] std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count,
                                          std::int64_t step = 1);
 
-/// The tensor whose dimensions after the samples' are channels and positions: channels first, as images have them.
+/// The view of a tensor whose dimensions are samples, channels and positions, as in channels-first images.
 [[nodiscard]] View image_view(int tensor, const Dimension& samples, const TensorShape& shape);
 /// The shape with these channels and positions.
 [[nodiscard]] TensorShape image_shape(std::span<const std::int64_t> sizes);

@@ -40,7 +40,7 @@ std::optional<std::int64_t> even_padding(const Window& window, std::size_t d, st
   return std::nullopt;
 }
 
-/// The same for all dimensions. A pooling's is at most half of its kernel.
+/// The smallest padding in all dimensions. For a pooling it is at most half of the kernel.
 std::optional<Sizes> even_paddings(const Window& window, const Sizes& extents, const Sizes& positions, bool ceil,
                                    bool pools) {
   Sizes paddings;
@@ -125,7 +125,7 @@ bool describe_window(NetworkLayer& layer, const Window& window, const Sizes& ext
     padding = "same";
     ceil = false;
   } else {
-    // Another padding with as many positions takes the same time.
+    // A different padding with the same number of positions takes the same time.
     std::optional<Sizes> even = even_paddings(window, extents, positions, false, pools);
     ceil = !even && pools;
     if (ceil) even = even_paddings(window, extents, positions, true, pools);

@@ -14,13 +14,14 @@ namespace ddl::onnx_import {
 /// The sliding window of a convolution or pooling, with a size for each spatial dimension.
 struct Window {
   std::vector<std::int64_t> kernel{}, stride{}, dilation{}, before{}, after{};
-  bool ceil = false;  ///< a last window may extend beyond the end
+  bool ceil = false;  ///< whether the last window may extend beyond the end
 
-  /// Extent along a dimension, dilation included.
+  /// Extent along a dimension, including dilation.
   [[nodiscard]] std::int64_t reach(std::size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
 };
 
-/// `count` sizes of an attribute, of at least `low`; `otherwise` if it is not given. An Error for others.
+/// `count` sizes of an attribute, of at least `low`; `otherwise` if it is not given. Throws Error for other numbers of
+/// sizes.
 [[nodiscard]] std::vector<std::int64_t> sizes_attribute(const Translation& translation, const onnx::NodeProto& node,
                                                         std::string_view name, std::size_t count, std::int64_t low,
                                                         std::int64_t otherwise);
@@ -28,11 +29,11 @@ struct Window {
 [[nodiscard]] Window window_of(const Translation& translation, const onnx::NodeProto& node,
                                const std::vector<std::int64_t>& kernel, const std::vector<std::int64_t>& extents,
                                const std::vector<std::int64_t>& pending);
-/// The positions of a window on an input with these; an Error if there are none.
+/// The number of positions of a window on an input with these positions. Throws Error if there are none.
 [[nodiscard]] std::vector<std::int64_t> slid_extents(const Translation& translation, const onnx::NodeProto& node,
                                                      const Window& window, const std::vector<std::int64_t>& extents);
 /// Writes a window to a convolution or a pooling, with padding that model files support and that gives the same positions.
-/// False, and nothing is written, if there is no such padding.
+/// If there is no such padding, returns false and writes nothing.
 [[nodiscard]] bool describe_window(NetworkLayer& layer, const Window& window, const std::vector<std::int64_t>& extents,
                                    const std::vector<std::int64_t>& positions);
 

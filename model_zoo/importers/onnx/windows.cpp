@@ -64,8 +64,8 @@ void check_kernel(const Translation& translation, const onnx::NodeProto& node, c
   }
 }
 
-/// Adds a window to a layer that reads `image`. Padding that model files do not support becomes a layer of its own, as
-/// frameworks pad, unless the window of a pooling sees the whole input.
+/// Adds a window to a layer that reads `image`. Padding that model files do not support becomes a separate layer, as in
+/// frameworks, unless the window of a pooling covers the whole input.
 void add_window(Translation& translation, const onnx::NodeProto& node, NetworkLayer& layer, const View& image,
                 const Window& window, const Sizes& positions) {
   const Sizes sizes = sizes_of(image);
@@ -90,7 +90,7 @@ void add_window(Translation& translation, const onnx::NodeProto& node, NetworkLa
   static_cast<void>(describe_window(layer, inner, extents, positions));
 }
 
-/// The output of a convolution, transposed or not.
+/// The output of a convolution, which may be transposed.
 struct Made {
   std::int64_t groups = 1, filters = 1;
   Sizes positions;
@@ -108,7 +108,7 @@ void add_filters(Translation& translation, const onnx::NodeProto& node, NetworkL
   translation.set_view(node, image_view(translation.add_layer(node, std::move(layer), stem), image.dimensions[0], output));
 }
 
-/// The window of a transposed convolution, and the positions that it makes.
+/// The window of a transposed convolution, and the number of positions of its output.
 struct Expansion {
   Sizes stride{}, dilation{}, padding{}, extra{}, positions{};
 };
@@ -133,7 +133,7 @@ Expansion expansion_of(const Translation& translation, const onnx::NodeProto& no
     if (automatic == "VALID") count = whole + made.extra[d];
     if (automatic.starts_with("SAME")) count = extents[d] * made.stride[d];
     if (has_shape) count = wanted[d];
-    // The same number on both sides, and the rest at the end.
+    // Pads both sides by the same number, and adds the rest at the end.
     const std::int64_t cut = std::max<std::int64_t>(0, whole - count);
     made.padding.push_back((cut + 1) / 2);
     made.extra[d] = count - (whole - 2 * made.padding[d]);

@@ -102,7 +102,7 @@ std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const P
   std::vector<void*> trial;
   const Candidates candidates{
       .key = print_problem(problem),
-      .count = 2,  // the library's and ours
+      .count = 2,  // the two implementations: the library's, and our own
       .workspace =
           [&](std::size_t i) {
             if (i == 0 && function.mode == CUDNN_ACTIVATION_IDENTITY) throw Error("the library has no such function");

@@ -6,7 +6,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Attention by one kernel that does not write the scores.
+/// Attention by a single kernel that does not write the scores.
 std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Problem& problem) {
   AttentionGraph made = attention_graph(problem);
   const auto runner =

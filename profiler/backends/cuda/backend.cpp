@@ -101,8 +101,8 @@ cudaDeviceProp use_device(int device) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
                 fmt::format("CUDA has {}, numbered from 0", count));
   }
-  // If another process uses the device exclusively, creating the context here fails. The error is repeated later, and
-  // harmless.
+  // If another process uses the device exclusively, the context cannot be created here. The error is harmless at this point,
+  // because it occurs again later.
   if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
@@ -277,7 +277,7 @@ class Backend final : public KernelBackend {
     try {
       work();
     } catch (...) {
-      // The error of the recorded call is more informative than that of ending the capture.
+      // The error of the recorded call is more informative than the error at the end of the capture.
       static_cast<void>(cudaStreamEndCapture(stream_.stream, &raw));
       static_cast<void>(cudaGetLastError());
       if (raw != nullptr) static_cast<void>(cudaGraphDestroy(raw));

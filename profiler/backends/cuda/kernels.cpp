@@ -134,7 +134,7 @@ struct ReadyGraph {
   Graph graph;
   Descriptor configuration;  ///< must outlive its plan
   Plan plan;
-  bool is_final;  ///< as in Choice
+  bool is_final;  ///< the same as in Choice
 };
 
 namespace {

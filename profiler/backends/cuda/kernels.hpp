@@ -58,12 +58,12 @@ struct Candidates {
   std::function<double(std::size_t)> time;
   /// number of candidates tried among those that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
   std::size_t tries = 10;
-  bool must_run = false;         ///< whether a candidate works only shows when it runs
-  bool framework_first = false;  ///< frameworks use the first candidate without trying others
+  bool must_run = false;         ///< whether it is known only when a candidate runs that it works
+  bool framework_first = false;  ///< whether frameworks use the first candidate without trying others
 };
 struct Choice {
   std::size_t index = 0;
-  bool is_final = true;  ///< no tried candidate ran out of memory; otherwise the choice is repeated the next time
+  bool is_final = true;  ///< whether no tried candidate ran out of memory; otherwise the choice is repeated the next time
 };
 [[nodiscard]] Choice choose(const Device& device, const Candidates& candidates);
 
@@ -82,8 +82,8 @@ class GraphRunner {
   Addresses addresses_;
 };
 
-/// The same if the library supports the graph; otherwise null, with the reason in `reason`. Throws OutOfMemory if it might
-/// work with more memory.
+/// Returns such a kernel if the library supports the graph; otherwise returns null and sets `reason`. Throws OutOfMemory if
+/// it might work with more memory.
 [[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
                                                      const std::string& key, std::string* reason = nullptr);
 

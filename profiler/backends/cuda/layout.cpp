@@ -85,7 +85,7 @@ std::array<std::int64_t, 3> rim_behind(const WindowGeometry& window, const Tenso
 void exchange(std::span<const float> from, std::span<float> to, std::int64_t channels, std::int64_t positions) {
   const auto rows = static_cast<std::size_t>(channels);
   const auto columns = static_cast<std::size_t>(positions);
-  constexpr std::size_t tile = 32;  // in both dimensions, so that both sides stay in the cache
+  constexpr std::size_t tile = 32;  // size of a block in both dimensions, so that both sides stay in the cache
   for (std::size_t start = 0; start < from.size(); start += rows * columns) {
     for (std::size_t row = 0; row < rows; row += tile) {
       for (std::size_t column = 0; column < columns; column += tile) {

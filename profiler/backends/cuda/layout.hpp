@@ -33,7 +33,7 @@ struct Extents {
                                                      std::int64_t otherwise);
 
 /// The padding at the end. It equals the padding at the start if the window's positions fit with equal padding, which the
-/// libraries prefer. Otherwise it is what the positions cover, but never negative.
+/// libraries prefer. Otherwise it follows from what the positions cover, but is never negative.
 [[nodiscard]] std::array<std::int64_t, 3> rim_behind(const WindowGeometry& window, const TensorShape& large,
                                                      const TensorShape& small);
 

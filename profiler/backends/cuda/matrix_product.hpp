@@ -24,7 +24,8 @@ struct Product {
 /// The largest power of two up to 256 that divides all of these offsets, in items.
 [[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
-/// The same in the library's column-major convention: Cᵀ = Bᵀ·Aᵀ, so the library's first matrix is our second.
+/// The product in the column-major convention of the library: Cᵀ = Bᵀ·Aᵀ, so the first matrix of the library is our second
+/// one.
 struct ColumnProduct {
   struct Matrix {
     std::int64_t rows = 1, columns = 1, leading = 1, stride = 0;

@@ -35,7 +35,7 @@ class Parameters {
     return shift_ ? static_cast<float*>(all) + (scale_ ? channels_ : 0) : nullptr;
   }
   [[nodiscard]] device::Trained trained(void* all) const { return {scales(all), shifts(all)}; }
-  /// The same for the library, which needs both.
+  /// Such pointers for the library, which needs both.
   [[nodiscard]] device::Trained whole(void* all) const {
     return {scale_ ? scales(all) : constants(), shift_ ? shifts(all) : constants() + channels_};
   }

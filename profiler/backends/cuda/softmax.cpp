@@ -47,7 +47,7 @@ std::unique_ptr<PreparedKernel> prepare_softmax(const Device& device, const Prob
   };
   const Candidates candidates{
       .key = print_problem(problem),
-      .count = 2,  // the library's and ours
+      .count = 2,  // the two implementations: the library's, and our own
       .workspace =
           [&](std::size_t i) {
             if (i == 0) describe();

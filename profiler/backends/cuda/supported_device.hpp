@@ -8,12 +8,12 @@ namespace ddl::cuda {
 /// The architectures that the program was compiled for, as CMake lists them: `75-virtual 80-real 90-real`.
 [[nodiscard]] std::string_view compiled_architectures();
 
-/// Why none of the kernels compiled for `architectures` runs on a device of that compute capability; empty if one does.
-/// Machine code (`-real`, or no suffix) runs on later minor versions of the same major version. Code that the driver
+/// Why none of the kernels compiled for `architectures` runs on a device of that compute capability; empty if some kernel
+/// runs. Machine code (`-real`, or no suffix) runs on later minor versions of the same major version. Code that the driver
 /// compiles (`-virtual`, or no suffix) runs on all later versions [CUDA C++ Programming Guide, "Binary compatibility" and
 /// "PTX compatibility"].
 [[nodiscard]] std::string device_refusal(std::string_view architectures, int major, int minor);
-/// What the user can do about it. `runtime`: the CUDA version that the program was built with, such as 13000.
+/// What the user can do if no kernel runs. `runtime`: the CUDA version that the program was built with, such as 13000.
 [[nodiscard]] std::string device_hint(int major, int minor, int runtime);
 
 /// Why a driver that supports CUDA up to `driver` (such as 12040; 0: there is none) does not run a program built with

@@ -27,7 +27,7 @@ constexpr std::array<Function, 10> functions{{
     {"sigmoid", algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd, 0, 0},
     {"gelu", algorithm::eltwise_gelu_erf, none, 0, 0},
     {"silu", algorithm::eltwise_swish, none, 1, 0},
-    {"hardswish", algorithm::eltwise_hardswish, none, 1.0F / 6, 0.5F},  // the only one in version 2
+    {"hardswish", algorithm::eltwise_hardswish, none, 1.0F / 6, 0.5F},  // the only constructor in version 2
     {"softplus", algorithm::eltwise_soft_relu, none, 1, 0},
     {"elu", algorithm::eltwise_elu, algorithm::eltwise_elu_use_dst_for_bwd, 1, 0},
 }};

@@ -12,7 +12,7 @@ namespace {
   for (std::int64_t c = 0; c < channels; ++c) to[c] += weight * from[c];
 }
 
-/// Computes the gradient of a copy; returns that of its weight.
+/// Computes the gradient of a copy, and returns the gradient of its weight.
 [[gnu::target_clones("avx512f", "avx2", "default")]] float gradients_of(const float* gradient, const float* from,
                                                                         float weight, float* to, std::int64_t channels) {
   float sum = 0;

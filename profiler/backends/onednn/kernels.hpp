@@ -35,8 +35,8 @@ class HostBuffer final : public DeviceBuffer {
 };
 [[nodiscard]] inline float* floats(DeviceBuffer* buffer) { return static_cast<HostBuffer*>(buffer)->floats(); }
 
-/// Scratch memory that all kernels of a device share, one at a time, as a framework's allocator would reuse memory that the
-/// previous kernel has just freed.
+/// Scratch memory that all kernels of a device use in turn, like memory that a framework's allocator reuses after the
+/// previous kernel has freed it.
 class Workspace {
  public:
   Workspace() = default;
@@ -64,7 +64,7 @@ struct Device {
 
 /// A dense tensor of `dims`, the last dimension innermost.
 [[nodiscard]] dnnl::memory::desc dense(const dnnl::memory::dims& dims, dnnl::memory::data_type type);
-/// The same without a layout, so that the library chooses one.
+/// A tensor of `dims` without a layout, so that the library chooses one.
 [[nodiscard]] dnnl::memory::desc any(const dnnl::memory::desc& dense);
 [[nodiscard]] dnnl::memory::data_type data_type(Precision precision);
 /// samples × channels × extents, or samples × tokens × channels, as in DeviceBuffers.
@@ -84,8 +84,8 @@ struct Argument {
   int name = 0;               ///< DNNL_ARG_SRC, …
   dnnl::memory::desc plain;   ///< layout in the buffer
   dnnl::memory::desc wanted;  ///< layout that the primitive requires; if it differs, a reorder is part of the kernel
-  bool added_to = false;      ///< the primitive accumulates into the tensor, so the kernel first sets it to zero
-  bool own = false;           ///< private memory of the kernel, initially zero, and not a tensor of the problem
+  bool added_to = false;      ///< the primitive accumulates into the tensor, so it is first set to zero
+  bool own = false;           ///< private memory of the kernel, initially zero; not a tensor of the problem
   std::optional<SecondTensor> behind{};  ///< if `plain` is only the first part of the buffer
 };
 

@@ -152,7 +152,7 @@ class WindowAttentionKernel final : public PreparedKernel {
   std::int64_t matrices_, items_, pairs_;
   MatrixProduct by_features_;  ///< Aᵀ·B of two [channels, area] matrices: a score for each pair
   MatrixProduct by_keys_;      ///< [channels, area] times the transposed scores: sums over keys
-  MatrixProduct by_queries_;   ///< the same times the scores: sums over queries
+  MatrixProduct by_queries_;   ///< [channels, area] times the scores: sums over queries
   RowSoftmax softmax_;
   std::int64_t scratch_ = 0;
   std::vector<KernelTensor> tensors_{};

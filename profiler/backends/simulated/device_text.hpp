@@ -7,10 +7,10 @@
 namespace ddl {
 
 /// Parses `peak=10 TFLOP/s bandwidth=500 GB/s latency=5 us noise=0.01 seed=1`. Keys may be in any order; missing ones keep
-/// the defaults of SimulatedDevice. `origin` is printed in errors, which are placed at the wrong word: an unknown or
-/// repeated key, a malformed quantity, a value out of range.
+/// the defaults of SimulatedDevice. `origin` is printed in errors. Throws Error that points to the wrong word, for an
+/// unknown or repeated key, a malformed quantity, or a value out of range.
 [[nodiscard]] SimulatedDevice parse_simulated_device(const std::string& text, const std::string& origin);
-/// Text that parses to the same device.
+/// Prints a device as text, which is parsed to the same device.
 [[nodiscard]] std::string print_simulated_device(const SimulatedDevice& device);
 
 }  // namespace ddl

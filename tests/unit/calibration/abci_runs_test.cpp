@@ -25,7 +25,7 @@ std::vector<MeasuredRun> runs_of(const std::string& quantities) {
 
 }  // namespace
 
-TEST_CASE("iterations on ABCI are predicted from other configurations") {
+TEST_CASE("steps on ABCI are predicted from other configurations") {
   const ValidationSummary summary = RunFitter(runs_of("iter_total_s"), "abci", "").leave_one_out().summary;
   REQUIRE(summary.overall.cases == 97);
   CHECK(summary.overall.accuracy >= 0.85);

@@ -99,7 +99,7 @@ TEST_CASE("a coefficients file is read into coefficients") {
   CHECK(coefficients.software.spatial_layers == std::vector<std::pair<std::string, int>>{{"mine", 2}});
 }
 
-TEST_CASE("the time of an iteration that devices shared becomes the time of a sample on one") {
+TEST_CASE("the time of a step on several devices becomes the time of a sample on one device") {
   // 640 ms / 64 samples · 4 devices.
   CHECK(parse_coefficients(small_file, "c.yaml").models[1].per_sample.value() == Approx(40e-3));
 }

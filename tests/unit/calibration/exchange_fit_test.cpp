@@ -172,7 +172,7 @@ TEST_CASE("a change of protocol is found at its size, and unchanged coefficients
   CHECK(fit.ranges[1].beta->value.value() == Approx(1e-10).epsilon(0.02));
 }
 
-TEST_CASE("a bend without a jump is one") {
+TEST_CASE("a bend without a jump is still a bend") {
   // Four times as slow above a cache of 1 MiB; the bend is between two measured sizes.
   static constexpr double knee = 1.5 * 1048576;
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2, [](double bytes) {

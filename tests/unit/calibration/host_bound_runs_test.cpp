@@ -38,7 +38,7 @@ TEST_CASE("the bundled tables of language models have the degrees of each run") 
   }
 }
 
-TEST_CASE("a fit to iterations on two and four devices predicts eight") {
+TEST_CASE("a fit to steps on two and four devices predicts eight") {
   const auto runs = load_runs("vtrain-a100-node");
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
@@ -76,7 +76,7 @@ TEST_CASE("families of plans agree on the launch overhead, which large models do
   CHECK_FALSE(large.choices.back().determined());
 }
 
-TEST_CASE("PyTorch's launch overhead is the median of measured iterations over their kernels") {
+TEST_CASE("PyTorch's launch overhead is the median of measured step times over their kernels") {
   RunPredictor predictor("dgx-a100", "none", {});
   const auto time = [&](const MeasuredRun& run, double start) {
     Coefficients coefficients = predictor.coefficients();

@@ -122,7 +122,7 @@ TEST_CASE("rules of a library apply to two and four ranks") {
   CHECK(fit_of(eight).ranges.back().algorithm == ExchangeAlgorithm::ring);
 }
 
-TEST_CASE("the figures of the documentation about a library's rules", "[.figures]") {
+TEST_CASE("the figures of the documentation are printed, about a library's rules", "[.figures]") {
   for (const auto& [name, series] : known_link()) {
     if (!open_mpi_messages(series.operation, 4, 1) || name.find("alg") != std::string::npos ||
         name.find("ring") != std::string::npos) {

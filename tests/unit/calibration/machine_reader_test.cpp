@@ -307,7 +307,7 @@ TEST_CASE("a machine that extends another one has the price of neither another p
   }
 }
 
-TEST_CASE("machines are found whatever the case and punctuation of their name") {
+TEST_CASE("machines are found with any case and punctuation of their name") {
   CHECK(load_machine("ABCI").name == "abci");
   CHECK(load_machine("DGX H100").name == "dgx-h100");
 }

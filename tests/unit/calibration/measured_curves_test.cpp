@@ -23,7 +23,7 @@ ExchangeSeries series_of(std::string file, double factor, int ranks = 8, int nod
 
 }  // namespace
 
-TEST_CASE("repeats become their median, and how far they differ the spread") {
+TEST_CASE("repeated measurements become their median, and their differences the spread") {
   std::vector<std::string> warnings;
   const std::vector<ExchangeSeries> series{series_of("a.txt", 1), series_of("b.txt", 1.21), series_of("c.txt", 1.1)};
   const std::vector<MeasuredCurve> curves = measured_curves(series, "2026-01-02", warnings);

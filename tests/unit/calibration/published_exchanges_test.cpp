@@ -292,7 +292,7 @@ TEST_CASE("Alps measured on up to 32 nodes predicts 64 and 128") {
   }
 }
 
-TEST_CASE("the figures of the documentation about published outputs", "[.figures]") {
+TEST_CASE("the figures of the documentation are printed, about published outputs", "[.figures]") {
   const auto show = [](const std::string& of, const ExchangeFit& fit) {
     for (const FitRange& range : fit.ranges) {
       fmt::print("{} | {} to {} | {} | {} | {} | {} | {:.1f} %\n", of, humanize(range.min_message),

@@ -257,7 +257,7 @@ TEST_CASE("a sweep among processes is the same in all of them") {
   for (const std::string& each : results) CHECK(each == results[0]);
 }
 
-TEST_CASE("a missing rank is named by all that connected") {
+TEST_CASE("all connected ranks name a missing rank") {
   Launch launch;
   launch.start(0, 4, not_long, gathered);
   launch.start(2, 4, not_long, gathered);
@@ -420,7 +420,7 @@ TEST_CASE("a rank that ends with a message ends all with that message") {
   }
 }
 
-TEST_CASE("an error in one process fails in all, with the same message") {
+TEST_CASE("an error in one process ends all processes with the same message") {
   Launch launch;
   const auto work = [](TcpProcesses& processes) -> std::string {
     do_or_agree(processes, [&] {

@@ -130,7 +130,7 @@ TEST_CASE("a row must match all filters, and one value of each") {
   CHECK(count_where(runs, {"notes="}) == 4);
 }
 
-TEST_CASE("filters know models and strategies under all their names") {
+TEST_CASE("filters accept models and strategies under all their names") {
   const auto runs = parsed(header + "ResNet50,data,16,epoch_s,1,A,\nMegatronLM-2.5B,data+hmodel,32,epoch_s,2,B,\n");
   CHECK(count_where(runs, {"model=resnet50"}) == 1);
   CHECK(count_where(runs, {"model=ResNet50,megatron-2.5b"}) == 2);

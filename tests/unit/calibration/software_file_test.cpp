@@ -134,7 +134,7 @@ TEST_CASE("settings of a run or an option override only those of the software") 
   CHECK(changed.coefficients().software.equal_stages == true);
 }
 
-TEST_CASE("a launch overhead of a run is of a host of speed 1, one of an option is of this host") {
+TEST_CASE("a launch overhead of a run applies to a host of speed 1, one of an option to this host") {
   StudySpec spec = spec_with("pytorch");
   spec.settings = parse_settings("launch_overhead=1.5 us", SettingOrigin::run);
   const Study of_run(spec);

@@ -353,7 +353,7 @@ class FailingNetwork final : public Transport {
 
 }  // namespace
 
-TEST_CASE("An error in one process fails in all, with the same message") {
+TEST_CASE("An error in one process ends all processes with the same message") {
   TwoProcesses well("");
   CHECK_NOTHROW(do_or_agree(well, [] {}));
   TwoProcesses other("no GPU");

@@ -151,9 +151,11 @@ topology:)");
   // A ring of a thousand nodes; the longest route is half of it.
   const std::string ring =
       edited(two_levels + edited(torus, "[4, 4]", "[1000]"), "units: {value: 16,", "units: {value: 1000,");
-  CHECK(first_line(error_of([&] { (void)parse_machine(ring, "m.yaml"); })) == "m.yaml:23:17: 500 links on the longest way");
+  CHECK(first_line(error_of([&] { (void)parse_machine(ring, "m.yaml"); })) ==
+        "m.yaml:23:17: 500 links on the longest route");
   const std::string bare = edited(two_levels + edited(loop, "[2, 4]", "[]"), "units: {value: 16,", "units: {value: 1000,");
-  CHECK(first_line(error_of([&] { (void)parse_machine(bare, "m.yaml"); })) == "m.yaml:23:17: 500 links on the longest way");
+  CHECK(first_line(error_of([&] { (void)parse_machine(bare, "m.yaml"); })) ==
+        "m.yaml:23:17: 500 links on the longest route");
 }
 
 TEST_CASE("measured φ and congestion are read") {

@@ -77,7 +77,7 @@ void check_sums(const Json& report) {
 
 }  // namespace
 
-TEST_CASE("an explanation has the plan's object that recommend has, and what it adds sums to that") {
+TEST_CASE("an explanation has the same object for the plan as recommend, and its additional parts sum to it") {
   for (const Arguments& arguments : estimated_plans()) {
     INFO(text_of(arguments));
     const Json explained = written(run_command(with("explain", arguments)));

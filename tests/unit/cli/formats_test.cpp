@@ -35,7 +35,7 @@ TEST_CASE("a share that rounds to zero has no sign") {
   CHECK(share_text(-0.006) == "-1 %");
 }
 
-TEST_CASE("columns are as wide as their widest cell, words to the left and figures to the right") {
+TEST_CASE("columns are as wide as their widest cell, with words on the left and figures on the right") {
   Table table = two_columns();
   table.add({"a", "1,024"});
   table.add({"longer", "8"});
@@ -151,7 +151,7 @@ TEST_CASE("objects become CSV: keys as names, lists joined, null empty, commas a
         "\"b, \"\"c\"\"\",3,false,,\n");
 }
 
-TEST_CASE("a row whose first cell is empty has as many cells as the others") {
+TEST_CASE("a row with an empty first cell has as many cells as the others") {
   const std::string text = csv_of(Json::parse(R"([{"rank": 1, "name": "a"}, {"rank": null, "name": "b"}])"));
   CHECK(text == "rank,name\n1,a\n,b\n");
   CHECK(CsvTable::parse(text, "t.csv").rows() == 2);

@@ -138,4 +138,4 @@ TEST_CASE("a long list is cut after a dozen") {
   CHECK(suggest("zzzz", names) == "known: aaaa, bbbb, cccc, dddd, eeee, ffff, gggg, hhhh, iiii, jjjj, kkkk, llll");
 }
 
-TEST_CASE("nothing known, nothing suggested") { CHECK(suggest("word", Names{}).empty()); }
+TEST_CASE("without known names, nothing is suggested") { CHECK(suggest("word", Names{}).empty()); }

@@ -27,7 +27,7 @@ TEST_CASE("a drawing is one document, its shapes in the order they were drawn") 
         "</svg>\n");
 }
 
-TEST_CASE("no text ends its element") {
+TEST_CASE("no text can close its XML element") {
   SvgDrawing drawing(10, 10);
   drawing.text(1, 2, "end", "</text><script> & \"x\"\x01", " font-size=\"14\"");
   const std::string file = drawing.file();

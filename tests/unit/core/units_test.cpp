@@ -245,7 +245,7 @@ TEMPLATE_TEST_CASE("every quantity reads back from its print as the same double"
   }
 }
 
-TEST_CASE("people read three significant digits") {
+TEST_CASE("values for people have three significant digits") {
   CHECK(humanize(Bytes(12.9 * 0x1p30)) == "12.9 GiB");
   CHECK(humanize(0.231_s) == "231 ms");
   CHECK(humanize(Seconds(3.14159e-6)) == "3.14 us");

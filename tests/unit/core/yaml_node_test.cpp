@@ -77,7 +77,7 @@ TEST_CASE("a key is found or it is not") {
   CHECK_FALSE(root.find("A"));
 }
 
-TEST_CASE("a node outlives the root it came from") {
+TEST_CASE("a node remains valid after its root is destroyed") {
   const YamlNode inner = parsed("a: {b: deep}").at("a").at("b");
   CHECK(inner.text() == "deep");
   CHECK(inner.origin() == "f.yaml");
@@ -140,7 +140,9 @@ TEST_CASE("line breaks of both kinds and a byte-order mark make no difference") 
   CHECK(place(root.at("b").items()[0]) == std::pair(3, 5));
 }
 
-TEST_CASE("a document may be marked as such") { CHECK(parsed("%YAML 1.2\n---\na: 1\n...\n").at("a").integer() == 1); }
+TEST_CASE("a document may have start and end markers") {
+  CHECK(parsed("%YAML 1.2\n---\na: 1\n...\n").at("a").integer() == 1);
+}
 
 // ---- where it stands ----
 
@@ -186,7 +188,7 @@ TEST_CASE("the place of a missing item is its dash") {
   CHECK(items[3].is_null());
 }
 
-TEST_CASE("an empty key before one that starts with null is not taken for a written null") {
+TEST_CASE("an empty key before a key that starts with null is not read as null") {
   CHECK(place(parsed("a:\nnullable: 1\n").at("a")) == std::pair(1, 1));
 }
 

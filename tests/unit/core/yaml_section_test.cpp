@@ -22,7 +22,7 @@ TEST_CASE("a new section is appended to the file") {
   CHECK(replace_section("a: 1\n", {"b", "c"}, "c: {d: 2}") == "a: 1\n\nb:\n  c: {d: 2}\n");
 }
 
-TEST_CASE("a section within another is replaced or added with its margin") {
+TEST_CASE("a section inside another is replaced or added with its indentation") {
   const std::string before = "a:\n    # of b\n    b: 1\n\n    c:\n      - 2\nd: 3\n";
   CHECK(replace_section(before, {"a", "b"}, "b: 5") == "a:\n    # of b\n    b: 5\n\n    c:\n      - 2\nd: 3\n");
   CHECK(replace_section(before, {"a", "c"}, "c:\n  - 6") == "a:\n    # of b\n    b: 1\n\n    c:\n      - 6\nd: 3\n");

@@ -48,7 +48,7 @@ Assumptions without_overlap() {
   return assumptions;
 }
 
-TEST_CASE("an iteration takes at least the time that the host needs to launch its kernels") {
+TEST_CASE("a step takes at least the time that the host needs to launch its kernels") {
   const auto estimate = [](double start, const Plan& plan) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(start);
@@ -208,7 +208,7 @@ TEST_CASE("efficiency is the time that one device needs over that of all devices
   CHECK(estimate.efficiency == Approx(108 / (4 * 42.48)));
 }
 
-TEST_CASE("an epoch is as many iterations as the samples fill") {
+TEST_CASE("an epoch has as many steps as its samples fill") {
   const Matrix matrix(Assumptions{});
   // 1000 samples in batches of 32: 31.25 steps of 32 · 3 + 12 s.
   const Estimate estimate = Estimator(matrix.job).estimate(plan_of(32));
@@ -216,7 +216,7 @@ TEST_CASE("an epoch is as many iterations as the samples fill") {
   CHECK(estimate.epoch.value() == Approx(31.25 * 108));
 }
 
-TEST_CASE("the parts of a serial iteration are its passes and its update") {
+TEST_CASE("the parts of a serial step are its passes and its update") {
   const Matrix matrix(Assumptions{});
   const Breakdown time = Estimator(matrix.job).estimate(plan_of(32)).time;
   CHECK(time[Part::forward].value() == Approx(32.0));

@@ -56,7 +56,7 @@ Setting with_plan(int replicas, int parts = 1) {
 /// A PCIe link of β = 20 ms/B for each pair of devices, and 30 s to start.
 HostPath slow_host() { return {Bandwidth(50), 2, Seconds(30)}; }
 
-TEST_CASE("a ring inside a node takes the node's link") {
+TEST_CASE("a ring inside a node uses the node's link") {
   // 2 · 3 · (1 + 200 · 0.001)
   CHECK(with_plan(4).allreduce(AllreduceAlgorithm::ring, 800) == Approx(7.2));
 }

@@ -87,7 +87,7 @@ TEST_CASE("hidden All-to-alls slow computation down") {
   CHECK(slowed.hidden() == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("more micro-batches hide more, and faster links leave less") {
+TEST_CASE("with more micro-batches, more is hidden, and with faster links, less remains") {
   double before = -1;
   for (const std::int64_t count : {1, 2, 3, 4, 8, 64}) {
     const double hidden = Mixture(count).hidden();

@@ -98,7 +98,7 @@ TEST_CASE("replicas on a slow network are bound by gradients") {
   CHECK(gradients.algorithm == to_string(AllreduceAlgorithm::hierarchical));
 }
 
-TEST_CASE("slices of filters are bound by what they gather and sum") {
+TEST_CASE("slices of filters are bound by gathering and summing activations") {
   Convolutions job(Seconds(1e-3), Seconds(0));
   job.plan.mesh.set(Axis::filter, 4);
   check_bound_by(job, Kind::layer_collectives);
@@ -133,7 +133,7 @@ TEST_CASE("many weights and few samples are bound by their update") {
   check_bound_by(Convolutions(Seconds(1e-3), Seconds(5)), Kind::weight_update);
 }
 
-TEST_CASE("samples from a slow disk bind everything else") {
+TEST_CASE("a plan with samples from a slow disk is bound by input") {
   Convolutions job(Seconds(1e-3), Seconds(0));
   job.job.sample_bytes = Bytes(1000);
   job.machine.storage.shared_per_node = Bandwidth(100);
@@ -185,7 +185,7 @@ TEST_CASE("a finding names the ZeRO stage of exchanged gradients") {
   CHECK(gradients.zero_stage == 2);
 }
 
-TEST_CASE("work that others do as well is found") {
+TEST_CASE("replicated work is found") {
   Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(Part::halo);
   estimate.replicated_share = 0.25;
@@ -265,7 +265,7 @@ TEST_CASE("a data set that does not fit a node's own storage is found") {
   CHECK_FALSE(data.shared_known);
 }
 
-TEST_CASE("kinds of findings are named apart") {
+TEST_CASE("kinds of findings have different names") {
   std::set<std::string> names;
   for (int kind = 0; kind <= static_cast<int>(Kind::local_storage); ++kind)
     names.emplace(to_string(static_cast<Kind>(kind)));

@@ -84,7 +84,7 @@ TEST_CASE("a data set of up to half of a node's memory is read once") {
   CHECK(reading.time() == 0.0);
 }
 
-TEST_CASE("or a leader reads them once and sends them on") {
+TEST_CASE("a leader may read the samples once and send them on") {
   Reading reading(with_leader());
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);

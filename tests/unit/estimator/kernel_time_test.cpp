@@ -74,7 +74,7 @@ TEST_CASE("the host launches the messages of a halo and the copies that join the
   CHECK(second[LayerCount::backward_exchanges] == 5);
 }
 
-TEST_CASE("a convolution takes its arithmetic at the attainable peak") {
+TEST_CASE("a convolution takes the time of its arithmetic at the attainable peak") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   const std::vector<LayerTimes>& serial = owned.kernels.serial();
   // 2 · 64 filters · 32 · 32 positions · 64 channels · 3 · 3 = 75,497,472 operations a sample at 1e12/s. Traffic would take
@@ -87,7 +87,7 @@ TEST_CASE("a convolution takes its arithmetic at the attainable peak") {
   CHECK(serial[2].backward.value() == Approx(2 * pass));
 }
 
-TEST_CASE("an activation takes its traffic at the attainable bandwidth") {
+TEST_CASE("an activation takes the time of its memory traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   // 65,536 items of 4 B at 1e11 B/s are 2.62144 us: one read and one write forward, two and one backward.
   CHECK(owned.kernels.serial()[1].forward.value() == Approx(2 * 2.62144e-6));
@@ -186,7 +186,7 @@ TEST_CASE("a measured total includes the update of momentum, from which another 
   CHECK(step_time(adam.kernels, 16) > 16 * 3e-3);
 }
 
-TEST_CASE("a measurement counts for its own model and precision alone") {
+TEST_CASE("a measurement applies only to its own model and precision") {
   const Coefficients coefficients = measured();
   const OwnedJob half(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp16,
                       Optimizer::momentum, coefficients);
@@ -202,7 +202,7 @@ TEST_CASE("a measurement counts for its own model and precision alone") {
   CHECK_FALSE(measured_scale(renamed.facts, renamed.machine.device, coefficients, Precision::fp32).has_value());
 }
 
-TEST_CASE("the scale of other models is for those that were never measured") {
+TEST_CASE("the scale of other models applies to models that were never measured") {
   const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
   const Device& device = owned.machine.device;
   const KernelTimes sheet(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, std::nullopt);
@@ -231,7 +231,7 @@ TEST_CASE("an update moves weight, gradient and slots") {
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32, UpdateImplementation::foreach) == 72);
 }
 
-TEST_CASE("an update takes its traffic at the attainable bandwidth") {
+TEST_CASE("an update takes the time of its memory traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   // Momentum: 36,864 weights · 20 B / 1e11
   CHECK(owned.kernels.serial()[0].update.value() == Approx(7.3728e-6));

@@ -28,7 +28,7 @@ struct Split {
 
 }  // namespace
 
-TEST_CASE("latent attention is cut between heads, and what it compresses is not") {
+TEST_CASE("latent attention is split between heads, but its compression is not") {
   const Split deepseek("deepseek-v3");
   const std::string attention = "layer5.attention.";
   // As Megatron-LM splits it: the matrices after the compressed vectors by heads, and the projection of the heads.
@@ -89,7 +89,7 @@ TEST_CASE("Llama's query heads are cut between key-value heads, its perceptron b
   CHECK(llama.role("embedding") == TensorSplitRole::lookup);
 }
 
-TEST_CASE("each of Mixtral's experts is cut within, and every rank routes") {
+TEST_CASE("each of Mixtral's experts is split, and every rank routes") {
   const Split mixtral("mixtral-8x7b");
   for (const std::string name : {"gate", "up"}) {
     CHECK(mixtral.role("layer7.mixture.experts." + name) == TensorSplitRole::column);
@@ -102,7 +102,7 @@ TEST_CASE("each of Mixtral's experts is cut within, and every rank routes") {
   }
 }
 
-TEST_CASE("T5's attention to the encoder is cut by heads, and both of its columns send a gradient") {
+TEST_CASE("T5's attention to the encoder is split by heads, and both of its column-parallel layers send a gradient") {
   const Split t5("t5-large");
   const std::string part = "decoded.decoder_layer3.cross_attention.";
   CHECK(t5.role(part + "queries") == TensorSplitRole::column);

@@ -27,7 +27,7 @@ std::vector<int> repetitive(std::mt19937_64& engine) {
   return kinds;
 }
 
-TEST_CASE("equal blocks are one run, and what repeats nothing another") {
+TEST_CASE("equal blocks form one run, and layers that do not repeat form another") {
   const LayerRuns runs({9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 7, 8});
   REQUIRE(runs.runs().size() == 3);
   CHECK(runs.runs()[1].first == 1);

@@ -217,7 +217,7 @@ TEST_CASE("a tensor split of a model without other matrices divides its tables a
   CHECK(limits_of(recurrent, plan) == Limited{{Kind::tensor_units, 32, 20, "words"}});
 }
 
-TEST_CASE("a plan that breaks a limit of its shape is not predicted") {
+TEST_CASE("a plan whose shape breaks a limit is not predicted") {
   Images images;
   images.plan.mesh.set(Axis::data, 17);
   const Estimate estimate = Estimator(images.job).estimate(images.plan);

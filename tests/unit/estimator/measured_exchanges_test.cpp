@@ -234,7 +234,7 @@ TEST_CASE(
   CHECK_FALSE(ExchangeTimes(four, machine, coefficients, assumptions).is_measured(data, Purpose::gradient));
 }
 
-TEST_CASE("between two sizes a message takes a start-up time and a time per byte, and a bend is a doubt") {
+TEST_CASE("between two sizes a message takes a start-up time and a time per byte, and a bend widens the interval") {
   // 10 us + m / 1 GB/s, which one line joins; then twice the time per byte from 1 MB on.
   MeasuredCurve line{.ranks = 8, .nodes = 2};
   MeasuredCurve bent = line;

@@ -129,7 +129,7 @@ TEST_CASE("a plan that fits has no remedies") {
   CHECK(remedies(net.estimator, *check_memory(net.estimator, data_plan(4, 64))).empty());
 }
 
-TEST_CASE("a plan that breaks a limit of its shape is not checked") {
+TEST_CASE("a plan whose shape breaks a limit is not checked") {
   const Resnet net(Bytes(16 * gibibyte));
   CHECK_FALSE(check_memory(net.estimator, data_plan(8, 4)));
 }

@@ -75,7 +75,7 @@ TEST_CASE("DeepSpeed sums bf16 gradients in separate fp32 buffers: 20 bytes per 
   CHECK(bytes.optimizer == 12);
 }
 
-TEST_CASE("gradients that are joined before the update are there twice more, of a rank's part") {
+TEST_CASE("if gradients are joined before the update, two more copies of a rank's part exist") {
   const Model model = chain_of_four();
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::data, 4);
@@ -192,7 +192,7 @@ layers:
   CHECK(own(true) == 9 * (4 + 4 + 4));
 }
 
-TEST_CASE("a tensor that crosses a cut is kept by the stage that reads it, not by the one that sends it") {
+TEST_CASE("a tensor that crosses a cut is kept by the reading stage, not by the sending stage") {
   // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch: the first the batch, the second
   // what it receives. The first keeps nothing of its output.
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);

@@ -253,7 +253,7 @@ OutOfCore taken(const OwnedJob& owned, const Plan& plan) {
   return out_of_core(owned.job, plan, estimate.memory);
 }
 
-TEST_CASE("the chain of a network needs the memory in core that its estimate has") {
+TEST_CASE("if everything is kept in device memory, the chain of a network needs the memory of its estimate") {
   for (const char* name : {"resnet50", "vgg16", "unet3d", "densenet121", "inception_v3", "gpt2"}) {
     INFO(name);
     const OwnedJob owned(load_model(name), with_host(1e12, 1e10), {}, 1000);
@@ -320,7 +320,7 @@ TEST_CASE("offloaded activations have to fit the memory of the node") {
   CHECK(taken(OwnedJob(load_model("resnet50"), machine, {}, 1000), plan).fits());
 }
 
-TEST_CASE("plans that cut stages, compute blocks again or move all activations have no such choice") {
+TEST_CASE("plans with stages, recomputation or offloading of all activations have no choices for layer groups") {
   Plan plan = plan_of(4);
   CHECK(may_be_out_of_core(plan, {}));
   plan.recompute = Recompute::full;

@@ -228,7 +228,7 @@ layers:
   CHECK(StagePlaces(facts, 2, {1, 4}, 4).levels().front() == std::vector<int>{0, 1, 4});
 }
 
-TEST_CASE("a plan is cut for the shortest iteration, not for balanced kernels") {
+TEST_CASE("a plan is cut for the shortest step, not for balanced kernels") {
   // Two layers of 3 s a sample before and two after a tensor of 10 items; 10,000 items cross in the middle of each half.
   const Model model = parse_model(R"(format: 1
 model: narrow

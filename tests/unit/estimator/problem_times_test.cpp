@@ -140,7 +140,7 @@ TEST_CASE("between two batches log(time/roofline) is linear in log(samples)") {
   REQUIRE(ratio(known, convolution(64, 64, 56, 4)) == Approx(std::sqrt(at_one * at_sixteen)));
 }
 
-TEST_CASE("between neighbours along filters, channels, extents, or several at once") {
+TEST_CASE("times are interpolated between neighbours along filters, channels, extents, or several at once") {
   const auto is_between = [](const std::string& small, const std::string& middle, const std::string& large) {
     const ProblemTimes known = times({{small, 1e-3}, {large, 5e-3}});
     INFO(middle);
@@ -335,7 +335,7 @@ TEST_CASE("a curve stays in the measured range, and comes from the nearest relat
   CHECK(update.time.value() > 0);
 }
 
-TEST_CASE("no predicted time of a family is below its least ratio to the roofline") {
+TEST_CASE("no predicted time is below its family's smallest ratio to the roofline") {
   std::vector<Line> lines;
   for (const int filters : {8, 64}) {
     for (const int samples : {1, 4, 16})

@@ -246,7 +246,7 @@ TEST_CASE("with equal layers the peak grows linearly, for any recomputed modules
   }
 }
 
-TEST_CASE("modules that a model lacks, or that are not recomputed, break a limit") {
+TEST_CASE("modules that a model lacks, or that are not recomputed, make a plan impossible") {
   using enum RecomputeModule;
   const OnNodes owned(small_llama());
   const Estimator estimator(owned.job);

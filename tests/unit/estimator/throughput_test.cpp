@@ -109,7 +109,7 @@ struct OnNodesOfFour : OwnedJob {
   explicit OnNodesOfFour(Model a_model) : OwnedJob(std::move(a_model), nodes_of_four(), Assumptions{}, 1000) {}
 };
 
-TEST_CASE("a device's share of the FLOPs is held against its peak in the plan's precision") {
+TEST_CASE("a device's share of the FLOPs is divided by its peak in the plan's precision") {
   const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
   const SampleFlops flops{.forward = 1e11, .backward = 2e11, .blocks = 1e11};
   Estimate estimate = estimate_of(Precision::fp32);

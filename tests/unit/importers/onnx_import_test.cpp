@@ -33,7 +33,7 @@ TEST_CASE("imported networks have the parameters and multiply-adds of those that
   }
 }
 
-TEST_CASE("the import of an exported bundled network equals that network") {
+TEST_CASE("a bundled network that is exported and imported is unchanged") {
   for (const char* const name : {"resnet50", "vgg16"}) {
     CAPTURE(name);
     const Model ours = load_model(name);
@@ -144,7 +144,7 @@ TEST_CASE("activations are known by their values in whatever form they are writt
   CHECK(kind_of("a = Constant<value = float {0.125}>() d = Mul(c, a) y = Relu(d)") == "conv relu");
 }
 
-TEST_CASE("weights that are all equal are weights all the same") {
+TEST_CASE("weights that are all equal are still weights") {
   onnx::ModelProto model;
   REQUIRE(model.ParseFromString(
       bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { z = MatMul(x, w) y = Add(z, b) }")));
@@ -156,7 +156,7 @@ TEST_CASE("weights that are all equal are weights all the same") {
   CHECK(read_back(import_onnx(model.SerializeAsString(), "net.onnx", {})).parameters() == 4 * 4 + 4);
 }
 
-TEST_CASE("padding that differs from side to side is that of 'same', another one with as many positions, or a layer") {
+TEST_CASE("padding that differs between sides becomes 'same', a symmetric padding with as many positions, or a layer") {
   const std::string head = "g (float[N,3,8,8] x, float[2,3,3,3] w) => (float[N,2,4,4] y) ";
   const Model same = import_text(head + "{ y = Conv<strides = [2, 2], pads = [0, 0, 1, 1]>(x, w) }");
   CHECK(same.layers.front().output_shape.extent[0] == 4);
@@ -408,7 +408,7 @@ TEST_CASE("shared weights give a warning, and so do uncounted parameters") {
   CHECK(warnings_of(scores).front() == "not counted: 'rel', which acts on the scores of an attention");
 }
 
-TEST_CASE("a table with fewer rows than tokens is one of their types") {
+TEST_CASE("a table with fewer rows than tokens is a table of token types") {
   onnx::ModelProto model;
   REQUIRE(
       model.ParseFromString(bytes_of("g (int64[N,3] x, float[9,8] t, float[2,8] k) => (float[N,3,8] y) { z = Constant<value "
@@ -418,7 +418,7 @@ TEST_CASE("a table with fewer rows than tokens is one of their types") {
   CHECK(imported.parameters() == (9 + 2) * 8);
 }
 
-TEST_CASE("a batch norm without weights has none") {
+TEST_CASE("a batch norm without weights stays without weights") {
   const std::string graph =
       "g (float[N,2,4,4] x, float[2] m, float[2] v) => (float[N,2,4,4] y) { s = Constant<value = float[2] {1.0, 1.0}>() b = "
       "Constant<value = float[2] {0.0, 0.0}>() y = BatchNormalization(x, s, b, m, v) }";

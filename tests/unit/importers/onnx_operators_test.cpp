@@ -18,7 +18,7 @@ std::string warnings_of(const Import& imported) {
 
 }  // namespace
 
-TEST_CASE("each opset gives bounds, axes, pads and scales in its own place") {
+TEST_CASE("bounds, axes, pads and scales are read where each opset has them") {
   const std::string head = "g (float[N,3,8,8] x, float[4,3,3,3] w) => (float[N,4,8,8] y) ";
   const std::string clip6 = head + "{ a = Conv<pads = [1, 1, 1, 1]>(x, w) y = Clip<min = 0.0, max = 6.0>(a) }";
   const std::string clip11 =
@@ -72,7 +72,7 @@ TEST_CASE("sizes that a file leaves open are given by the user") {
   CHECK(tokens.sequence_length == 12);
 }
 
-TEST_CASE("weights that the graph makes count like stored ones") {
+TEST_CASE("weights that the graph computes count like stored ones") {
   const Model made = import_text(
       "g (float[N,3,32,32] x) => (float[N,2048,1,1] y) { s = Constant<value = int64[4] {2048, 3, 32, 32}>() w = "
       "ConstantOfShape(s) y = Conv(x, w) }",
@@ -139,7 +139,7 @@ TEST_CASE("positions are joined, cut and reduced as the operators say") {
   CHECK(softmax.macs() == 64 * 12);
 }
 
-TEST_CASE("what has no weights any more at the end of a network is left out, with a warning") {
+TEST_CASE("layers without weights at the end of a network are left out, with a warning") {
   const std::string net =
       "g (float[N,3,8,8] x, float[4,3,1,1] v) => (int64[K] y) { a = Conv(x, v) s = Constant<value = int64[2] {0, -1}>() b = "
       "Reshape(a, s) c = NonZero(b) y = Transpose(c) }";
@@ -199,7 +199,7 @@ TEST_CASE("a tensor of sizes that is far too long makes no tensor of as many dim
             .find("neither a stored matrix nor part of an attention") != std::string::npos);
 }
 
-TEST_CASE("an attention of one operator is one, in rows or in heads") {
+TEST_CASE("an attention that is one operator becomes attention, in rows or in heads") {
   const std::string rows =
       "g (float[N,6,8] x, float[8,24] w) => (float[N,6,8] y) { a = MatMul(x, w) q, k, v = Split<axis = 2, num_outputs = "
       "3>(a) y "
@@ -219,10 +219,10 @@ TEST_CASE("a network in integers and operators of classical learning are refused
   trees.mutable_opset_import(0)->set_domain("ai.onnx.ml");
   CHECK(error_of([&] {
           static_cast<void>(import_onnx(trees.SerializeAsString(), "net.onnx", {}));
-        }).starts_with("net.onnx: it has operators of 'ai.onnx.ml' only"));
+        }).starts_with("net.onnx: it has only operators of 'ai.onnx.ml'"));
 }
 
-TEST_CASE("a selection of many stored places is a part of a tensor, in the shape of the places") {
+TEST_CASE("a gather with many constant indices is a part of the tensor, with the shape of the indices") {
   const Model model = import_text(
       "g (float[N,12,4] x, float[4,5] w) => (float[N,2,3,5] y) { i = Constant<value = int64[2,3] {0, 2, 4, 6, 8, 10}>() a = "
       "Gather<axis = 1>(x, i) y = MatMul(a, w) }");

@@ -37,7 +37,7 @@ onnx::TensorProto tensor_of(std::int64_t items, int bytes_of_item) {
 
 }  // namespace
 
-TEST_CASE("a file is read as the library reads it") {
+TEST_CASE("a file is read like by the library") {
   for (const char* const name : {"vit_op17", "gpt_joint_op17", "decoder_op13", "unknown_prelu"}) {
     CAPTURE(name);
     const std::string bytes = read_file(std::string(DATA_FOLDER) + name + ".onnx");

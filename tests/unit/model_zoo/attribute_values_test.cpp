@@ -99,7 +99,7 @@ TEST_CASE("lines of operations that no bundled model has are printed as they are
   }
 }
 
-TEST_CASE("an operation has typed attributes") {
+TEST_CASE("the attributes of an operation have types") {
   const Problem problem = parse_problem("convolution filters=8 kernel=3x5 padding=1x2 bias=no in=4x9x9", "test");
   const AttributeValues attributes = problem.operation->attribute_values();
   CHECK(attributes == AttributeValues{{"filters", 8},

@@ -481,7 +481,7 @@ TEST_CASE("the convolutions of a network repeat: layers of one class have one op
   }
 }
 
-TEST_CASE("every bundled model is sound") {
+TEST_CASE("every bundled model passes the checks") {
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
     INFO(name);

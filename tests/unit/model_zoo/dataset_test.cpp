@@ -49,7 +49,7 @@ TEST_CASE("the bundled data sets have the published numbers") {
   CHECK(load_dataset("WMT16 en-de").sample_bytes() == Bytes(200));
 }
 
-TEST_CASE("every bundled data set is sound") {
+TEST_CASE("every bundled data set passes the checks") {
   CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "criteo-1tb", "deepcam", "imagenet", "kits19",
                                                     "openwebtext", "wmt16-en-de"});
   for (const std::string& name : dataset_names()) {

@@ -181,7 +181,7 @@ TEST_CASE("unread keys that change the number of parameters are refused at their
         "config.json:3:18: 'layer_types' has 1 entries, but there are 36 layers");
   CHECK(refusal("gpt_oss",
                 R"("num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "full_attention"])") ==
-        "config.json:3:42: layer 2 breaks the order of 1 with a window before each without one");
+        "config.json:3:42: layer 2 breaks the pattern (layers with a window before each layer without one: 1)");
   // A key with the value none has no effect.
   CHECK(model_of_text(R"({"model_type": "llama", "num_local_experts": 0, "vision_config": null})").parameters() ==
         6'738'415'616);
@@ -191,7 +191,7 @@ TEST_CASE("unread keys that change the number of parameters are refused at their
                     [](const std::string& warning) { return warning.find("'num_local_experts'") != std::string::npos; }));
 }
 
-TEST_CASE("caps and windows reach the model, and unsupported layers are reported") {
+TEST_CASE("caps and windows are in the imported model, and unsupported layers are reported") {
   const auto lines = [](const std::string& keys) { return import_hugging_face("{" + keys + "}", "c.json"); };
   CHECK(has_line(lines(R"("model_type": "gemma2")"), "soft_cap: yes"));
   CHECK(has_line(lines(R"("model_type": "gemma2")"), "fused: no"));
@@ -312,7 +312,7 @@ TEST_CASE("windows are those of the layers that use one") {
   CHECK(has_line(mixed, "window: 4096"));
 }
 
-TEST_CASE("positions and biases of a configuration reach the layers") {
+TEST_CASE("positions and biases of a configuration are in the layers") {
   const Model neox = model_of("gpt-neox-20b");
   // A quarter of 96 channels.
   CHECK(layer_of(neox, "layer0.parts.attention.rotary1").operation->attributes() == "heads=64 turned=24");
@@ -484,7 +484,7 @@ TEST_CASE("impossible sizes are refused, even if each one alone is possible") {
   CHECK(message(R"("llama", "num_hidden_layers": 100000)").find("at most 10000") != std::string::npos);
   CHECK(message(R"("llama", "num_hidden_layers": 10000)").find("more than 100000 layers") != std::string::npos);
   CHECK(message(R"("mixtral", "num_local_experts": 4, "num_experts_per_tok": 5)")
-            .ends_with("of 4 experts 5 cannot be active"));
+            .ends_with("there are 4 experts, so 5 cannot be active"));
 }
 
 TEST_CASE("invalid JSON is refused, and depth and length are limited") {

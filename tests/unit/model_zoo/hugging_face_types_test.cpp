@@ -77,7 +77,7 @@ TEST_CASE("a size that the file says with a key of another type is refused, unle
         allowed.warnings.end());
 }
 
-TEST_CASE("of a model of several media the language model is read, which is said") {
+TEST_CASE("of a multimodal model only the language model is read, with a warning") {
   const std::string text =
       R"("text_config": {"model_type": "llama", "num_hidden_layers": 1, "max_position_embeddings": 64})";
   const Import import =

@@ -281,7 +281,7 @@ TEST_CASE("the layers of T5's stacks share the biases of their first") {
   CHECK(crossing == 24);
 }
 
-TEST_CASE("a layer of Llama keeps for backward what its kernels need") {
+TEST_CASE("a layer of Llama keeps the tensors that its kernels need for backward") {
   // In bytes for a token, at 2 bytes an item: two norms and two sums in, their outputs (as inputs of qkv, gate and up): 4h;
   // queries, keys and values after the rotation h + 2 kv; attention's output h, and 4 bytes for each head; gate, silu of it,
   // up, their product: 4f.
@@ -345,7 +345,7 @@ TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mea
   }
 }
 
-TEST_CASE("modules that predict further tokens share the embedding and the head") {
+TEST_CASE("modules that predict additional tokens share the embedding and the head") {
   const Model one = load_model("nemotron3-nano@predicted=1");
   const Model none = load_model("nemotron3-nano");
   std::int64_t tied = 0, losses = 0;
@@ -362,7 +362,7 @@ TEST_CASE("modules that predict further tokens share the embedding and the head"
   CHECK(static_cast<double>(one.parameters() - none.parameters()) == 5 * h + 2 * h * h + attention + experts);
 }
 
-TEST_CASE("DeepSeek-V3's module that predicts a second token is another layer") {
+TEST_CASE("DeepSeek-V3's module that predicts a second token is one more layer") {
   // DeepSeek-V3, README_WEIGHTS.md: 11.5 billion parameters of its own. A norm of each input and a matrix of 2h to h, a
   // layer like the others, and a norm.
   const Model one = load_model("deepseek-v3@predicted=1");

@@ -63,7 +63,7 @@ Outcome outcome_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the file that is broken below is sound") {
+TEST_CASE("the file that the tests below break is valid") {
   REQUIRE(error_of([] { (void)parse_model(small, "m.yaml"); }) == "no error");
 }
 

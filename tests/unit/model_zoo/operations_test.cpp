@@ -38,7 +38,7 @@ void check_product(const Work& work, double m, double n, double k, Work::Batched
 
 }  // namespace
 
-TEST_CASE("shapes, passes and precisions have words") {
+TEST_CASE("shapes, passes and precisions are printed in words") {
   CHECK(to_string(TensorShape{.channels = 64, .extent = {56, 56, 1}, .rank = 2}) == "64×56×56");
   CHECK(to_string(TensorShape{.channels = 1024, .extent = {512, 1, 1}, .rank = 1, .sequence = true}) ==
         "1024 over 512 tokens");
@@ -369,7 +369,7 @@ TEST_CASE("each position of a resized image is a mean of neighbours, or the near
   CHECK(error_in(vector, "  - resize: {kind: linear, factor: 2}\n") == "the input 12 cannot be resized");
 }
 
-TEST_CASE("a trained factor for each channel has a gradient, a constant has none") {
+TEST_CASE("trained factors of channels have a gradient, constant factors have none") {
   const Layer trained = layer_of(image, "  - scale: trained\n");
   CHECK(trained.weights == 0);
   CHECK(trained.biases == 6);
@@ -395,7 +395,7 @@ TEST_CASE("the loss of an image is a sum over positions") {
   CHECK_FALSE(layer_of(sequence, "  - loss: cross_entropy\n").operation->divisible().spatial);
 }
 
-TEST_CASE("joins read all inputs") {
+TEST_CASE("joining layers read all their inputs") {
   const std::string two = "  - activation: relu\n    name: a\n  - activation: tanh\n    name: b\n";
   const Layer add = layer_of(image, two + "  - add:\n    from: [a, b]\n");
   CHECK(work_of(add, Pass::forward).activation_items == 3 * 480);
@@ -443,7 +443,7 @@ TEST_CASE("embeddings are tables that tokens look up") {
   CHECK(positions.output_shape == positions.input_shapes.front());
 }
 
-TEST_CASE("another input has the shape it declares, and does nothing") {
+TEST_CASE("an additional input has its declared shape, and does no work") {
   const Model model = model_of(words,
                                "  - embedding: {vocabulary: 9, features: 4}\n  - input: {tokens: 7}\n    name: target\n"
                                "  - embedding: {vocabulary: 9, features: 4}\n");

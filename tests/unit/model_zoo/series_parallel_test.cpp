@@ -50,7 +50,7 @@ std::size_t count_layers(const Series& series) {
 
 }  // namespace
 
-TEST_CASE("a chain is a series") {
+TEST_CASE("a chain of layers is a series") {
   CHECK(series_text("  - fully_connected: 3\n  - activation: relu\n  - softmax\n") == "fc1 relu1 softmax1");
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a branch whose end is not read does not join") {
                     "  - softmax\n") == "fork [side] main softmax1");
 }
 
-TEST_CASE("a branch that is joined at several places ends in the last") {
+TEST_CASE("a branch that is joined at several places ends at the last of them") {
   CHECK(series_text("  - fully_connected: 8\n    name: a\n"
                     "  - activation: relu\n    name: b\n"
                     "  - activation: relu\n    name: c\n"

@@ -183,9 +183,9 @@ TEST_CASE("experts process the tokens that the router sends them") {
 
 TEST_CASE("parts of experts that do not belong together are refused") {
   const std::string router = "  - identity:\n    name: tokens\n  - router: {experts: 8, active: 2}\n    name: router\n";
-  CHECK(error_in(sequence, "  - router: {experts: 2, active: 3}\n") == "of 2 experts 3 cannot be active");
+  CHECK(error_in(sequence, "  - router: {experts: 2, active: 3}\n") == "there are 2 experts, so 3 cannot be active");
   CHECK(error_in(sequence, router + "  - dispatch: 9\n    from: [tokens, router]\n")
-            .starts_with("layer 'dispatch1': of 8 experts 9 cannot be active"));
+            .starts_with("layer 'dispatch1': there are 8 experts, so 9 cannot be active"));
   CHECK(error_in(sequence, router + "  - dispatch: 2\n").starts_with("layer 'dispatch1': dispatch takes tokens"));
   CHECK(error_in(sequence, router + "  - combine\n").starts_with("layer 'combine1': combine takes the output of experts"));
   CHECK(error_in(sequence, router + "  - select: first\n    name: one\n  - dispatch: 1\n    from: [one, router]\n")
@@ -371,9 +371,9 @@ TEST_CASE("a router may take sigmoids, a bias, corrections and groups") {
   CHECK(work_of(grouped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 2 * scores + 2 * 4 * 16);
   CHECK(error_in(sequence, "  - router: {experts: 8, active: 2, groups: 3}\n") == "8 experts do not divide into 3 groups");
   CHECK(error_in(sequence, "  - router: {experts: 8, active: 2, groups: 2, active_groups: 3}\n") ==
-        "of 2 groups 3 cannot be active");
+        "there are 2 groups, so 3 cannot be active");
   CHECK(error_in(sequence, "  - router: {experts: 8, active: 3, groups: 4, active_groups: 1}\n") ==
-        "of 2 experts 3 cannot be active");
+        "there are 2 experts, so 3 cannot be active");
 }
 
 TEST_CASE("a capped output takes a pass before the loss and one after it") {

@@ -180,7 +180,7 @@ TEST_CASE("the depth of a chain is the sum of its layers', forward and back to t
   CHECK(grain.largest_edge == 0);
 }
 
-TEST_CASE("the input's gradient waits for an LSTM to go back through time") {
+TEST_CASE("the gradient of an LSTM's input waits for backward through time") {
   const Model model = model_of(sequence, "  - lstm: 8\n  - lstm: 4\n");
   // Forward: 16·(log2 8 + 1) after ⌈log2 24⌉, then 16·(log2 4 + 1) after log2 8. Backward: 16·(log2 16 + 1) and log2 16 for
   // the input of the second, then 16·(log2 32 + 1) and log2 (4 · 16) for the first's matrices.

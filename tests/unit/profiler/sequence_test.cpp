@@ -107,7 +107,7 @@ TEST_CASE("the line of a framework's step names the framework") {
   CHECK_THAT(error("by=me memory=kept more"), ContainsSubstring("x:1:88: unknown 'more'"));
 }
 
-TEST_CASE("steps of a framework are no check of the sum") {
+TEST_CASE("steps of a framework are not used to check the sum") {
   const auto backend = make_simulated_backend(quiet);
   const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
   Profile profile = profile_of(*backend, plan_of(model, {2}));

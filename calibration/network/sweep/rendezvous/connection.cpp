@@ -19,7 +19,7 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t head_bytes = 1 + packed_length_bytes;
-/// The messages of a million ranks are shorter. A larger frame was not sent by a rank.
+/// Even the messages of a million ranks are shorter, so a larger frame does not come from a rank.
 constexpr std::size_t largest_frame = std::size_t{64} << 20U;
 
 }  // namespace
@@ -67,7 +67,7 @@ void Connection::read() {
     if (got > 0) {
       received_.append(bytes.data(), static_cast<std::size_t>(got));
       if (static_cast<std::size_t>(got) < room) return;
-      if (received_.size() > 2 * largest_frame) return;  // the rest is read after this data is taken
+      if (received_.size() > 2 * largest_frame) return;  // the rest is read after this data has been taken
     } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       return;
     } else if (got == 0 || errno != EINTR) {

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// The end of a waiting period.
+/// The point in time at which a wait ends.
 class Deadline {
  public:
   explicit Deadline(Seconds from_now);
@@ -23,11 +23,11 @@ class Deadline {
 };
 
 enum class FrameKind : char {
-  hello = 'H',    ///< from a rank that connects: its identity
-  welcome = 'W',  ///< to all ranks, after all have connected: the list of ranks
+  hello = 'H',    ///< sent by a rank that connects: its identity
+  welcome = 'W',  ///< sent to all ranks after all have connected: the list of ranks
   word = 'T',     ///< the message of one rank
   words = 'A',    ///< the messages of all ranks
-  end = 'E',      ///< the reason why all must end, and a hint
+  end = 'E',      ///< the reason why all ranks must end, and a hint
 };
 struct Frame {
   FrameKind kind = FrameKind::word;
@@ -51,7 +51,7 @@ class Connection {
   /// Reads the received bytes. Closes the connection if the other side has closed it, or if it is broken.
   void read();
   [[nodiscard]] bool is_closed() const { return is_closed_; }
-  /// Received bytes that are not part of a frame already taken.
+  /// Received bytes that do not belong to a frame that was already taken.
   [[nodiscard]] std::string_view received() const { return received_; }
   void drop(std::size_t bytes) { received_.erase(0, bytes); }
   /// The first frame, if it has been received completely. Throws Error if the bytes are not a frame.

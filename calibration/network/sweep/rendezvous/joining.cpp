@@ -24,7 +24,7 @@
 namespace ddl {
 namespace {
 
-/// The first message of both sides.
+/// The first message that both sides send.
 constexpr std::string_view greeting = "ddl-oracle ranks 1\n";
 /// Timeout for sending a final message.
 constexpr Seconds last_word(2);
@@ -167,7 +167,7 @@ class Host {
       stranger_ = fmt::format("a connection from {} is not a rank", guest.connection.address());
       return;
     }
-    if (peer->run != self_.run) {  // a rank of another launch; the rank of this launch may still connect
+    if (peer->run != self_.run) {  // this is a rank of another launch; the rank of this launch may still connect
       stranger_ = fmt::format("rank {} of another launch connected from {}", peer->rank, peer->name);
       send_end_to(guest.connection,
                   fmt::format("rank 0 of another launch is at {}", print_endpoint(place_.host, place_.port)),
@@ -244,7 +244,7 @@ class Host {
   Listener listener_;
   std::vector<Member> members_;
   std::vector<Guest> guests_;
-  std::string stranger_;  ///< the last connection that was not one of our ranks
+  std::string stranger_;  ///< the last connection that did not come from one of our ranks
 };
 
 Joined read_welcome(const std::string& text, const PeerInfo& self) {
@@ -327,7 +327,8 @@ Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patien
   std::string why_not = "no answer";
   while (true) {
     if (std::optional<Connection> host = try_to_connect(place.host, place.port, until, why_not)) {
-      // Rank 0 may only just have started to wait for the others, and knows best which ranks are missing.
+      // Rank 0 knows best which ranks are missing. It may have started to wait later than this rank, so it gets time to
+      // report them.
       const Deadline for_all(patience + last_word * 2);
       if (host->send(greeting, for_all) && host->send(Frame{FrameKind::hello, text_of(self)}, for_all)) {
         if (std::optional<Joined> joined = wait_for_welcome(*host, self, place, for_all, patience)) {

@@ -12,9 +12,9 @@ namespace ddl {
 /// A rank and its location, which it sends when it connects.
 struct PeerInfo {
   int rank = 0, ranks = 1;
-  std::string node;     ///< equal for processes of one machine only
+  std::string node;     ///< the same for processes of one machine, and only for them
   std::string name;     ///< name of the machine
-  std::string run;      ///< id of the launch, from the launcher
+  std::string run;      ///< id of the launch that the launcher gives
   std::string version;  ///< version of the program
 };
 /// The information about this process. Machines are identified as in NCCL: by NCCL_HOSTID, else by host name and the
@@ -23,13 +23,14 @@ struct PeerInfo {
 
 /// The connections of ranks that have joined.
 struct Joined {
-  std::vector<Connection> others{};  ///< on rank 0: the others, by rank from 1; on other ranks: only rank 0
+  std::vector<Connection> others{};  ///< on rank 0: those to all others, by rank; on other ranks: the one to rank 0
   std::vector<int> nodes{};          ///< node of each rank, from 0 in the order of the nodes' first ranks
   std::vector<std::string> node_names{};
 };
 
-/// Rank 0 waits this long for all other ranks. Throws Error if some do not connect, if one connects twice, has a different
-/// number of ranks, or runs another version; the connected ranks receive the reason. Other connections are rejected.
+/// Rank 0 waits this long for all other ranks. Throws Error if some ranks do not connect, or if one connects twice, has a
+/// different number of ranks, or runs another version. The connected ranks receive the reason. Other connections are
+/// rejected.
 [[nodiscard]] Joined host_ranks(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
 /// Connects another rank to rank 0, which may start later, and waits until all have joined. Throws Error if there is no

@@ -9,7 +9,7 @@ namespace ddl {
 
 /// The address at which the processes of one launch meet: rank 0 listens there, and all others connect.
 struct MeetingPlace {
-  std::string host;  ///< rank 0's host, by the name that others use
+  std::string host;  ///< host of rank 0, by the name that other hosts use
   int port = 0;
   std::string run{};  ///< id of the launch, to detect ranks of another launch; empty if it has none
   friend bool operator==(const MeetingPlace&, const MeetingPlace&) = default;
@@ -23,7 +23,7 @@ struct MeetingPlace {
 ///   MASTER_ADDR or MASTER_PORT override either. SLURM_LAUNCH_NODE_IPADDR is the host on which srun ran; it is used only if
 ///   the list cannot be parsed.
 ///
-/// Empty if the environment does not define an address. Throws Error if it is incomplete, or not a valid address.
+/// Empty if the environment does not define an address. Throws Error if the address is incomplete or invalid.
 [[nodiscard]] std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::string& asked,
                                                         const Environment& environment = process_environment());
 

@@ -30,10 +30,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Timeout of a connection. It is long enough for one lost packet. If a firewall drops packets, it is spent once per
+/// Timeout of a connection. It is long enough for one lost packet. If a firewall drops packets, this time passes once per
 /// address.
 constexpr Seconds to_connect(5);
-/// Time in which a launcher that detects a dead rank can end the others; its message is better than theirs.
+/// How long ranks wait before they report a dead rank, so that the launcher can detect it first and end them. The message of
+/// the launcher is better than theirs.
 constexpr Seconds for_the_launcher(5);
 constexpr Seconds to_be_sent(1);
 
@@ -126,7 +127,7 @@ class RankWatch::Watcher {
       awake = Clock::now();
       if (seconds_since(sent) >= between.value()) {
         for (Other& other : others_) {
-          // If the buffer is full, the other side does not read; its silence will be detected.
+          // If the buffer is full, the other side does not read. Its silence will be detected later.
           if (!other.lost) other.connection.send(Frame{FrameKind::word, {}}, Deadline(Seconds(0)));
         }
         sent = Clock::now();
@@ -207,7 +208,7 @@ RankWatch::RankWatch(Processes& processes, Seconds silence, Alarm alarm) {
         connection->send(Frame{FrameKind::hello, pack({words->front(), std::to_string(rank)})}, Deadline(to_connect));
         others.emplace(0, std::move(*connection));
         break;
-      } catch (const Error&) {  // try the next one
+      } catch (const Error&) {  // try the next address
       }
     }
   }

@@ -9,8 +9,8 @@
 
 namespace ddl {
 
-/// Detects a rank that no longer runs, while the others wait for it in a library without a timeout. Each rank regularly
-/// sends a heartbeat to rank 0, over TCP and from a separate thread. Rank 0 sends heartbeats to all.
+/// Detects a rank that no longer runs. Otherwise the other ranks might wait for it forever in a library without a timeout. A
+/// separate thread of each rank regularly sends a heartbeat to rank 0 over TCP. Rank 0 sends heartbeats to all ranks.
 class RankWatch {
  public:
   /// Called once, in the watching thread, with a message about the missing rank, and a hint.
@@ -23,7 +23,8 @@ class RankWatch {
   /// Sends a goodbye, so that a rank that ends normally is not reported as missing.
   ~RankWatch();
 
-  /// A warning if some rank has no connection to rank 0, in which case ranks are not watched; empty otherwise.
+  /// Returns a warning if some rank has no connection to rank 0; ranks are then not watched. Otherwise returns an empty
+  /// text.
   [[nodiscard]] const std::string& warning() const { return warning_; }
 
  private:

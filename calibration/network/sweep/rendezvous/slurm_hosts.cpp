@@ -17,7 +17,7 @@ std::optional<std::string> first_slurm_host(std::string_view list) {
       list.remove_prefix(1);
       continue;
     }
-    // Takes the first of several numbers in brackets: `[07-12,20]`. Names may have several brackets.
+    // Returns the first number in brackets, such as `[07-12,20]`. A name may have several brackets.
     const std::size_t close = list.find(']');
     if (close == std::string_view::npos) return std::nullopt;
     const std::string_view numbers = list.substr(1, close - 1);

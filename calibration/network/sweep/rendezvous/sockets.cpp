@@ -91,7 +91,7 @@ int port_of(int socket) {
                                         : reinterpret_cast<sockaddr_in6&>(own).sin6_port);
 }
 
-/// Whether the socket is connected to itself, which is possible on an ephemeral port without a listener.
+/// Whether the socket is connected to itself. This can happen on an ephemeral port on which no program listens.
 bool is_connected_to_itself(int socket) {
   sockaddr_storage own{}, other{};
   socklen_t own_length = sizeof own, other_length = sizeof other;
@@ -100,8 +100,8 @@ bool is_connected_to_itself(int socket) {
          std::memcmp(&own, &other, own_length) == 0;
 }
 
-/// How much an error tells about the other side. One of several addresses may be of a kind that this machine does not
-/// support.
+/// How informative an error is about the other side. If a host has several addresses, this machine may not support all of
+/// their kinds.
 int told_by(int problem) {
   if (problem == 0) return 0;
   if (problem == EAFNOSUPPORT || problem == EADDRNOTAVAIL || problem == ENETUNREACH) return 1;
@@ -142,7 +142,7 @@ Listener::Listener(const std::string& host, int port) : port_(port) {
     const int status = look_up(host, port, found);
     if (status != 0) throw Error(fmt::format("the host {} cannot be resolved: {}", quote(host), gai_strerror(status)));
     for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-      if (port == 0 && !sockets_.empty()) break;  // the others would get a different port
+      if (port == 0 && !sockets_.empty()) break;  // other addresses would get a different port
       add(each->ai_addr, each->ai_addrlen, false);
     }
   } else {

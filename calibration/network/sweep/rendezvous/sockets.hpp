@@ -30,12 +30,12 @@ class Listener {
   int port_ = 0;
 };
 
-/// Connects to the first address of the host that answers. Otherwise returns empty, with the reason. Throws Error if no such
-/// host is known. A host that is temporarily unknown, or does not answer in time, is not an Error.
+/// Connects to the first address of the host that answers. If none answers, returns empty and the reason. Throws Error if
+/// the host is unknown. If the host is only temporarily unknown, or does not answer in time, nothing is thrown.
 [[nodiscard]] std::optional<Connection> try_to_connect(const std::string& host, int port, const Deadline& until,
                                                        std::string& why_not);
 
-/// Returns `host:29500`, `[fd00::1]:29500`.
+/// Returns the address as text: `host:29500`, `[fd00::1]:29500`.
 [[nodiscard]] std::string print_endpoint(const std::string& host, int port);
 
 }  // namespace ddl

@@ -26,7 +26,8 @@ TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, 
 TcpProcesses::~TcpProcesses() {
   for (Connection& other : joined_.others) other.finish_sending();
   if (!has_ended_) return;
-  // Closing a socket with unread data discards the data that it sent. So data is read until the other side has closed, too.
+  // If a socket with unread data is closed, the data that it has sent is discarded. So data is read until the other side has
+  // closed its socket, too.
   const Deadline until(to_be_read);
   try {
     while (!until.is_over()) {
@@ -38,7 +39,7 @@ TcpProcesses::~TcpProcesses() {
       }
       if (open.empty() || !wait_for_any(open, until)) return;
     }
-  } catch (const std::exception&) {  // out of memory: the connections are closed without waiting
+  } catch (const std::exception&) {  // out of memory, so the connections are closed without waiting
   }
 }
 
@@ -111,7 +112,7 @@ std::vector<std::string> TcpProcesses::gather_at_host(const std::string& text) {
   const Frame all{FrameKind::words, pack(said)};
   for (std::size_t other = 0; other < joined_.others.size(); ++other) {
     if (joined_.others[other].send(all, until)) continue;
-    listen_to(other);  // it may have sent the reason before it closed
+    listen_to(other);  // the other side may have sent the reason before it closed the connection
     end(name_of(rank_of(other)) + " does not receive", "see the output of that rank");
   }
   return said;
@@ -139,7 +140,7 @@ bool TcpProcesses::end_others(const std::string& what, const std::string& hint) 
   has_ended_ = true;
   try {
     send_end(joined_.others, what, hint);
-  } catch (const std::exception&) {  // they will detect the closed connection
+  } catch (const std::exception&) {  // the other ranks will detect the closed connection
   }
   return true;
 }

@@ -12,8 +12,8 @@
 namespace ddl {
 
 /// Processes started by any launcher and connected by TCP. Rank 0 listens at a meeting place, and forwards every message to
-/// all. No process waits forever: a process that has received nothing from another one for twice the `patience` reports
-/// this, and ends.
+/// all. No process waits forever: if it has received nothing from another process for twice the `patience`, it reports this
+/// and ends.
 class TcpProcesses final : public Processes {
  public:
   /// Waits until all have joined. Otherwise throws Error with the missing ranks, or with the reason.
@@ -33,9 +33,9 @@ class TcpProcesses final : public Processes {
  private:
   [[nodiscard]] std::vector<std::string> gather_at_host(const std::string& text);
   [[nodiscard]] std::vector<std::string> gather_from_host(const std::string& text);
-  /// The next message of the other side, if it has arrived. Throws EndedElsewhere if there will be none.
+  /// Returns the next message of the other side, if it has arrived. Throws EndedElsewhere if no message can arrive any more.
   std::optional<std::string> next_word(std::size_t other);
-  /// Reads the data that has arrived from this process. Ends if that process requests it, or is gone.
+  /// Reads the data that has arrived from this process. Ends this process if that process requests it, or is gone.
   void listen_to(std::size_t other);
   [[nodiscard]] int rank_of(std::size_t other) const { return self_.rank == 0 ? static_cast<int>(other) + 1 : 0; }
   [[nodiscard]] std::string name_of(int rank) const;
@@ -45,7 +45,7 @@ class TcpProcesses final : public Processes {
   PeerInfo self_;
   Seconds patience_;
   Joined joined_;
-  std::vector<std::vector<std::string>> words_;  ///< by sender: messages that arrived before they were needed
+  std::vector<std::vector<std::string>> words_;  ///< messages that arrived before they were needed, by sender
   bool has_ended_ = false;
 };
 

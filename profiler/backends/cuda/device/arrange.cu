@@ -80,7 +80,7 @@ struct Resize {
 struct Reach {
   std::int64_t start, end;
 };
-/// A range of output positions along one dimension that contains all readers of one input position.
+/// A range of output positions along one dimension. It contains all positions that read a given input position.
 __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.out[d]) / static_cast<float>(r.in[d]);
   const auto place = static_cast<float>(position);

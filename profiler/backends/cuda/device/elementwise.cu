@@ -353,7 +353,7 @@ cudaError_t update(Launch launch, Step step, float* weights, const void* gradien
                    std::int64_t items) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    constexpr int width = whole_width<float>();  // the widest of the formats determines it
+    constexpr int width = whole_width<float>();  // the widest of the formats determines the vector width
     switch (step) {
       case Step::sgd:
         return map<width>(launch.stream, Update<T, Step::sgd>{weights, in<T>(gradients), first, second, out<T>(copy)},

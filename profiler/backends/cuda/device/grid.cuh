@@ -79,8 +79,8 @@ cudaError_t map(cudaStream_t stream, Work work, std::int64_t items) {
   return cudaGetLastError();
 }
 
-/// The same for rows of `length` items. No vector may cross rows, so `width` items are processed at once only if it divides
-/// the length.
+/// Calls `work` for all items of rows of `length` items. No vector may cross rows, so `width` items are processed at once
+/// only if `width` divides the length.
 template <int width, class Work>
 cudaError_t map_rows(cudaStream_t stream, Work work, std::int64_t items, std::int64_t length) {
   return length % width == 0 ? map<width>(stream, work, items) : map<1>(stream, work, items);

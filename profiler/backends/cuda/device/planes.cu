@@ -32,7 +32,7 @@ struct GroupGradientTerms {
     second += slope * (to_float(input[item]) - means[group]) * inverses[group];
   }
 };
-/// The same for rows of channels, each with its own normalization or with none.
+/// Such terms for rows of channels, each with its own normalization or with none.
 template <class T>
 struct RowGradientTerms {
   const T* input;

@@ -22,9 +22,9 @@ class Buffers {
   std::vector<float> sent_, received_;
 };
 
-/// Seconds per exchange of this rank over `repetitions` exchanges, by the convention of OSU's micro-benchmarks: collectives
-/// one by one with a barrier before each, latency as half a round trip, bandwidth as a window of messages and an
-/// acknowledgement.
+/// The mean time of this rank per exchange over `repetitions` exchanges, in seconds. As in OSU's micro-benchmarks,
+/// collectives are timed one by one with a barrier before each; latency is half a round trip; bandwidth is a window of
+/// messages and an acknowledgement.
 [[nodiscard]] double run_exchange(SweepOperation operation, std::int64_t bytes, int window, int repetitions, MPI_Comm group,
                                   Buffers& buffers);
 

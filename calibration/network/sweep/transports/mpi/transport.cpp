@@ -31,7 +31,7 @@ class MpiTransport final : public Transport {
     int length = 0;
     check(MPI_Get_library_version(text.data(), &length), "its version");
     std::string version(text.data(), static_cast<std::size_t>(length));
-    // Some versions append how the library was built.
+    // Some versions append a description of how the library was built.
     version.resize(std::min({version.size(), version.find(','), version.find('\n')}));
     return {{"library", version}};
   }
@@ -42,7 +42,7 @@ class MpiTransport final : public Transport {
     const Part& part = part_in(step.groups);
     double mine = 0;
     if (part.group >= 0) {
-      // All groups start together, after the waiting ranks have started to sleep.
+      // All groups start together, after the ranks without a group have started to sleep.
       if (step.groups.size() > 1) check(MPI_Barrier(part.active), "a barrier");
       mine = run_exchange(step.operation, step.bytes, step.window, repetitions, part.own, buffers_);
     }
@@ -75,7 +75,7 @@ class MpiTransport final : public Transport {
     return parts_.emplace(groups, part).first->second;
   }
 
-  /// Gathers a number by rank. An idle rank only polls now and then, to leave CPU and network to the others.
+  /// Gathers a number by rank. An idle rank polls only now and then, so that CPU and network are free for the others.
   std::vector<double> gather(double mine, bool idle) {
     std::vector<double> all(processes_.nodes().size());
     MPI_Request request = MPI_REQUEST_NULL;

@@ -19,7 +19,7 @@ namespace {
 
 /// Aborting communicators takes milliseconds, unless the GPU does not respond.
 constexpr Seconds to_abort(10);
-/// The time to wait for other processes that have ended to report a failure.
+/// How long to wait until other processes that have ended have reported their failure.
 constexpr std::chrono::milliseconds to_hear_of_others(500);
 
 }  // namespace
@@ -96,7 +96,8 @@ void Communicators::watch(const char* name, std::function<void(Device&)> work, n
   } catch (const EndedElsewhere&) {
     throw;
   } catch (const Error&) {
-    // If another rank caused the failure, its own message, or that of the rank that detected it, is more useful.
+    // If another rank caused the failure, the message of that rank, or of the rank that detected the failure, is more
+    // useful.
     const auto until = std::chrono::steady_clock::now() + to_hear_of_others;
     while (processes_.count() > 1 && std::chrono::steady_clock::now() < until) {
       processes_.look();

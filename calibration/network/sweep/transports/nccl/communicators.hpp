@@ -15,8 +15,8 @@
 namespace ddl::nccl {
 
 /// A GPU, its stream, and the communicators of the groups of this rank. NCCL waits forever for a missing rank, in calls and
-/// in kernels, so operations that do not return are abandoned with an error. The communicators are blocking, because with
-/// non-blocking ones NCCL starts a thread for every exchange, which would be timed.
+/// in kernels, so operations that do not return are abandoned with an error. The communicators are blocking. With
+/// non-blocking communicators, NCCL starts a thread for every exchange, and its time would be measured.
 class Communicators {
  public:
   Communicators(int device, Processes& processes, const TransportOptions& options);
@@ -39,7 +39,7 @@ class Communicators {
 
   Processes& processes_;
   TransportOptions options_;
-  std::shared_ptr<Device> device_;  ///< shared with threads that did not return
+  std::shared_ptr<Device> device_;  ///< shared with threads that have not returned
   std::map<std::vector<std::vector<int>>, Group> groups_;
 };
 

@@ -20,7 +20,7 @@ void grow(char*& memory, std::size_t& have, std::size_t want, cudaStream_t strea
   check(cudaMalloc(&fresh, want), "allocating memory for messages");
   memory = static_cast<char*>(fresh);
   have = want;
-  // Runs in the stream of the exchanges, which does not synchronize with the default stream.
+  // The fill runs in the stream of the exchanges, because this stream does not synchronize with the default stream.
   check(cudaMemsetAsync(memory, 0, want, stream), "clearing memory");
 }
 
@@ -132,10 +132,10 @@ double run_exchange(SweepOperation operation, std::int64_t bytes, int window, in
   const auto one = static_cast<std::size_t>(bytes);
   const std::size_t whole = one * static_cast<std::size_t>(group.ranks);
   const bool gathers = operation == SweepOperation::allgather || operation == SweepOperation::all_to_all;
-  constexpr std::size_t word = sizeof(float);  // bytes of the barrier
+  constexpr std::size_t word = sizeof(float);  // bytes of the allreduce that serves as a barrier
   buffers.resize(std::max(operation == SweepOperation::all_to_all ? whole : one, word),
                  std::max(gathers ? whole : one, word), group.stream);
-  // The barrier keeps another rank's late start out of the time.
+  // The barrier excludes the late start of another rank from the time.
   check_in(group, ncclAllReduce(buffers.sent(), buffers.received(), 1, ncclFloat, ncclSum, group.communicator, group.stream),
            "a barrier");
   wait_for_stream(group, "a barrier");

@@ -18,9 +18,9 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
   ~Buffers();
-  /// Resizes both buffers, and fills them with zeros in stream order.
+  /// Resizes both buffers, and queues filling them with zeros in the stream.
   void resize(std::size_t sent, std::size_t received, cudaStream_t stream);
-  /// Leaks the memory, because freeing it would wait for a device that does not respond.
+  /// Does not free the memory, because that would wait for a device that does not respond.
   void forget();
   [[nodiscard]] char* sent() const { return sent_; }
   [[nodiscard]] char* received() const { return received_; }
@@ -36,13 +36,13 @@ struct Group {
   ncclComm_t communicator = nullptr;
   int rank = 0, ranks = 1;
   cudaStream_t stream = nullptr;
-  /// Results overwrite the input, as in DDP and FSDP. All-to-all does not support this.
+  /// Whether results overwrite the input, as in DDP and FSDP. An all-to-all does not support this.
   bool in_place = true;
   /// Set to true if the queued work has been abandoned.
   const std::atomic<bool>* is_given_up = nullptr;
 };
 
-/// Seconds per exchange of this rank over `repetitions` exchanges, by the convention of nccl-tests: all exchanges are
+/// The mean time of this rank per exchange over `repetitions` exchanges, in seconds. As in nccl-tests, all exchanges are
 /// queued, and the time until the last one is done is divided by their number. Latency is half a round trip, bandwidth a
 /// window of messages and an acknowledgement. Throws Error if the group has been abandoned.
 [[nodiscard]] double run_exchange(SweepOperation operation, std::int64_t bytes, int window, int repetitions,

@@ -26,14 +26,14 @@ class Worker {
       } catch (...) {
         problem = std::current_exception();
       }
-      work = nullptr;  // its resources are freed before its end is signalled
+      work = nullptr;  // the resources of the work are freed before its end is signalled
       const std::lock_guard lock(state->mutex);
       state->problem = problem;
       state->is_done = true;
       state->changed.notify_all();
     }).detach();
   }
-  /// Returns whether it is done within this time.
+  /// Returns whether the work is done within this time.
   bool wait_for(Seconds time) {
     std::unique_lock lock(state_->mutex);
     return state_->changed.wait_for(lock, std::chrono::duration<double>(time.value()), [&] { return state_->is_done; });

@@ -9,9 +9,10 @@ namespace ddl::nccl {
 
 /// Work that may never return, and how to supervise it.
 struct WatchedWork {
-  /// Runs in a separate thread. If it does not return, the thread is abandoned, so it must own everything that it uses.
+  /// The work, which runs in a separate thread. If it does not return, the thread is abandoned, so it must own everything
+  /// that it uses.
   std::function<void()> work;
-  std::string name;  ///< `joining a group`
+  std::string name;  ///< name of the work in messages: `joining a group`
   Seconds limit;
   /// Called every few milliseconds while the work runs. It throws if waiting has become pointless.
   std::function<void()> look = [] {};

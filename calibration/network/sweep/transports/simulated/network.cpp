@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Time of each kernel that runs concurrently with exchanges.
+/// The time of each simulated kernel that runs concurrently with exchanges.
 constexpr Seconds kernel_time(1e-3);
 /// A rendezvous takes three messages: request, reply and data.
 constexpr double rendezvous_alphas = 3;
@@ -50,7 +50,7 @@ class NetworkTransport final : public Transport {
 
   [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
     std::vector<std::vector<Seconds>> times;
-    // The mean of many samples varies less.
+    // The mean of many repetitions varies less.
     const double spread = network_.noise / std::sqrt(static_cast<double>(repetitions));
     for (const std::vector<int>& group : step.groups) {
       Seconds time = time_of(step, group);
@@ -69,7 +69,7 @@ class NetworkTransport final : public Transport {
  private:
   friend class Load;
 
-  /// The protocol of a message between this many nodes; null if the network has no protocols.
+  /// The protocol of a message of this size between this many nodes; null if the network has no protocols.
   [[nodiscard]] const SimulatedProtocol* protocol_of(Bytes message, double nodes) const {
     for (const SimulatedProtocol& each : network_.protocols) {
       if (!each.largest) return &each;
@@ -86,8 +86,8 @@ class NetworkTransport final : public Transport {
     Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
     if (crosses) {
       link.alpha = network_.latency;
-      // Each rank of a node has its own rail as long as there are enough. A ring or a tree with several ranks per node uses
-      // all of their rails, as NCCL's channels do, but is not faster than inside the node. Other messages use one rail each.
+      // Each rank of a node has its own rail, if there are enough. A ring or a tree uses the rails of all its ranks of a
+      // node, like NCCL's channels, but is not faster than inside the node. Other messages use one rail each.
       const auto on_node = static_cast<double>(
           std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
       const double of_group = network_.rails / static_cast<double>(step.groups.size());

@@ -14,16 +14,16 @@ namespace ddl {
 /// The library's protocol for messages up to some size, such as NCCL's LL, LL128 and Simple.
 struct SimulatedProtocol {
   std::string name{};
-  double alpha = 1;                ///< relative to the network's α
-  double bandwidth = 1;            ///< share of the network's bandwidth, above 0 and at most 1
+  double alpha = 1;                ///< α of the protocol, relative to that of the network
+  double bandwidth = 1;            ///< bandwidth as a share of that of the network, above 0 and at most 1
   std::optional<Bytes> largest{};  ///< largest message on two nodes; unset for the last protocol
   bool operator==(const SimulatedProtocol&) const = default;
 };
 
 /// A simulated network with known behaviour. Pairs take α + mβ. Collectives follow the closed forms of
-/// estimator/inputs/collective.hpp for rings, pairwise exchanges and trees, on the level that their group crosses. A group
-/// has as many rails as ranks per node; if there are more groups than rails of a node, they share them. Times are multiplied
-/// by a log-normal factor of median one. No clock is read.
+/// estimator/exchanges/collectives/times.hpp for rings, pairwise exchanges and trees, on the level that joins their group. A
+/// group has as many rails as ranks per node. If there are more groups than rails of a node, groups share rails. Times are
+/// multiplied by a log-normal factor of median one. No clock is read.
 struct SimulatedNetwork {
   int ranks = 8, nodes = 2;  ///< the same number of ranks on every node
   Seconds latency_inside = Seconds(1e-6), latency = Seconds(5e-6);
@@ -31,7 +31,8 @@ struct SimulatedNetwork {
   int rails = 1;
   /// The slowdown of exchanges by concurrent kernels, and vice versa.
   double exchange_slowdown = 1, kernel_slowdown = 1;
-  /// Protocols by the message size of the full vector. Without any, all messages have the network's own α and bandwidth.
+  /// Protocols by the message size of the full vector. Without protocols, all messages have α and the bandwidth of the
+  /// network.
   std::vector<SimulatedProtocol> protocols{};
   /// The largest message of a protocol grows as the number of nodes to this power.
   double protocol_growth = 1;

@@ -47,7 +47,7 @@ double slowdown(const FigureText& read, const FigureText::Figure& figure) {
   return number;
 }
 
-/// Far beyond everything that exists, but small enough that times and bandwidths stay printable.
+/// Limits far above all real values, but small enough that times and bandwidths can be printed.
 constexpr Seconds slowest_latency(1e6);
 constexpr Bandwidth fastest_link(1e18);
 
