@@ -84,8 +84,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // Counts the rank's own slice if the whole tensor is already counted, or the whole tensor if the slice is already
-      // counted.
+      // The whole tensor and the rank's own slice of it are two tensors. One of them may be counted already.
       const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };
