@@ -1,7 +1,6 @@
 #include "core/least_squares.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include <Eigen/Cholesky>

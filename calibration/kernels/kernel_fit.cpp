@@ -8,8 +8,6 @@
 #include <tuple>
 
 #include <Eigen/Core>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/least_squares.hpp"
 #include "core/statistics.hpp"

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include <Eigen/Dense>
 #include <fmt/format.h>
