@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/learning/learned_file.hpp"
 #include "calibration/learning/run_fit.hpp"
@@ -16,8 +15,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// `calibrate runs`: fits factors to measured training runs, in addition to profiles and networks.
 struct RunsRequest {
