@@ -271,7 +271,7 @@ std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, 
 
 Report show_model(const ShowOptions& options) {
   const auto shown = std::make_shared<Shown>();
-  if (!options.precision.empty()) shown->precision = chosen("--precision", options.precision, parse_precision, precision_names());
+  if (!options.precision.empty()) shown->precision = chosen<Precision>("--precision", options.precision);
   shown->samples = static_cast<double>(options.batch.value_or(1));
   if (options.machine.empty()) {
     shown->model = load_model(shaped_model(options.model, options.input_shape), options.sequence);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
 
@@ -15,7 +16,8 @@ namespace ddl {
 /// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two send
 /// the gradient of the input when both are done; in their orders it comes last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
-[[nodiscard]] std::string_view to_string(SlotPass pass);
+template <>
+inline constexpr EnumNames<SlotPass> enum_names<SlotPass>{"forward", "input_gradient", "weight_gradient"};
 
 /// One piece of the work of a stage. In an interleaved schedule, a stage has several model chunks of consecutive layers; in
 /// others, only chunk 0.
