@@ -56,13 +56,13 @@ function(ddl_add_missing_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 60 LABELS "${arg_LABEL}" SKIP_RETURN_CODE 77)
 endfunction()
 
-# ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>... [LANGUAGE <language>]), in tests/fuzz
+# ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>... [LANGUAGE <language>] [SEEDS <folder>...]), in tests/fuzz
 # The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs. With
 # a LANGUAGE of tests/fuzz/structure, it changes the structure of inputs, and not only their bytes. The test fuzz.<name>
-# replays the inputs in corpus/<name>: examples, and inputs that once caused an error. The test fuzz.<name>.found replays the
-# inputs in found/<name>.tar.xz, which `./dev fuzz --keep` wrote.
+# replays the inputs in corpus/<name> and SEEDS: examples, and inputs that once caused an error. The test fuzz.<name>.found
+# replays the inputs in found/<name>.tar.xz, which `./dev fuzz --keep` wrote.
 function(ddl_add_fuzzer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LIBRARIES;SEEDS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} ddl_settings ddl_warnings)
   if(DDL_BUILD_FUZZERS)
@@ -76,7 +76,7 @@ function(ddl_add_fuzzer name)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
   else()
     target_link_libraries(${name} PRIVATE ddl_fuzz_replay ddl_quick_to_compile)
-    add_test(NAME "fuzz.${name}" COMMAND ${name} "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}")
+    add_test(NAME "fuzz.${name}" COMMAND ${name} "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}" ${arg_SEEDS})
     set_tests_properties("fuzz.${name}" PROPERTIES TIMEOUT 120 LABELS fuzz)
     set(found "${CMAKE_CURRENT_SOURCE_DIR}/found/${name}.tar.xz")
     if(EXISTS "${found}")

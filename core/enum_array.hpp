@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace ddl {
@@ -79,5 +80,29 @@ template <class Enum>
   if (found == names.end()) return std::nullopt;
   return static_cast<Enum>(found - names.begin());
 }
+
+/// The names of `Enum`, specialized next to an enumeration that reports, files or options name.
+template <class Enum>
+inline constexpr std::nullptr_t enum_names = nullptr;
+
+template <class Enum>
+concept NamedEnum = std::is_enum_v<Enum> && !std::is_null_pointer_v<std::remove_cv_t<decltype(enum_names<Enum>)>>;
+
+template <NamedEnum Enum>
+[[nodiscard]] constexpr std::string_view to_string(Enum value) {
+  return enum_names<Enum>[value];
+}
+template <NamedEnum Enum>
+[[nodiscard]] constexpr std::optional<Enum> parse_enum(std::string_view name) {
+  return enum_named(enum_names<Enum>, name);
+}
+
+/// All enumerators of `Enum`, in their order.
+template <class Enum>
+inline constexpr auto enum_values = [] {
+  std::array<Enum, enum_count<Enum>()> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<Enum>(i);
+  return values;
+}();
 
 }  // namespace ddl

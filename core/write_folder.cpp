@@ -1,7 +1,6 @@
 #include "core/write_folder.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <random>
 #include <string>

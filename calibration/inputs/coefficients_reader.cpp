@@ -12,7 +12,6 @@
 #include "calibration/files/bundled_files.hpp"
 #include "calibration/files/citations.hpp"
 #include "calibration/files/day.hpp"
-#include "calibration/files/file_names.hpp"
 #include "calibration/files/launch_overhead.hpp"
 #include "calibration/inputs/learned_reader.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
@@ -37,10 +36,8 @@ namespace {
 constexpr double largest_factor = 1'000'000;
 
 Precision read_precision(const YamlNode& node) {
-  if (const auto precision = parse_precision(node.text())) return *precision;
-  std::vector<std::string_view> known;
-  for (const Precision precision : all_precisions) known.push_back(to_string(precision));
-  node.fail(fmt::format("unknown precision {}", quote(node.text())), suggest(node.text(), known));
+  if (const auto precision = parse_enum<Precision>(node.text())) return *precision;
+  node.fail(fmt::format("unknown precision {}", quote(node.text())), suggest(node.text(), enum_names<Precision>));
 }
 
 class CoefficientsReader {

@@ -19,17 +19,18 @@ namespace {
 
 constexpr std::string_view families_key = "\nfamilies:";
 constexpr std::string_view transferred_name = "other-devices";
-constexpr std::array<Pass, 3> passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
 /// Number of residuals on one line of the file.
 constexpr std::size_t on_a_line = 12;
 /// Larger logarithms of sizes and of ratios are probably typing errors.
 constexpr float log_size_bound = 80, log_ratio_bound = 5;
 
-template <class Names>
-std::string known(const Names& names) {
-  std::vector<std::string_view> words;
-  for (const auto& each : names) words.push_back(to_string(each));
-  return fmt::format("known: {}", fmt::join(words, ", "));
+/// One of the first `count` enumerators.
+template <NamedEnum Enum>
+Enum read_word(const YamlNode& node, std::string_view noun, std::size_t count = enum_count<Enum>()) {
+  const auto word = parse_enum<Enum>(node.text());
+  if (word && static_cast<std::size_t>(*word) < count) return *word;
+  node.fail(fmt::format("unknown {} {}", noun, quote(node.text())),
+            fmt::format("known: {}", fmt::join(std::span(enum_names<Enum>).first(count), ", ")));
 }
 
 std::vector<std::string> read_names(const YamlNode& root) {
@@ -67,28 +68,9 @@ void read_residuals(const YamlNode& node, std::vector<KernelResidual>& residuals
 KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   node.only_keys({"kind", "pass", "precision", "source", "rows", "constants", "spread", "residuals"});
   KernelFamily family;
-  const YamlNode kind = node.at("kind");
-  const auto* const found = std::find_if(kernel_kind_names.begin(), kernel_kind_names.end(),
-                                         [&](const auto& each) { return each.second == kind.text(); });
-  if (found == kernel_kind_names.end()) {
-    std::vector<std::string_view> names;
-    for (const auto& each : kernel_kind_names) names.push_back(each.second);
-    kind.fail(fmt::format("unknown kind of kernel {}", quote(kind.text())),
-              fmt::format("known: {}", fmt::join(names, ", ")));
-  }
-  family.kind = found->first;
-  if (const auto pass = node.find("pass")) {
-    for (const Pass each : passes) {
-      if (to_string(each) == pass->text()) family.pass = each;
-    }
-    if (!family.pass) pass->fail(fmt::format("unknown pass {}", quote(pass->text())), known(passes));
-  }
-  const auto precision = parse_precision(node.at("precision").text());
-  if (!precision) {
-    node.at("precision")
-        .fail(fmt::format("unknown precision {}", quote(node.at("precision").text())), known(all_precisions));
-  }
-  family.precision = *precision;
+  family.kind = read_word<KernelKind>(node.at("kind"), "kind of kernel");
+  if (const auto pass = node.find("pass")) family.pass = read_word<Pass>(*pass, "pass", 3);
+  family.precision = read_word<Precision>(node.at("precision"), "precision");
   family.source = node.at("source").text();
   if (std::none_of(file.sources.begin(), file.sources.end(),
                    [&](const auto& each) { return each.first == family.source; })) {

@@ -1,7 +1,5 @@
 #include "calibration/inputs/fabric_file.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "calibration/files/bundled_files.hpp"

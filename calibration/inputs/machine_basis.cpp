@@ -39,22 +39,6 @@ NumberBasis basis_of_numbers(const MachineSheet& sheet, const IsMeant& is_meant)
 
 }  // namespace
 
-std::string_view to_string(NumberBasis basis) {
-  switch (basis) {
-    case NumberBasis::measured:
-      return "measured";
-    case NumberBasis::published:
-      return "published";
-    case NumberBasis::mixed:
-      return "mixed";
-    case NumberBasis::data_sheet:
-      return "data sheet";
-    case NumberBasis::assumed:
-      return "assumed";
-  }
-  return "";
-}
-
 MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients) {
   MachineBasis basis{basis_of_numbers(sheet, is_of_kernels), basis_of_numbers(sheet, is_of_network)};
   if (sheet.machine.device.kernels) basis.kernels = NumberBasis::published;

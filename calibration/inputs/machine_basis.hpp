@@ -1,9 +1,9 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "calibration/inputs/machine_reader.hpp"
+#include "core/enum_array.hpp"
 #include "estimator/inputs/coefficients.hpp"
 
 namespace ddl {
@@ -16,7 +16,8 @@ enum class NumberBasis {
   data_sheet,  ///< stated by vendors and operators
   assumed      ///< no number is measured, and at least one is assumed
 };
-[[nodiscard]] std::string_view to_string(NumberBasis basis);
+template <>
+inline constexpr EnumNames<NumberBasis> enum_names<NumberBasis>{"measured", "published", "mixed", "data sheet", "assumed"};
 
 struct MachineBasis {
   NumberBasis kernels = NumberBasis::data_sheet;

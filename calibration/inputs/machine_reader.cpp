@@ -181,14 +181,13 @@ class SheetReader {
   template <typename Take>
   void read_precisions(const SourcedPart& part, std::string_view prefix, const Take& take) {
     const YamlNode& node = part.node;
-    std::vector<std::string_view> known;
-    for (const Precision precision : all_precisions) known.push_back(to_string(precision));
+    constexpr const auto& known = enum_names<Precision>;
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
       // Keys other than these were refused earlier.
       const YamlNode value = number({entry, part.citations}, std::string(prefix) + key.text());
-      if (const auto precision = parse_precision(key.text())) take(*precision, value);
+      if (const auto precision = parse_enum<Precision>(key.text())) take(*precision, value);
     }
   }
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <sstream>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <span>
 #include <sstream>
 
 #include <fmt/format.h>

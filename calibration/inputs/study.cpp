@@ -98,7 +98,7 @@ bool has_layout(const Model& model) { return !model.input.sequence && model.inpu
 void require_precision(Precision precision, const Device& device) {
   if (device.peak_at(precision)) return;
   std::string known;
-  for (const Precision candidate : all_precisions) {
+  for (const Precision candidate : enum_values<Precision>) {
     if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
   }
   throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);

@@ -7,11 +7,9 @@
 #include <memory>
 #include <tuple>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "core/least_squares.hpp"
 #include "core/statistics.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 
@@ -21,7 +19,7 @@ namespace {
 constexpr double robust_width = 0.1;   ///< logarithm of the ratio above which the weight of a row decreases
 constexpr double prior_width = 1.5;    ///< width of the prior of a constant's logit between its bounds
 constexpr double prior_weight = 0.02;  ///< weight of the prior, relative to one row
-constexpr int fit_steps = 60;
+constexpr double widest = 9;           ///< largest logit of a constant's position between its bounds
 constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
 
 /// The rows of one family: kernels of one kind and precision, in one pass, or in several passes that were timed together.
@@ -40,6 +38,11 @@ double to_free(const KernelConstant& constant, double value) {
 }
 double to_constant(const KernelConstant& constant, double free) {
   return constant.least * std::pow(constant.most / constant.least, 1 / (1 + std::exp(-free)));
+}
+
+double pseudo_huber(double residual) { return std::hypot(1, residual / robust_width) - 1; }
+double pseudo_huber_weight(double residual) {
+  return 1 / (std::hypot(1, residual / robust_width) * robust_width * robust_width);
 }
 
 /// A stable pseudo-random number of a row.
@@ -158,46 +161,15 @@ class Fitter {
       }
       return all;
     };
-    const auto cost_of = [&](const Eigen::VectorXd& free, const Eigen::VectorXd& all) {
-      const double prior = ((free - usual) / prior_width).squaredNorm() * prior_weight;
-      return ((1 + (all / robust_width).array().square()).sqrt() - 1).sum() + prior;
-    };
-    // Levenberg–Marquardt steps, with iteratively reduced weights.
-    Eigen::VectorXd free = usual;
-    Eigen::VectorXd now = residuals(free);
-    double cost = cost_of(free, now), damping = 1e-2;
-    for (int step = 0; step < fit_steps; ++step) {
-      Eigen::MatrixXd slopes(now.size(), count);
-      constexpr double apart = 1e-4;
-      for (Eigen::Index i = 0; i < count; ++i) {
-        Eigen::VectorXd moved = free;
-        moved[i] += apart;
-        slopes.col(i) = (residuals(moved) - now) / apart;
-      }
-      const Eigen::VectorXd weights =
-          (1 + (now / robust_width).array().square()).rsqrt().matrix() / (robust_width * robust_width);
-      const double pull = 2 * prior_weight / (prior_width * prior_width);
-      Eigen::MatrixXd normal = slopes.transpose() * weights.asDiagonal() * slopes;
-      normal.diagonal().array() += pull;
-      const Eigen::VectorXd gradient = slopes.transpose() * (weights.asDiagonal() * now) + pull * (free - usual);
-      bool better = false;
-      for (int attempt = 0; attempt < 10 && !better; ++attempt) {
-        Eigen::MatrixXd damped = normal;
-        damped.diagonal() *= 1 + damping;
-        Eigen::VectorXd next = free - damped.ldlt().solve(gradient).cwiseMax(-1.0).cwiseMin(1.0);
-        next = next.cwiseMax(-9.0).cwiseMin(9.0);
-        Eigen::VectorXd then = residuals(next);
-        const double cost_then = cost_of(next, then);
-        better = std::isfinite(cost_then) && cost_then < cost;
-        damping *= better ? 0.3 : 5;
-        if (!better) continue;
-        const bool settled = cost - cost_then < 1e-7 * cost;
-        free = std::move(next), now = std::move(then), cost = cost_then;
-        if (settled) return constants(free);
-      }
-      if (!better) break;
-    }
-    return constants(free);
+    const LeastSquares problem{.residuals = residuals,
+                               .loss = pseudo_huber,
+                               .weight = pseudo_huber_weight,
+                               .prior = usual,
+                               .prior_precision = 2 * prior_weight / (prior_width * prior_width),
+                               .least = Eigen::VectorXd::Constant(count, -widest),
+                               .most = Eigen::VectorXd::Constant(count, widest)};
+    return constants(
+        minimize(problem, usual, {.steps = 60, .damping = 1e-2, .relax = 0.3, .longest_step = 1, .least_gain = 1e-7}));
   }
 
   /// Returns the family with these constants, and with the residuals of the rows that time a single kernel.

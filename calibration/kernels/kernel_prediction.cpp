@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include <fmt/format.h>
-
 #include "calibration/inputs/study.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"

@@ -28,7 +28,7 @@ constexpr double size_bound = 1e12;
 /// Parses a precision. `fp16-tc-fp32acc` is fp16 with sums in fp32. Empty for a format that is not supported here.
 std::optional<Precision> precision_of(std::string_view dtype) {
   if (dtype == "fp16-tc-fp32acc") return Precision::fp16;
-  return parse_precision(dtype);
+  return parse_enum<Precision>(dtype);
 }
 
 /// A table whose rows are read one by one.

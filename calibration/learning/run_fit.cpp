@@ -5,15 +5,14 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include <Eigen/Dense>
 #include <fmt/format.h>
-#include <unsupported/Eigen/AutoDiff>
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 
 #include "core/error.hpp"
+#include "core/least_squares.hpp"
 
 namespace ddl {
 namespace {
@@ -42,138 +41,48 @@ double value_at(Coefficient what, double place) {
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
 }
 
-double derivative_at(Coefficient what, double place) {
-  const double width = prior_of(what).width;
-  return row_of(what).is_factor() ? width * value_at(what, place) : width;
-}
-
-/// Objective, and the matrix and gradient of a Gauss-Newton step, as functions of the positions of the relevant
-/// coefficients.
+/// The fit as a function of the positions of the relevant coefficients.
 class Posterior {
  public:
   Posterior(std::span<const FittedRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
       : runs_(runs), what_(std::move(what)), launch_overhead_(launch_overhead) {}
 
   [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
+  [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] Learned values(const Eigen::VectorXd& places) const {
     Learned values;
     values[Coefficient::launch_overhead] = launch_overhead_;
-    for (Eigen::Index i = 0; i < size(); ++i) {
-      const Coefficient what = what_[static_cast<std::size_t>(i)];
-      values[what] = value_at(what, places[i]);
-    }
+    for (Eigen::Index i = 0; i < size(); ++i) values[at_place(i)] = value_at(at_place(i), places[i]);
     return values;
   }
-  [[nodiscard]] double objective(const Eigen::VectorXd& places) const {
-    const Learned at = values(places);
-    double sum = places.squaredNorm() / 2;
-    for (const FittedRun* run : runs_) sum += huber(std::log(run->predicted(at) / run->measured) / noise);
-    return sum;
+  [[nodiscard]] LeastSquares problem() const {
+    constexpr double widest = 12;  // maximum distance from the prior, which keeps steps finite
+    LeastSquares problem{.residuals = [this](const auto& places) { return residuals(places); },
+                         .loss = huber,
+                         .weight = [](double r) { return std::abs(r) <= outlier ? 1.0 : outlier / std::abs(r); },
+                         .prior = Eigen::VectorXd::Zero(size()),
+                         .least = Eigen::VectorXd::Constant(size(), -widest),
+                         .most = Eigen::VectorXd::Constant(size(), widest)};
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      const Prior& prior = prior_of(at_place(i));
+      if (!row_of(at_place(i)).is_factor()) problem.least[i] = 0;
+      if (prior.most > 0) problem.most[i] = prior.most / prior.width;
+    }
+    return problem;
   }
-  void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
-    // Dual numbers carry as many derivatives as there are coefficients, or a few more.
-    if (size() <= 4) return linearize_by<4>(places, hessian, gradient);
-    if (size() <= 8) return linearize_by<8>(places, hessian, gradient);
-    linearize_by<coefficient_table.size()>(places, hessian, gradient);
-  }
-  [[nodiscard]] double least(Eigen::Index i) const { return row_of(at_place(i)).is_factor() ? -widest : 0.0; }
-  [[nodiscard]] double most(Eigen::Index i) const {
-    const Prior& prior = prior_of(at_place(i));
-    return prior.most > 0 ? prior.most / prior.width : widest;
-  }
-  [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
 
  private:
-  /// Maximum distance from the prior, which keeps steps finite.
-  static constexpr double widest = 12;
-
-  template <int Count>
-  void linearize_by(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
-    using Differentiated = Eigen::AutoDiffScalar<Eigen::Matrix<double, Count, 1>>;
-    hessian = Eigen::MatrixXd::Identity(size(), size());
-    gradient = places;
+  [[nodiscard]] Eigen::VectorXd residuals(const Eigen::VectorXd& places) const {
     const Learned at = values(places);
-    CoefficientValues<Differentiated> x;
-    for (const CoefficientRow& row : coefficient_table) x[row.coefficient] = Differentiated(at[row.coefficient]);
-    for (Eigen::Index i = 0; i < size(); ++i) {
-      const Coefficient what = what_[static_cast<std::size_t>(i)];
-      x[what] = Differentiated(at[what], Count, static_cast<int>(i));
-    }
-    Eigen::VectorXd slope(size());
-    for (const FittedRun* run : runs_) {
-      const Differentiated time = run->predicted(x);
-      const double residual = std::log(time.value() / run->measured) / noise;
-      for (Eigen::Index i = 0; i < size(); ++i) {
-        slope[i] = time.derivatives()[i] * derivative_at(at_place(i), places[i]) / time.value() / noise;
-      }
-      const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
-      hessian += weight * slope * slope.transpose();
-      gradient += weight * residual * slope;
-    }
+    Eigen::VectorXd all(static_cast<Eigen::Index>(runs_.size()));
+    std::transform(runs_.begin(), runs_.end(), all.begin(),
+                   [&](const FittedRun* run) { return std::log(run->predicted(at) / run->measured) / noise; });
+    return all;
   }
-
   std::span<const FittedRun* const> runs_;
   std::vector<Coefficient> what_;
   double launch_overhead_ = 0;
 };
-
-/// Levenberg-Marquardt with bounds. A coefficient at a bound stays there if the step would cross the bound.
-Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<double>& begin) {
-  const Eigen::Index size = posterior.size();
-  Eigen::VectorXd places = Eigen::VectorXd::Zero(size);
-  if (static_cast<Eigen::Index>(begin.size()) == size) std::copy(begin.begin(), begin.end(), places.begin());
-  if (size == 0) return places;
-  double objective = posterior.objective(places), damping = 1e-3;
-  Eigen::MatrixXd hessian;
-  Eigen::VectorXd gradient;
-  constexpr int enough = 200;
-  for (int round = 0; round < enough; ++round) {
-    posterior.linearize(places, hessian, gradient);
-    std::vector<Eigen::Index> free;
-    for (Eigen::Index i = 0; i < size; ++i) {
-      const bool held =
-          (places[i] <= posterior.least(i) && gradient[i] > 0) || (places[i] >= posterior.most(i) && gradient[i] < 0);
-      if (!held) free.push_back(i);
-    }
-    if (free.empty()) break;
-    const auto count = static_cast<Eigen::Index>(free.size());
-    Eigen::MatrixXd matrix(count, count);
-    Eigen::VectorXd right(count);
-    for (Eigen::Index i = 0; i < count; ++i) {
-      right[i] = -gradient[free[static_cast<std::size_t>(i)]];
-      for (Eigen::Index j = 0; j < count; ++j) {
-        matrix(i, j) = hessian(free[static_cast<std::size_t>(i)], free[static_cast<std::size_t>(j)]);
-      }
-    }
-    bool better = false;
-    double gain = 0;
-    for (int attempt = 0; attempt < 12 && !better; ++attempt) {
-      Eigen::MatrixXd damped = matrix;
-      damped.diagonal() *= 1.0 + damping;
-      const Eigen::VectorXd step = damped.ldlt().solve(right);
-      // The fit has converged if no step is expected to improve it.
-      const double expected = right.dot(step) - step.dot(matrix * step) / 2;
-      if (expected < 1e-11 * (1 + objective)) break;
-      Eigen::VectorXd next = places;
-      for (Eigen::Index i = 0; i < count; ++i) {
-        const Eigen::Index at = free[static_cast<std::size_t>(i)];
-        next[at] = std::clamp(places[at] + step[i], posterior.least(at), posterior.most(at));
-      }
-      const double found = posterior.objective(next);
-      if (found < objective) {
-        better = true;
-        gain = objective - found;
-        objective = found;
-        places = next;
-        damping = std::max(1e-9, damping / 5);
-      } else {
-        damping *= 5;
-      }
-    }
-    if (!better || gain < 1e-10 * (1 + objective)) break;
-  }
-  return places;
-}
 
 /// Returns the coefficients that the prediction of any of these runs depends on. Other coefficients stay unchanged, and are
 /// not reported as fitted.
@@ -190,9 +99,10 @@ std::vector<Coefficient> coefficients_of(std::span<const FittedRun* const> runs)
 /// The result of a fit that ends at these positions.
 FamilyFit describe_fit(Family family, std::span<const FittedRun* const> runs, const std::vector<Coefficient>& what,
                        const Posterior& posterior, const Eigen::VectorXd& places) {
+  const LeastSquares problem = posterior.problem();
   Eigen::MatrixXd hessian;
   Eigen::VectorXd gradient;
-  posterior.linearize(places, hessian, gradient);
+  problem.normal_equations(places, hessian, gradient);
   const Eigen::MatrixXd covariance = hessian.ldlt().solve(Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));
 
   FamilyFit fit;
@@ -206,8 +116,8 @@ FamilyFit describe_fit(Family family, std::span<const FittedRun* const> runs, co
     LearnedCoefficient& one = fit.coefficients.emplace_back();
     one.what = what[static_cast<std::size_t>(i)];
     one.value = value_at(one.what, places[i]);
-    one.low = value_at(one.what, std::max(posterior.least(i), places[i] - width));
-    one.high = value_at(one.what, std::min(posterior.most(i), places[i] + width));
+    one.low = value_at(one.what, std::max(problem.least[i], places[i] - width));
+    one.high = value_at(one.what, std::min(problem.most[i], places[i] + width));
     one.narrowing = std::min(1.0, width);
   }
   for (const FittedRun* run : runs) fit.misfit += std::abs(run->predicted(values) / run->measured - 1.0);
@@ -257,7 +167,7 @@ std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds
 FamilyFit fit_family(Family family, std::span<const FittedRun* const> runs, double launch_overhead) {
   const std::vector<Coefficient> what = coefficients_of(runs);
   const Posterior posterior(runs, what, launch_overhead);
-  return describe_fit(family, runs, what, posterior, most_probable(posterior, {}));
+  return describe_fit(family, runs, what, posterior, minimize(posterior.problem(), Eigen::VectorXd::Zero(posterior.size())));
 }
 
 RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
@@ -369,8 +279,11 @@ const RunFitter::Fitted& RunFitter::fit_rows(const FamilyRows& family, Choices b
   std::vector<const FittedRun*> runs;
   for (const std::size_t row : family.rows) runs.push_back(&fitted_run(rows_[row], own));
   const Posterior posterior(runs, coefficients_of(runs), launch_overhead);
-  const Eigen::VectorXd places = most_probable(posterior, begin);
-  return fitted_.emplace(key, Fitted{posterior.objective(places), {places.begin(), places.end()}}).first->second;
+  const LeastSquares problem = posterior.problem();
+  Eigen::VectorXd places = Eigen::VectorXd::Zero(posterior.size());
+  if (begin.size() == static_cast<std::size_t>(places.size())) std::copy(begin.begin(), begin.end(), places.begin());
+  places = minimize(problem, std::move(places));
+  return fitted_.emplace(key, Fitted{problem.objective(places), {places.begin(), places.end()}}).first->second;
 }
 
 double RunFitter::objective(const std::vector<FamilyRows>& families, Choices bits, double launch_overhead) {

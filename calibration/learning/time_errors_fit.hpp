@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "calibration/learning/error_rows.hpp"
 #include "calibration/runs/time_errors_file.hpp"

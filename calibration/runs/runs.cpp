@@ -245,7 +245,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.global_batch = cells.positive("global_batch");
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
-  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
+  run.precision = cells.choice("precision", "precision", parse_enum<Precision>, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
   run.machine = cells.text("machine");
   run.software = cells.text("software");
   run.settings = cells.settings();

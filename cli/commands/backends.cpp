@@ -4,7 +4,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/study_options.hpp"
@@ -13,8 +12,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Row {
   BackendKind kind;

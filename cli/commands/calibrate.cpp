@@ -71,9 +71,7 @@ Collective operation_of(const std::string& option, const std::string& text) {
   return chosen(option, text, parse_operation, operation_names());
 }
 
-NetworkLevel level_of(const std::string& option, const std::string& text) {
-  return chosen(option, text, parse_level, {"node", "between-nodes"});
-}
+NetworkLevel level_of(const std::string& option, const std::string& text) { return chosen<NetworkLevel>(option, text); }
 
 /// A file, and the properties after its name: `all.txt,ranks=8,nodes=2`.
 struct FileRequest {

@@ -2,24 +2,19 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/learning/bundled_error_rows.hpp"
 #include "calibration/learning/time_errors_fit.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
-#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// `calibrate intervals`: fits the errors of predicted times.
 struct IntervalsRequest {

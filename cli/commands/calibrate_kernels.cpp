@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/device_file.hpp"
 #include "calibration/inputs/machine_reader.hpp"
@@ -23,8 +22,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// `calibrate kernels`: fits a device's kernel model to measured kernels.
 struct KernelsRequest {

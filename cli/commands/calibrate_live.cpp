@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "calibration/inputs/coefficients_reader.hpp"
@@ -40,8 +39,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view contention_word = "contention";
 constexpr std::string_view overlap_word = "overlap";

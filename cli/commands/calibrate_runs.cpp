@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/learning/learned_file.hpp"
 #include "calibration/learning/run_fit.hpp"
@@ -16,8 +15,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// `calibrate runs`: fits factors to measured training runs, in addition to profiles and networks.
 struct RunsRequest {
@@ -45,7 +42,8 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
   Document document;
   std::string where = " on " + asked.machine;
   if (fit.left_out > 0) {
-    where += fmt::format("; left out because they are not whole steps of several devices or cannot be predicted: {}", fit.left_out);
+    where += fmt::format("; left out because they are not whole steps of several devices or cannot be predicted: {}",
+                         fit.left_out);
   }
   document.line(fmt::format("fitted to {} runs", fit.runs), where);
   Table coefficients({words("family"), figures("runs"), figures("misfit"), words("coefficient"), figures("value"),

@@ -1,8 +1,6 @@
 #include <memory>
 
-#include <nlohmann/json.hpp>
-
-#include "cli/commands/commands.hpp"
+#include "cli/commands/list_command.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "core/units.hpp"
@@ -10,8 +8,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json dataset_json(const Dataset& dataset) {
   return {{"name", dataset.name},
@@ -22,31 +18,35 @@ Json dataset_json(const Dataset& dataset) {
           {"size_on_disk_bytes", dataset.size_on_disk.value()}};
 }
 
-Report report_of(const std::vector<Dataset>& datasets, bool one) {
-  Report report;
+Report report_of(const std::vector<Dataset>& datasets) {
   Table table({words("data set"), figures("samples"), words("sample"), figures("on disk")}, 0);
-  for (const Dataset& dataset : datasets) {
+  for (const Dataset& dataset : datasets)
     table.add({dataset.name, with_thousands(dataset.samples), to_string(dataset.sample), humanize(dataset.size_on_disk)});
-    for (const std::string& text : {dataset.description, dataset.source.empty() ? "" : "source: " + dataset.source}) {
-      if (one && !text.empty()) report.document.paragraph(text, 0, 2);
-    }
-  }
-  report.document.apart(std::move(table));
-  Json rows = json_list(datasets, dataset_json);
-  report.rows = [rows] { return rows; };
-  report.json = [rows, one] {
-    Json json{{"schema", 1}};
-    if (!one) json["datasets"] = rows;
-    if (one) json.update(rows.front());
-    return json;
-  };
-  return report;
+  return list_report("datasets", std::move(table), json_list(datasets, dataset_json));
 }
 
 Report list_datasets() {
   std::vector<Dataset> datasets;
   for (const std::string& name : dataset_names()) datasets.push_back(load_dataset(name));
-  return report_of(datasets, false);
+  return report_of(datasets);
+}
+
+Report show_dataset(const std::string& name) {
+  const Dataset dataset = load_dataset(name);
+  Report report = report_of({dataset});
+  Document texts;
+  for (const std::string& text : {dataset.description, dataset.source.empty() ? "" : "source: " + dataset.source}) {
+    if (!text.empty()) texts.paragraph(text, 0, 2);
+  }
+  texts.section();
+  texts.append(std::move(report.document));
+  report.document = std::move(texts);
+  report.json = [row = dataset_json(dataset)] {
+    Json json{{"schema", 1}};
+    json.update(row);
+    return json;
+  };
+  return report;
 }
 
 }  // namespace
@@ -57,14 +57,7 @@ void add_datasets(const Command& program, Request& request) {
   command.examples({{"ddl-oracle datasets list", "the bundled data sets"},
                     {"ddl-oracle datasets show imagenet", "one of them, with its sources"},
                     {"ddl-oracle datasets list --format csv", "the list for programs"}});
-  const Command lists = command.add_subcommand("list", "bundled data sets");
-  lists.examples({{"ddl-oracle datasets list", "the names that --dataset takes"},
-                  {"ddl-oracle datasets list --format csv", "a row for each"},
-                  {"ddl-oracle datasets list --format json -o datasets.json", "the same into a file"}});
-  add_report_options(lists, request.report);
-  lists.callback([&request] {
-    request.run = [] { return list_datasets().then({"ddl-oracle", "datasets", "show", "imagenet"}); };
-  });
+  add_list(command, request, "datasets", "data sets", "--dataset", list_datasets, "imagenet");
   const Command shows = command.add_subcommand("show", "one data set and the sources of its numbers");
   auto name = std::make_shared<std::string>();
   shows.add_option("dataset", *name, "bundled data set or file").required().names_or_file(dataset_names);
@@ -74,8 +67,7 @@ void add_datasets(const Command& program, Request& request) {
   add_report_options(shows, request.report);
   shows.callback([name, &request] {
     request.run = [name] {
-      return report_of({load_dataset(*name)}, true)
-          .then({"ddl-oracle", "recommend", "resnet50", "--dataset", *name, "--gpus", "8"});
+      return show_dataset(*name).then({"ddl-oracle", "recommend", "resnet50", "--dataset", *name, "--gpus", "8"});
     };
   });
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
@@ -36,8 +35,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ExplainOptions {
   StudyOptions study;

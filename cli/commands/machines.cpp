@@ -1,13 +1,12 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_basis.hpp"
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/list_command.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -16,10 +15,7 @@
 namespace ddl {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Report list_machines() {
-  Report report;
   Table table({essential(words("machine")), figures("devices"), figures("per node"), essential(words("device")),
                essential(figures("memory")), words("kernels"), words("network"), words("coefficients")},
               0);
@@ -40,10 +36,7 @@ Report list_machines() {
             {"network", to_string(basis.network)},
             {"coefficients", measured ? Json(measured->name) : Json(nullptr)}};
   });
-  report.document.add(std::move(table));
-  report.json = [machines] { return Json{{"schema", 1}, {"machines", machines}}; };
-  report.rows = [machines] { return machines; };
-  return report;
+  return list_report("machines", std::move(table), machines);
 }
 
 Json sheet_json(const MachineSheet& sheet) {
@@ -88,14 +81,7 @@ void add_machines(const Command& program, Request& request) {
   command.examples({{"ddl-oracle machines list", "the bundled machines"},
                     {"ddl-oracle machines show dgx-h100", "one datasheet, with its sources"},
                     {"ddl-oracle machines new ours --like dgx-a100 -o ours.yaml", "a file for your own machine"}});
-  const Command lists = command.add_subcommand("list", "bundled machines");
-  lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
-                  {"ddl-oracle machines list --format csv", "a row for each"},
-                  {"ddl-oracle machines list --format json -o machines.json", "the same into a file"}});
-  add_report_options(lists, request.report);
-  lists.callback([&request] {
-    request.run = [] { return list_machines().then({"ddl-oracle", "machines", "show", "dgx-h100"}); };
-  });
+  add_list(command, request, "machines", "machines", "--machine", list_machines, "dgx-h100");
   const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
   auto name = std::make_shared<std::string>();
   shows.add_option("machine", *name, "bundled machine or machine file").required().names_or_file(machine_names);

@@ -1,13 +1,11 @@
 #include <cstdlib>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/machine_draft.hpp"
 #include "cli/commands/commands.hpp"
@@ -23,8 +21,6 @@ namespace ddl {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 struct MachineNewRequest {
   std::string name, like, output, root = "/";
   std::optional<std::int64_t> nodes;

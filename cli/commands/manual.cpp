@@ -9,7 +9,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
-#include "core/error.hpp"
 #include "core/version.hpp"
 
 namespace ddl {

@@ -8,11 +8,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/list_command.hpp"
 #include "cli/documents/model_drawing.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
@@ -28,10 +27,7 @@
 namespace ddl {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Report list_models() {
-  Report report;
   Table table({essential(words("model")), figures("parameters"), if_asked(figures("multiply-adds")),
                figures("FLOPs forward"), figures("layers"), words("input")},
               0);
@@ -45,10 +41,7 @@ Report list_models() {
             {"layers", model.layers.size()},
             {"macs_forward", model.macs()}};
   });
-  report.document.add(std::move(table));
-  report.json = [models] { return Json{{"schema", 1}, {"models", models}}; };
-  report.rows = [models] { return models; };
-  return report;
+  return list_report("models", std::move(table), models);
 }
 
 struct ShowOptions {
@@ -279,8 +272,7 @@ std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, 
 
 Report show_model(const ShowOptions& options) {
   const auto shown = std::make_shared<Shown>();
-  if (!options.precision.empty())
-    shown->precision = chosen("--precision", options.precision, parse_precision, precision_names());
+  if (!options.precision.empty()) shown->precision = chosen<Precision>("--precision", options.precision);
   shown->samples = static_cast<double>(options.batch.value_or(1));
   if (options.machine.empty()) {
     shown->model = load_model(shaped_model(options.model, options.input_shape), options.sequence);
@@ -322,14 +314,7 @@ void add_models(const Command& program, Request& request) {
       {{"ddl-oracle models list", "the bundled models"},
        {"ddl-oracle models show resnet50", "one of them, layer by layer"},
        {"ddl-oracle models import config.json -o mine.yaml", "a model file from a configuration of Hugging Face"}});
-  const Command lists = command.add_subcommand("list", "bundled models");
-  lists.examples({{"ddl-oracle models list", "the names that --model takes"},
-                  {"ddl-oracle models list --format csv", "a row for each"},
-                  {"ddl-oracle models list --format json -o models.json", "the same into a file"}});
-  add_report_options(lists, request.report);
-  lists.callback([&request] {
-    request.run = [] { return list_models().then({"ddl-oracle", "models", "show", "resnet50"}); };
-  });
+  add_list(command, request, "models", "models", "--model", list_models, "resnet50");
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
   shows.add_option("model", options->model, "bundled model, model file or ONNX file").required().names_or_file(model_names);

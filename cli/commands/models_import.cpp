@@ -3,7 +3,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/study_options.hpp"
@@ -20,8 +19,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ModelImportRequest {
   std::string path, output, input_shape;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
@@ -25,8 +24,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ExchangeRequest {
   std::string machine = "dgx-a100", coefficients;

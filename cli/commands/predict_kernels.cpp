@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
@@ -18,8 +17,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct KernelRequest {
   std::string file, machine = "dgx-a100", coefficients;

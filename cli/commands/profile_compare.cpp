@@ -4,10 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
@@ -20,8 +18,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t rows_of_each = 10, most_rows_of_each = 1'000'000;
 

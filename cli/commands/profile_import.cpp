@@ -4,7 +4,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
@@ -21,8 +20,6 @@
 namespace ddl {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::int64_t most_imported_samples = std::int64_t{1} << 30U;
 
 struct ProfileImportRequest {
@@ -34,8 +31,7 @@ struct ProfileImportRequest {
 
 ProfileImportOptions options_of(const ProfileImportRequest& asked) {
   ProfileImportOptions options{.samples = asked.samples, .precision = {}, .optimizer = {}, .device = asked.device};
-  if (!asked.precision.empty())
-    options.precision = chosen("--precision", asked.precision, parse_precision, precision_names());
+  if (!asked.precision.empty()) options.precision = chosen<Precision>("--precision", asked.precision);
   if (!asked.optimizer.empty())
     options.optimizer = chosen("--optimizer", asked.optimizer, parse_measured_optimizer, {"sgd", "momentum", "adam"});
   return options;

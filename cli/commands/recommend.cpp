@@ -3,10 +3,8 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
@@ -46,8 +44,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_rows = 20'000;
 
@@ -305,7 +301,7 @@ void add_reserved(RecommendAnswer& answer) {
 std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command) {
   auto answer = std::make_shared<RecommendAnswer>();
   answer->options = options;
-  answer->objective = chosen("--objective", options.objective, parse_objective, {"time", "cost", "memory"});
+  answer->objective = chosen<Objective>("--objective", options.objective);
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());

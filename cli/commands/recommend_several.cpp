@@ -7,7 +7,6 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "cli/commands/recommendation.hpp"
-#include "cli/documents/estimate.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling.hpp"
 #include "cli/documents/study_comparison.hpp"

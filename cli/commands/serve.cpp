@@ -14,7 +14,6 @@
 #include "cli/commands/serve/guard.hpp"
 #include "cli/commands/serve/http_server.hpp"
 #include "cli/options/option_value.hpp"
-#include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"

@@ -3,18 +3,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/software_file.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/list_command.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string value_of(const SoftwareFile& software, std::string_view key) {
   for (const SoftwareFile::Line& line : software.lines) {
@@ -32,17 +29,12 @@ Json software_json(const SoftwareFile& software) {
 Report list_software() {
   std::vector<SoftwareFile> all;
   for (const std::string& name : software_names()) all.push_back(load_software(name));
-  Report report;
   Table table({words("software"), figures("launch overhead"), words("images"), words("mixed precision")}, 0);
   for (const SoftwareFile& each : all) {
     table.add(
         {each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"), value_of(each, "mixed_precision")});
   }
-  report.document.apart(std::move(table));
-  Json rows = json_list(all, software_json);
-  report.rows = [rows] { return rows; };
-  report.json = [rows] { return Json{{"schema", 1}, {"software", rows}}; };
-  return report;
+  return list_report("software", std::move(table), json_list(all, software_json));
 }
 
 Report show_software(const std::string& name) {
@@ -84,17 +76,13 @@ std::string sayers_text(const SettingRow& row) {
 }
 
 Report list_keys() {
-  Report report;
   Table table({essential(words("key")), essential(words("values")), words("files"), essential(prose("meaning"))}, 0);
   Json rows = Json::array();
   for (const SettingRow& row : setting_rows()) {
     table.add({std::string(row.key), values_text(row), sayers_text(row), std::string(row.help)});
     rows.push_back({{"key", row.key}, {"values", values_text(row)}, {"files", sayers_text(row)}, {"meaning", row.help}});
   }
-  report.document.apart(std::move(table));
-  report.rows = [rows] { return rows; };
-  report.json = [rows] { return Json{{"schema", 1}, {"keys", rows}}; };
-  return report;
+  return list_report("keys", std::move(table), rows);
 }
 
 }  // namespace
@@ -105,17 +93,8 @@ void add_software(const Command& program, Request& request) {
   command.examples({{"ddl-oracle software list", "the bundled software"},
                     {"ddl-oracle software show pytorch", "one of them, with its sources"},
                     {"ddl-oracle software list --format csv", "the list for programs"}});
-  const Command lists = command.add_subcommand("list", "bundled software");
-  lists.examples({{"ddl-oracle software list", "the names that --software takes"},
-                  {"ddl-oracle software list --format csv", "a row for each"},
-                  {"ddl-oracle software list --format json -o software.json", "the same into a file"}});
-  add_report_options(lists, request.report);
-  lists.callback([&request] {
-    request.run = [] { return list_software().then({"ddl-oracle", "software", "show", "pytorch"}); };
-  });
-  const Command keys = command.add_subcommand("keys",
-                                              "settings that software files, tables of runs, jobs and --setting "
-                                              "may contain");
+  add_list(command, request, "software", "software", "--software", list_software, "pytorch");
+  const Command keys = command.add_subcommand("keys", "what software files, tables of runs, jobs and --setting may say");
   keys.examples({{"ddl-oracle software keys", "all keys, their values and meaning"},
                  {"ddl-oracle software keys --wide", "also shows which files may contain each"},
                  {"ddl-oracle software keys --format csv", "the same for programs"}});

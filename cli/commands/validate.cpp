@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/learning/run_fit.hpp"
 #include "calibration/runs/scaling_errors.hpp"
@@ -24,8 +23,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ValidateOptions {
   std::string runs, machine = "abci", coefficients, software;

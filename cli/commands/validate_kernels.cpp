@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/kernels/kernel_table.hpp"
@@ -19,8 +18,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ValidateKernelsRequest {
   std::vector<std::string> files, where;

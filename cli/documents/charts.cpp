@@ -14,7 +14,6 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/memory.hpp"
-#include "cli/documents/throughput.hpp"
 #include "cli/report/figures.hpp"
 #include "core/enum_array.hpp"
 #include "core/units.hpp"
@@ -102,7 +101,7 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
 }
 
 /// By Provenance.
-constexpr std::array<Tone, provenances.size()> source_tones{Tone::blue, Tone::sky, Tone::green, Tone::grey};
+constexpr std::array<Tone, enum_values<Provenance>.size()> source_tones{Tone::blue, Tone::sky, Tone::green, Tone::grey};
 
 }  // namespace
 
@@ -235,7 +234,7 @@ Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
   StackedBars bars;
   bars.unit = "bytes";
   Bar bar{"per device", humanize(memory.total()), {}, {}};
-  for (const MemoryItem item : all_memory_items) {
+  for (const MemoryItem item : enum_values<MemoryItem>) {
     const Bytes bytes = memory.of(item);
     if (bytes <= Bytes{}) continue;
     bars.kinds.push_back({std::string(to_string(item)), tones[item]});
@@ -284,7 +283,7 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
     if (ridge < plot.x.to) roof.points.push_back({plot.x.to, peak->value()});
     plot.curves.push_back(std::move(roof));
   }
-  for (const Provenance source : provenances) {
+  for (const Provenance source : enum_values<Provenance>) {
     const auto place = static_cast<std::size_t>(source);
     Curve points{Curve::Shape::points, {fmt::format("kernels, {}", to_string(source)), source_tones[place]}, {}};
     for (const DrawnKernel& kernel : kernels) {

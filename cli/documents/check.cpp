@@ -1,10 +1,8 @@
 #include "cli/documents/check.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
@@ -22,8 +20,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`
 std::string need_text(const JobCheck& check) {
@@ -209,7 +205,7 @@ std::string_view name_of(const Remedy& remedy) {
 }
 
 Json items_to_json(const MemoryBreakdown& memory) {
-  return json_list(all_memory_items, [&](MemoryItem item) -> Json {
+  return json_list(enum_values<MemoryItem>, [&](MemoryItem item) -> Json {
     return {{"item", to_string(item)}, {"bytes", memory.of(item).value()}, {"is", to_string(origin_of(memory, item))}};
   });
 }
@@ -383,7 +379,7 @@ Json checks_rows(const std::vector<JobCheck>& checks) {
     row["strategy"] = if_judged([&] { return family_name(estimate.plan.mesh.family()); });
     row["gpus"] = if_judged([&] { return estimate.plan.mesh.devices(); });
     row["global_batch"] = if_judged([&] { return estimate.plan.global_batch; });
-    for (const MemoryItem item : all_memory_items)
+    for (const MemoryItem item : enum_values<MemoryItem>)
       row[fmt::format("{}_bytes", to_string(item))] = if_judged([&] { return memory.of(item).value(); });
     row["total_bytes"] = if_judged([&] { return memory.total().value(); });
     row["upper_bound_bytes"] = if_judged([&] { return memory.upper_bound().value(); });

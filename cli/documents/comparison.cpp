@@ -1,9 +1,7 @@
 #include "cli/documents/comparison.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
@@ -14,8 +12,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string signed_text(double value, const std::string& text) { return value > 0 && text != "0.000" ? "+" + text : text; }
 

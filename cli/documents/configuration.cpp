@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
-#include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/ranking.hpp"
@@ -19,8 +17,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// How much faster the best plan is than the configuration: 0.23 for 23 %; negative if it is slower.
 double faster_by(const Estimate& own, const Estimate& best) { return own.time.step_time() / best.time.step_time() - 1; }

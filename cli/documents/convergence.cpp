@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -55,7 +54,6 @@ void add_convergence(Document& document, const Convergence& convergence) {
 }
 
 nlohmann::ordered_json convergence_to_json(const Convergence& convergence) {
-  using Json = nlohmann::ordered_json;
   const auto scale = convergence.noise_scale();
   return {{"target", convergence.target},
           {"source", convergence.source},

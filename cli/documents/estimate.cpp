@@ -1,7 +1,6 @@
 #include "cli/documents/estimate.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -9,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/own_coefficients.hpp"
 #include "cli/documents/convergence.hpp"
@@ -28,8 +26,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The measured time of a step outside of kernels.
 void add_overhead(Document& document, const Study& study) {
@@ -140,7 +136,7 @@ std::string network_text(const MeasuredExchanges& measured) {
 std::string kernel_shares_text(const Explanation& explanation) {
   const auto shares = kernel_time_shares(explanation);
   std::string text;
-  for (const Provenance source : provenances) {
+  for (const Provenance source : enum_values<Provenance>) {
     const double share = shares[static_cast<std::size_t>(source)];
     if (share <= 0) continue;
     const std::string percent = share < 0.005 ? "under 1" : fmt::format("{:.0f}", share * 100);
@@ -152,7 +148,7 @@ std::string kernel_shares_text(const Explanation& explanation) {
 Json kernel_shares_to_json(const Explanation& explanation) {
   const auto shares = kernel_time_shares(explanation);
   Json json;
-  for (const Provenance source : provenances)
+  for (const Provenance source : enum_values<Provenance>)
     json[std::string(to_string(source))] = shares[static_cast<std::size_t>(source)];
   return json;
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/network/benchmarks/exchange_facts.hpp"
 #include "cli/report/fields.hpp"
@@ -14,8 +13,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// If the median or maximum error is larger, the fit is reported as poor.
 constexpr double poor_median = 0.15, poor_worst = 0.5;

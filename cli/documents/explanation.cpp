@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/memory.hpp"
@@ -20,8 +19,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The names of axes, in the order of a placement.
 std::vector<std::string_view> names_of(Family axes) {

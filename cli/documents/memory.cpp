@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -11,8 +10,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Maximum number of rows for the contents at the peak.
 constexpr std::size_t rows_of_text = 10;
@@ -66,7 +63,7 @@ std::string whose_text(const Communicator& communicator) {
 
 std::string assumed_text(const MemoryBreakdown& memory) {
   Bytes assumed{};
-  for (const MemoryItem item : all_memory_items) {
+  for (const MemoryItem item : enum_values<MemoryItem>) {
     if (origin_of(memory, item) == MemoryOrigin::assumed) assumed += memory.of(item);
   }
   return fmt::format("assumed: {} of it ({}), as reported for other machines; not measured", humanize(assumed),
@@ -75,7 +72,7 @@ std::string assumed_text(const MemoryBreakdown& memory) {
 
 Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty) {
   Table table({words("item"), figures("memory"), figures("share"), words("is")});
-  for (const MemoryItem item : all_memory_items) {
+  for (const MemoryItem item : enum_values<MemoryItem>) {
     const Bytes bytes = memory.of(item);
     if (bytes <= Bytes{} && (!last_empty || item > *last_empty)) continue;
     table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),

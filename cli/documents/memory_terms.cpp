@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/documents/memory.hpp"
 #include "cli/report/fields.hpp"
@@ -15,8 +14,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Differences below this are due to rounding.
 constexpr Bytes nothing(1024);

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -18,8 +17,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Tolerance for the rounding of sums.
 bool are_equal(Seconds a, Seconds b) { return std::abs((a - b).value()) <= 1e-9 * a.value(); }

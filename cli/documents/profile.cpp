@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -11,8 +10,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct RowCounts {
   std::size_t measured = 0, idle = 0, unsettled = 0, has_trend = 0, host_bound = 0;

@@ -2,31 +2,24 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
-#include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
-#include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A predicted plan with its rank; 0 if it has none.
 struct RankedEstimate {

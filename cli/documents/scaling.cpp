@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
@@ -24,7 +22,6 @@
 namespace ddl {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Points = std::vector<StudyOutcome>;
 
 double samples_per_second(const StudyOutcome& point) {

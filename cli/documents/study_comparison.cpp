@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
@@ -25,7 +24,6 @@
 namespace ddl {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Outcomes = std::vector<StudyOutcome>;
 
 bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }

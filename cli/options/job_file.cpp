@@ -72,8 +72,8 @@ class JobReader {
     if (const auto node = root_.find("software")) job_.software = name_of(*node);
     if (const auto node = root_.find("profiles")) read_profiles(*node);
     if (const auto node = root_.find("any_device")) read_any_device(*node);
-    job_.precision = choice("precision", parse_precision, precision_names());
-    job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
+    job_.precision = choice<Precision>("precision");
+    job_.optimizer = choice<Optimizer>("optimizer");
     read_settings();
     job_.plan.precision = job_.precision.value_or(job_.plan.precision);
     job_.plan.optimizer = job_.optimizer.value_or(job_.plan.optimizer);
@@ -115,16 +115,15 @@ class JobReader {
   }
 
   template <class Enum>
-  std::optional<Enum> choice(std::string_view key, std::optional<Enum> (*parse)(std::string_view),
-                             const std::vector<std::string_view>& known) const {
+  std::optional<Enum> choice(std::string_view key) const {
     const auto node = root_.find(key);
     if (!node) return std::nullopt;
-    return chosen(*node, key, parse, known);
+    return chosen(*node, key, parse_enum<Enum>, enum_names<Enum>);
   }
 
   template <class Parse>
   static auto chosen(const YamlNode& node, std::string_view key, const Parse& parse,
-                     const std::vector<std::string_view>& known) {
+                     std::span<const std::string_view> known) {
     const std::string text = node.text();
     const auto parsed = parse(text);
     if (!parsed) node.fail(fmt::format("{} is not a valid {}", quote(text), key), suggest(text, known));

@@ -39,8 +39,6 @@ void unknown_choice(const std::string& option, const std::string& text, const st
   throw Error(fmt::format("{} does not support {}", option, quote(text)), suggest(text, known));
 }
 
-std::vector<std::string_view> precision_names() { return {"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"}; }
-
 std::vector<std::string> comma_separated(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t at = 0; at <= text.size();) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/options/command_line.hpp"
+#include "core/enum_array.hpp"
 
 namespace ddl {
 
@@ -21,7 +22,12 @@ template <class Parse>
   if (!value) unknown_choice(option, text, known);
   return *value;
 }
-[[nodiscard]] std::vector<std::string_view> precision_names();
+template <NamedEnum Enum>
+[[nodiscard]] Enum chosen(const std::string& option, const std::string& text) {
+  const std::optional<Enum> value = parse_enum<Enum>(text);
+  if (!value) unknown_choice(option, text, {enum_names<Enum>.begin(), enum_names<Enum>.end()});
+  return *value;
+}
 /// Splits a text at commas. An empty text has one word, which is empty.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
 

@@ -5,10 +5,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "calibration/inputs/plan_degrees.hpp"
-#include "cli/options/option_value.hpp"
 #include "cli/report/fields.hpp"
 #include "core/error.hpp"
 #include "core/json_source.hpp"
@@ -18,8 +16,6 @@
 
 namespace ddl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
@@ -55,8 +51,8 @@ class PlanReader {
       const auto number = [&](int first) { return static_cast<int>(integer(row.key, first, first + row.last)) - first; };
       row.set(plan, row.first_number ? number(*row.first_number) : *choice(row.key, parse, row.names()));
     }
-    file.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
-    file.precision = choice("precision", parse_precision, precision_names());
+    file.optimizer = choice("optimizer", parse_enum<Optimizer>, enum_names<Optimizer>);
+    file.precision = choice("precision", parse_enum<Precision>, enum_names<Precision>);
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
     plan.precision = file.precision.value_or(plan.precision);
     if (object_->contains("placement")) read_placement(plan);
@@ -149,7 +145,7 @@ class PlanReader {
   }
 
   template <class Parse>
-  [[nodiscard]] auto choice(std::string_view key, const Parse& parse, const std::vector<std::string_view>& known) const
+  [[nodiscard]] auto choice(std::string_view key, const Parse& parse, std::span<const std::string_view> known) const
       -> decltype(parse(key)) {
     if (!object_->contains(key)) return std::nullopt;
     const Json& value = object_->at(std::string(key));

@@ -27,13 +27,10 @@ BackendOptions device_options(const ProfileOptions& o) {
   options.device = static_cast<int>(o.device.value_or(0));
   options.simulated = o.simulated;
   options.blas = o.blas;
-  if (!o.layout.empty()) {
-    options.layout = chosen("--layout", o.layout, parse_image_layout,
-                            {to_string(ImageLayout::channels_last), to_string(ImageLayout::channels_first)});
-  }
+  if (!o.layout.empty()) options.layout = chosen<ImageLayout>("--layout", o.layout);
   if (!o.algorithm.empty()) {
     using Preference = AlgorithmPreference;
-    options.algorithm = chosen("--algorithm", o.algorithm, parse_algorithm_preference,
+    options.algorithm = chosen("--algorithm", o.algorithm, parse_enum<AlgorithmPreference>,
                                {to_string(Preference::framework), to_string(Preference::fastest),
                                 to_string(Preference::first), to_string(Preference::smallest)});
   }
@@ -93,9 +90,9 @@ ProfileJob job_of(const ProfileOptions& o) {
   ProfileJob job;
   job.device = device_options(o);
   ProfilePlan& plan = job.plan;
-  plan.precision = chosen("--precision", o.precision, parse_precision, precision_names());
+  plan.precision = chosen<Precision>("--precision", o.precision);
   plan.optimizer = chosen("--optimizer", o.optimizer, parse_measured_optimizer, {"sgd", "momentum", "adam"});
-  plan.caches = chosen("--caches", o.caches, parse_cache_state, {"warm", "cold", "step"});
+  plan.caches = chosen<CacheState>("--caches", o.caches);
   plan.rule.tolerance = o.tolerance.value_or(plan.rule.tolerance);
   constexpr double usual_limit = 0.05;
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));

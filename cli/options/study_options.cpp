@@ -1,7 +1,6 @@
 #include "cli/options/study_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <span>
 #include <utility>
@@ -175,13 +174,13 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .add_option(
           "--precision", o.precision,
           "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 if the device has it, else fp32")
-      .words([] { return texts(precision_names()); });
+      .words([] { return texts(enum_names<Precision>); });
   add_setting(command, "mixed_precision", o.settings);
   const Option older = add_setting(command, "older_framework", o.settings);
   command
       .add_option("--optimizer", o.optimizer,
                   "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum")
-      .words([] { return texts(optimizer_names()); });
+      .words([] { return texts(enum_names<Optimizer>); });
   add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
@@ -226,8 +225,12 @@ void add_study_options(const Command& command, StudyOptions& o) {
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
-  const std::span<const std::string_view> known = list_implementation_names();
-  return chosen("--optimizer-implementation", name, parse_update_implementation, {known.begin(), known.end()});
+  const auto implementation = parse_enum<UpdateImplementation>(name);
+  if (!implementation) {
+    const auto known = list_implementation_names();
+    unknown_choice("--optimizer-implementation", name, {known.begin(), known.end()});
+  }
+  return *implementation;
 }
 
 std::string_view mixed_precision_text(const Study& study) {
@@ -248,8 +251,8 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.device_memory = o.memory.gpu_memory;
   spec.margin = o.memory.margin.value_or(Margin{});
   if (o.ideal) spec.assumptions = ideal_assumptions();
-  if (!o.precision.empty()) spec.precision = chosen("--precision", o.precision, parse_precision, precision_names());
-  if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
+  if (!o.precision.empty()) spec.precision = chosen<Precision>("--precision", o.precision);
+  if (!o.optimizer.empty()) spec.optimizer = chosen<Optimizer>("--optimizer", o.optimizer);
   if (o.ideal && o.settings.find("allreduce") != nullptr)
     throw Error("--ideal uses a ring allreduce: it cannot be combined with --allreduce", "leave one of them out");
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));

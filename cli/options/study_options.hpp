@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +8,6 @@
 
 #include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
-#include "cli/options/option_value.hpp"
 #include "cli/report/report.hpp"
 #include "core/margin.hpp"
 

@@ -14,12 +14,14 @@
 
 namespace ddl {
 
+using Json = nlohmann::ordered_json;
+
 /// A named value of a row. In CSV it is a column, and in JSON a key of the row's object.
 template <class Row>
 struct Field {
   enum class Formats { both, json, csv };
   std::string name;
-  std::function<nlohmann::ordered_json(const Row&)> value;
+  std::function<Json(const Row&)> value;
   std::string_view object{};  ///< in JSON, the name of the nested object that it belongs to; empty for none
   Formats formats = Formats::both;
 };
@@ -33,7 +35,7 @@ struct Fields : std::vector<Field<Row>> {
   /// `value` converts a row to anything that JSON can represent.
   template <class Value>
   void add(std::string name, Value value, std::string_view object = {}, Formats formats = Formats::both) {
-    const auto as_json = [value = std::move(value)](const Row& row) { return nlohmann::ordered_json(value(row)); };
+    const auto as_json = [value = std::move(value)](const Row& row) { return Json(value(row)); };
     this->push_back({std::move(name), as_json, object, formats});
   }
   template <class Value>
@@ -47,11 +49,11 @@ struct Fields : std::vector<Field<Row>> {
 };
 
 template <class Row>
-[[nodiscard]] nlohmann::ordered_json json_of(const Fields<Row>& fields, const Row& row) {
-  nlohmann::ordered_json json;
+[[nodiscard]] Json json_of(const Fields<Row>& fields, const Row& row) {
+  Json json;
   for (const Field<Row>& field : fields) {
     if (field.formats == Field<Row>::Formats::csv) continue;
-    nlohmann::ordered_json& object = field.object.empty() ? json : json[std::string(field.object)];
+    Json& object = field.object.empty() ? json : json[std::string(field.object)];
     object[field.name] = field.value(row);
   }
   return json;
@@ -59,44 +61,42 @@ template <class Row>
 
 /// Returns a flat object. If `row` is null, it has all fields with null values.
 template <class Row>
-[[nodiscard]] nlohmann::ordered_json flat_row(const Fields<Row>& fields, const Row* row) {
-  nlohmann::ordered_json cells;
+[[nodiscard]] Json flat_row(const Fields<Row>& fields, const Row* row) {
+  Json cells;
   for (const Field<Row>& field : fields) {
     if (field.formats == Field<Row>::Formats::json) continue;
-    cells[field.name] = row == nullptr ? nlohmann::ordered_json() : field.value(*row);
+    cells[field.name] = row == nullptr ? Json() : field.value(*row);
   }
   return cells;
 }
 
 template <class Row>
-[[nodiscard]] nlohmann::ordered_json flat_rows(const Fields<Row>& fields, const std::vector<Row>& rows) {
-  nlohmann::ordered_json objects = nlohmann::ordered_json::array();
+[[nodiscard]] Json flat_rows(const Fields<Row>& fields, const std::vector<Row>& rows) {
+  Json objects = Json::array();
   for (const Row& row : rows) objects.push_back(flat_row(fields, &row));
   return objects;
 }
 
 /// Returns the channels and extents of a shape.
-[[nodiscard]] inline nlohmann::ordered_json shape_to_json(const TensorShape& shape) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array({shape.channels});
+[[nodiscard]] inline Json shape_to_json(const TensorShape& shape) {
+  Json json = Json::array({shape.channels});
   for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
   return json;
 }
 
 /// The header of a JSON report.
-[[nodiscard]] inline nlohmann::ordered_json json_head() {
-  return {{"schema", 1}, {"version", version()}, {"commit", commit()}};
-}
+[[nodiscard]] inline Json json_head() { return {{"schema", 1}, {"version", version()}, {"commit", commit()}}; }
 
 /// Returns the value, or null if there is none.
 template <class Value>
-[[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+[[nodiscard]] Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 /// Returns a list with the result of `of` for each element.
 template <class Range, class Of>
-[[nodiscard]] nlohmann::ordered_json json_list(const Range& range, const Of& of) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+[[nodiscard]] Json json_list(const Range& range, const Of& of) {
+  Json list = Json::array();
   for (const auto& each : range) list.push_back(of(each));
   return list;
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
 #include "estimator/inputs/machine.hpp"
 #include "estimator/plan/plan.hpp"

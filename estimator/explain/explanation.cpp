@@ -133,8 +133,6 @@ class Explainer {
     return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
   }
 
-  [[nodiscard]] double ranks_alike() const { return plan_.mesh.replicas(); }
-
   [[nodiscard]] int first_reader() const {
     const auto& layers = job_.facts.model->layers;
     const auto reads = [](const Layer& layer) {
@@ -410,32 +408,6 @@ class Explainer {
 
 }  // namespace
 
-std::string_view to_string(Phase phase) {
-  switch (phase) {
-    case Phase::forward:
-      return "forward";
-    case Phase::backward:
-      return "backward";
-    case Phase::gradient:
-      return "gradient";
-  }
-  return "";
-}
-
-std::string_view to_string(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::layer:
-      return "layer";
-    case Purpose::halo:
-      return "halo";
-    case Purpose::gradient:
-      return "gradient";
-    case Purpose::pipeline:
-      return "pipeline";
-  }
-  return "";
-}
-
 const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
   const TimedExchange* most = nullptr;
   for (const TimedExchange& one : layer.detail.exchanges) {
@@ -449,9 +421,9 @@ double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase
   return static_cast<double>(plan.micro_batches) * again;
 }
 
-std::array<double, provenances.size()> kernel_time_shares(const Explanation& explanation) {
+std::array<double, enum_values<Provenance>.size()> kernel_time_shares(const Explanation& explanation) {
   const Plan& plan = explanation.estimate.plan;
-  std::array<double, provenances.size()> shares{};
+  std::array<double, enum_values<Provenance>.size()> shares{};
   double all = 0;
   const auto add = [&](Provenance source, Seconds time) {
     shares[static_cast<std::size_t>(source)] += time.value();

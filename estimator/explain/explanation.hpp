@@ -125,8 +125,10 @@ struct ExchangeTotal {
   Bytes bytes{};   ///< bytes of the full vectors
   Seconds time{};  ///< overlapped and exposed time
 };
-[[nodiscard]] std::string_view to_string(Phase phase);
-[[nodiscard]] std::string_view to_string(Purpose purpose);
+template <>
+inline constexpr EnumNames<Phase> enum_names<Phase>{"forward", "backward", "gradient"};
+template <>
+inline constexpr EnumNames<Purpose> enum_names<Purpose>{"layer", "halo", "gradient", "pipeline"};
 
 /// The time of a step while other jobs use the network: 5 % and 95 % quantiles of its distribution, in seconds.
 struct CongestedTime {
@@ -155,6 +157,6 @@ struct Explanation {
 
 /// Returns the share of the plan's kernel and update time by provenance, in the order of `provenances`; all zero if no time
 /// is predicted.
-[[nodiscard]] std::array<double, provenances.size()> kernel_time_shares(const Explanation& explanation);
+[[nodiscard]] std::array<double, enum_values<Provenance>.size()> kernel_time_shares(const Explanation& explanation);
 
 }  // namespace ddl

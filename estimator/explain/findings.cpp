@@ -1,7 +1,6 @@
 #include "estimator/explain/findings.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/enum_array.hpp"
 #include "estimator/layers/host_launches.hpp"

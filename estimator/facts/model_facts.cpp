@@ -1,8 +1,6 @@
 #include "estimator/facts/model_facts.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <set>

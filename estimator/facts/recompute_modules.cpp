@@ -1,7 +1,5 @@
 #include "estimator/facts/recompute_modules.hpp"
 
-#include <algorithm>
-
 namespace ddl {
 
 std::string to_string(RecomputeModules modules, std::string_view between) {

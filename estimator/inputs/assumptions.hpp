@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <optional>
-#include <string_view>
 
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"

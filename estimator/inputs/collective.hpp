@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
-#include <optional>
-#include <string_view>
-
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 
 namespace ddl {
@@ -17,7 +14,9 @@ struct Link {
 };
 
 enum class Collective { allreduce, allgather, reduce_scatter, all_to_all, broadcast, reduce, point_to_point };
-[[nodiscard]] std::string_view to_string(Collective operation);
+template <>
+inline constexpr EnumNames<Collective> enum_names<Collective>{"allreduce", "allgather", "reduce-scatter", "all-to-all",
+                                                              "broadcast", "reduce",    "point-to-point"};
 
 enum class AllreduceAlgorithm {
   linear,
@@ -34,15 +33,13 @@ enum class AllreduceAlgorithm {
   sparse,
   double_tree
 };
-inline constexpr std::array<AllreduceAlgorithm, 13> all_allreduce_algorithms{
-    AllreduceAlgorithm::linear,           AllreduceAlgorithm::tree,
-    AllreduceAlgorithm::butterfly,        AllreduceAlgorithm::ring,
-    AllreduceAlgorithm::rabenseifner,     AllreduceAlgorithm::shifted_halving_doubling,
-    AllreduceAlgorithm::hierarchical,     AllreduceAlgorithm::multi_leader,
-    AllreduceAlgorithm::leader,           AllreduceAlgorithm::parameter_server,
-    AllreduceAlgorithm::reduce_broadcast, AllreduceAlgorithm::sparse,
-    AllreduceAlgorithm::double_tree};
-[[nodiscard]] std::string_view to_string(AllreduceAlgorithm algorithm);
-[[nodiscard]] std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view text);
+template <>
+inline constexpr EnumNames<AllreduceAlgorithm> enum_names<AllreduceAlgorithm>{"linear",           "tree",
+                                                                              "butterfly",        "ring",
+                                                                              "rabenseifner",     "shifted-halving-doubling",
+                                                                              "hierarchical",     "multi-leader",
+                                                                              "leader",           "parameter-server",
+                                                                              "reduce-broadcast", "sparse",
+                                                                              "double-tree"};
 
 }  // namespace ddl

@@ -1,7 +1,6 @@
 #include "estimator/inputs/measured_exchanges.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "core/enum_array.hpp"

@@ -15,29 +15,6 @@ using Effects = SettingEffects;
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 constexpr EnumNames<Route> route_names{"direct", "host"};
 
-template <class Enum>
-constexpr std::span<const std::string_view> names_of(const EnumNames<Enum>& names) {
-  return {names.data(), names.size()};
-}
-
-std::span<const std::string_view> algorithm_names() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) all.push_back(to_string(algorithm));
-    return all;
-  }();
-  return names;
-}
-
-std::span<const std::string_view> implementation_names() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const UpdateImplementation implementation : all_update_implementations) all.push_back(to_string(implementation));
-    return all;
-  }();
-  return names;
-}
-
 /// Whether the value was set for this training; if not, it is only the framework's default.
 bool is_asked_for(const Settings& settings, std::string_view key) {
   const Value* const found = settings.find(key);
@@ -115,7 +92,7 @@ std::span<const SettingRow> setting_rows() {
       {.key = "memory_format",
        .help = "order of images in memory: nchw or nhwc (channels last); default: the software's",
        .kind = Kind::name,
-       .names = names_of(memory_format_names),
+       .names = memory_format_names,
        .by_software = true,
        .has_option = true,
        .has_column = true,
@@ -123,7 +100,7 @@ std::span<const SettingRow> setting_rows() {
       {.key = "memory_format_of_fp32",
        .help = "order of images in memory in fp32 and tf32, if different",
        .kind = Kind::name,
-       .names = names_of(memory_format_names),
+       .names = memory_format_names,
        .by_software = true,
        .apply = set_memory_format_of_fp32},
       {.key = "copies_volumes",
@@ -135,7 +112,7 @@ std::span<const SettingRow> setting_rows() {
                "fp32 and in-place cross entropy, as in Megatron-LM), autocast (as in PyTorch) or accumulated (half, plus an "
                "fp32 gradient sum on each rank, as in DeepSpeed with bf16); default: the software's, else half",
        .kind = Kind::name,
-       .names = names_of(mixed_precision_names),
+       .names = mixed_precision_names,
        .by_software = true,
        .has_option = true,
        .has_column = true,
@@ -143,37 +120,37 @@ std::span<const SettingRow> setting_rows() {
       {.key = "gradient_sums",
        .help = "precision of gradient reduction in mixed precision",
        .kind = Kind::name,
-       .names = names_of(gradient_sums_names),
+       .names = gradient_sums_names,
        .by_software = true,
        .apply = set_optional_assumption<&A::gradient_sums, GradientSums>},
       {.key = "cross_entropy",
        .help = "implementation of cross entropy in mixed precision",
        .kind = Kind::name,
-       .names = names_of(cross_entropy_names),
+       .names = cross_entropy_names,
        .by_software = true,
        .apply = set_assumption<&A::cross_entropy>},
       {.key = "attention",
        .help = "kernels of fused attention",
        .kind = Kind::name,
-       .names = names_of(attention_kernel_names),
+       .names = attention_kernel_names,
        .by_software = true,
        .apply = set_optional_assumption<&A::attention, AttentionKernels>},
       {.key = "fusing",
        .help = "precisions in which elementwise kernels are fused",
        .kind = Kind::name,
-       .names = names_of(fusing_names),
+       .names = fusing_names,
        .by_software = true,
        .apply = set_assumption<&A::fusing>},
       {.key = "composites",
        .help = "whether chains of elementwise operators are fused into one kernel",
        .kind = Kind::name,
-       .names = names_of(composite_names),
+       .names = composite_names,
        .by_software = true,
        .apply = set_assumption<&A::composites>},
       {.key = "attention_sinks",
        .help = "kernels of fused attention with trained sinks",
        .kind = Kind::name,
-       .names = names_of(composite_names),
+       .names = composite_names,
        .by_software = true,
        .apply = set_assumption<&A::sinks>},
       {.key = "own_half_norms",
@@ -183,32 +160,32 @@ std::span<const SettingRow> setting_rows() {
       {.key = "convolution_biases",
        .help = "separate kernels for the biases of convolutions",
        .kind = Kind::name,
-       .names = names_of(bias_kernel_names),
+       .names = bias_kernel_names,
        .by_software = true,
        .apply = set_assumption<&A::convolution_biases>},
       {.key = "linear_biases",
        .help = "separate kernels for the biases of linear layers and depthwise convolutions",
        .kind = Kind::name,
-       .names = names_of(bias_kernel_names),
+       .names = bias_kernel_names,
        .by_software = true,
        .apply = set_assumption<&A::linear_biases>},
       {.key = "expert_biases",
        .help = "kernels that add the biases of the last expert layer",
        .kind = Kind::name,
-       .names = names_of(expert_bias_names),
+       .names = expert_bias_names,
        .by_software = true,
        .apply = set_assumption<&A::expert_biases>},
       {.key = "selective_recompute",
        .help = "modules that selective recomputation recomputes",
        .kind = Kind::name,
-       .names = names_of(selective_recompute_names),
+       .names = selective_recompute_names,
        .by_software = true,
        .apply = set_assumption<&A::selective>},
       {.key = "optimizer_implementation",
        .help = "optimizer implementation of the framework: foreach or fused over all tensors, or single (per tensor); "
                "default: one fused pass over each layer's parameters",
        .kind = Kind::name,
-       .names = implementation_names(),
+       .names = enum_names<UpdateImplementation>,
        .by_software = true,
        .has_option = true,
        .apply = set_assumption<&A::update>},
@@ -283,38 +260,38 @@ std::span<const SettingRow> setting_rows() {
       {.key = "gradient_route",
        .help = "how gradients are sent: directly, or through the host",
        .kind = Kind::name,
-       .names = names_of(route_names),
+       .names = route_names,
        .by_coefficients = true,
        .apply = set_fact<&S::gradient_route, Route>},
       {.key = "layer_route",
        .help = "how layer-wise collectives are sent: directly, or through the host",
        .kind = Kind::name,
-       .names = names_of(route_names),
+       .names = route_names,
        .by_coefficients = true,
        .apply = set_fact<&S::layer_route, Route>},
       {.key = "halo_route",
        .help = "how halos are sent: directly, or through the host",
        .kind = Kind::name,
-       .names = names_of(route_names),
+       .names = route_names,
        .by_coefficients = true,
        .apply = set_fact<&S::halo_route, Route>},
       {.key = "gradient_algorithm",
        .help = "allreduce algorithm of gradients",
        .kind = Kind::name,
-       .names = algorithm_names(),
+       .names = enum_names<AllreduceAlgorithm>,
        .by_software = true,
        .by_coefficients = true,
        .apply = set_fact<&S::gradient_algorithm, AllreduceAlgorithm>},
       {.key = "hybrid_gradient_algorithm",
        .help = "allreduce algorithm of gradients in plans with a filter, channel or spatial degree",
        .kind = Kind::name,
-       .names = algorithm_names(),
+       .names = enum_names<AllreduceAlgorithm>,
        .by_coefficients = true,
        .apply = set_fact<&S::hybrid_gradient_algorithm, AllreduceAlgorithm>},
       {.key = "layer_algorithm",
        .help = "algorithm of layer-wise collectives",
        .kind = Kind::name,
-       .names = algorithm_names(),
+       .names = enum_names<AllreduceAlgorithm>,
        .by_coefficients = true,
        .apply = set_fact<&S::layer_algorithm, AllreduceAlgorithm>},
       {.key = "gradient_density",
@@ -400,7 +377,7 @@ std::span<const SettingRow> setting_rows() {
                "hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse or double-tree; default: as "
                "measured, else the cheapest",
        .kind = Kind::name,
-       .names = algorithm_names(),
+       .names = enum_names<AllreduceAlgorithm>,
        .has_option = true,
        .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>},
       {.key = "parameter_servers",

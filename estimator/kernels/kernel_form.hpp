@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -54,26 +52,21 @@ struct KernelForm {
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
 /// Names in files, tables and messages, such as `matrix_product`.
-inline constexpr std::array<std::pair<KernelKind, std::string_view>, 15> kernel_kind_names{{
-    {KernelKind::matrix_product, "matrix_product"},
-    {KernelKind::convolution, "convolution"},
-    {KernelKind::grouped_convolution, "grouped_convolution"},
-    {KernelKind::fused_attention, "fused_attention"},
-    {KernelKind::chunk_scan, "chunk_scan"},
-    {KernelKind::elementwise, "elementwise"},
-    {KernelKind::layer_norm, "layer_norm"},
-    {KernelKind::batch_norm, "batch_norm"},
-    {KernelKind::softmax, "softmax"},
-    {KernelKind::dropout, "dropout"},
-    {KernelKind::lookup, "lookup"},
-    {KernelKind::packed_convolution, "packed_convolution"},
-    {KernelKind::direct_convolution, "direct_convolution"},
-    {KernelKind::depthwise_convolution, "depthwise_convolution"},
-    {KernelKind::max_pool, "max_pool"},
-}};
-static_assert(kernel_kind_names.size() == enum_count<KernelKind>());
-[[nodiscard]] constexpr std::string_view to_string(KernelKind kind) {
-  return kernel_kind_names[static_cast<std::size_t>(kind)].second;
-}
+template <>
+inline constexpr EnumNames<KernelKind> enum_names<KernelKind>{"matrix_product",
+                                                              "convolution",
+                                                              "grouped_convolution",
+                                                              "fused_attention",
+                                                              "chunk_scan",
+                                                              "elementwise",
+                                                              "layer_norm",
+                                                              "batch_norm",
+                                                              "softmax",
+                                                              "dropout",
+                                                              "lookup",
+                                                              "packed_convolution",
+                                                              "direct_convolution",
+                                                              "depthwise_convolution",
+                                                              "max_pool"};
 
 }  // namespace ddl

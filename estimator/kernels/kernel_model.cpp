@@ -204,7 +204,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
     entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision));
   }
-  for (const auto& [kind, name] : kernel_kind_names) {
+  for (const KernelKind kind : enum_values<KernelKind>) {
     for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {
       Family& best = families_[static_cast<std::size_t>(kind)][pass];
       int nearest = std::numeric_limits<int>::max();

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -92,7 +90,7 @@ class KernelModel {
   /// Factors by pass, relative to the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass, per item
-  std::array<std::array<Family, 4>, kernel_kind_names.size()> families_{};  ///< by kind and pass
+  std::array<std::array<Family, 4>, enum_count<KernelKind>()> families_{};  ///< by kind and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };
 

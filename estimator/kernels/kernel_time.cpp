@@ -1,7 +1,6 @@
 #include "estimator/kernels/kernel_time.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -23,26 +22,6 @@ const MeasuredModel* find_measured(const Coefficients& coefficients, std::string
 }
 
 }  // namespace
-
-std::string_view to_string(KernelBasis origin) {
-  switch (origin) {
-    case KernelBasis::profile:
-      return "kernels measured on this device";
-    case KernelBasis::measured_total:
-      return "measured total, distributed to the layers by work";
-    case KernelBasis::device_scale:
-      return "roofline, scaled by other models measured on this device";
-    case KernelBasis::fitted:
-      return "fitted to published kernels of this device";
-    case KernelBasis::transferred:
-      return "fitted to kernels of other devices, on this datasheet";
-    case KernelBasis::roofline:
-      return "roofline of the datasheet";
-    case KernelBasis::given:
-      return "given";
-  }
-  return "";
-}
 
 double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
   // Counts fp32 words. In mixed precision the update reads a 2-byte gradient and also writes the 2-byte weight.

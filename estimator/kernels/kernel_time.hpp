@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/inputs/assumptions.hpp"
@@ -38,7 +38,14 @@ enum class KernelBasis {
   roofline,        ///< the datasheet alone
   given,           ///< times given by the caller
 };
-[[nodiscard]] std::string_view to_string(KernelBasis origin);
+template <>
+inline constexpr EnumNames<KernelBasis> enum_names<KernelBasis>{"kernels measured on this device",
+                                                                "measured total, distributed to the layers by work",
+                                                                "roofline, scaled by other models measured on this device",
+                                                                "fitted to published kernels of this device",
+                                                                "fitted to kernels of other devices, on this datasheet",
+                                                                "roofline of the datasheet",
+                                                                "given"};
 
 /// Kernel times of one model on one device.
 ///

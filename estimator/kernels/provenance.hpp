@@ -1,7 +1,8 @@
 #pragma once
 
-#include <array>
 #include <string_view>
+
+#include "core/enum_array.hpp"
 
 namespace ddl {
 
@@ -12,37 +13,12 @@ enum class Provenance {
   curve,         ///< fitted to other measurements: of other problems, models or splits on this device
   roofline       ///< the datasheet alone: for a kernel its roofline, for an exchange α and β
 };
-
-inline constexpr std::array<Provenance, 4> provenances{Provenance::measured, Provenance::interpolated, Provenance::curve,
-                                                       Provenance::roofline};
-
-[[nodiscard]] constexpr std::string_view to_string(Provenance source) {
-  switch (source) {
-    case Provenance::measured:
-      return "measured";
-    case Provenance::interpolated:
-      return "interpolated";
-    case Provenance::curve:
-      return "curve";
-    case Provenance::roofline:
-      return "roofline";
-  }
-  return "";
-}
+template <>
+inline constexpr EnumNames<Provenance> enum_names<Provenance>{"measured", "interpolated", "curve", "roofline"};
 
 /// The letter of a provenance in tables: M, I, C or R.
 [[nodiscard]] constexpr std::string_view letter(Provenance source) {
-  switch (source) {
-    case Provenance::measured:
-      return "M";
-    case Provenance::interpolated:
-      return "I";
-    case Provenance::curve:
-      return "C";
-    case Provenance::roofline:
-      return "R";
-  }
-  return "";
+  return EnumNames<Provenance>{"M", "I", "C", "R"}[source];
 }
 
 /// The provenance of a time with two parts is that of the less certain part.

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

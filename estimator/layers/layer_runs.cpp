@@ -1,7 +1,5 @@
 #include "estimator/layers/layer_runs.hpp"
 
-#include <algorithm>
-
 namespace ddl {
 namespace {
 

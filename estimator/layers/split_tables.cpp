@@ -1,7 +1,6 @@
 #include "estimator/layers/split_tables.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/strategies/spatial.hpp"

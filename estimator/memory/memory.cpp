@@ -22,22 +22,6 @@ constexpr EnumArray<MemoryItem, Bytes MemoryBreakdown::*> parts{
 
 }  // namespace
 
-std::string_view to_string(MemoryItem item) {
-  constexpr EnumNames<MemoryItem> names{"weights", "gradients", "optimizer",     "activations",
-                                        "input",   "workspace", "communication", "context"};
-  return names[item];
-}
-
-std::string_view to_string(StepPhase phase) {
-  constexpr EnumNames<StepPhase> names{"setup", "forward", "backward", "exchange", "update"};
-  return names[phase];
-}
-
-std::string_view to_string(MemoryOrigin origin) {
-  constexpr EnumNames<MemoryOrigin> names{"measured", "modelled", "assumed"};
-  return names[origin];
-}
-
 MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item) {
   switch (item) {
     case MemoryItem::workspace:
@@ -65,7 +49,7 @@ Bytes& MemoryBreakdown::of(MemoryItem item) { return this->*parts[item]; }
 Bytes MemoryBreakdown::of(MemoryItem item) const { return this->*parts[item]; }
 
 MemoryItem MemoryBreakdown::largest() const {
-  return *std::max_element(all_memory_items.begin(), all_memory_items.end(),
+  return *std::max_element(enum_values<MemoryItem>.begin(), enum_values<MemoryItem>.end(),
                            [this](MemoryItem a, MemoryItem b) { return of(a) < of(b); });
 }
 
@@ -391,7 +375,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
     memory.kernel_workspace = peak.passing;
   }
   most = max(most, peak.allocated);
-  for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
+  for (const MemoryItem item : enum_values<MemoryItem>) memory.of(item) = peak[item];
   // Sizes as the allocator rounds them. Near its thresholds, rounding a sum may add more than rounding each part does.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);

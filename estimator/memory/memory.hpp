@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string_view>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -14,13 +13,13 @@ namespace ddl {
 
 enum class MemoryItem { weights, gradients, optimizer, activations, input, workspace, communication, context };
 inline constexpr std::size_t memory_item_count = enum_count<MemoryItem>();
-inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
-    MemoryItem::weights, MemoryItem::gradients, MemoryItem::optimizer,     MemoryItem::activations,
-    MemoryItem::input,   MemoryItem::workspace, MemoryItem::communication, MemoryItem::context};
-[[nodiscard]] std::string_view to_string(MemoryItem item);
+template <>
+inline constexpr EnumNames<MemoryItem> enum_names<MemoryItem>{"weights", "gradients", "optimizer",     "activations",
+                                                              "input",   "workspace", "communication", "context"};
 
 enum class StepPhase { setup, forward, backward, exchange, update };
-[[nodiscard]] std::string_view to_string(StepPhase phase);
+template <>
+inline constexpr EnumNames<StepPhase> enum_names<StepPhase>{"setup", "forward", "backward", "exchange", "update"};
 
 /// The contents of memory at one moment, in bytes per item.
 struct MemoryState {
@@ -36,7 +35,8 @@ struct MemoryState {
 };
 
 enum class MemoryOrigin { measured, modelled, assumed };
-[[nodiscard]] std::string_view to_string(MemoryOrigin origin);
+template <>
+inline constexpr EnumNames<MemoryOrigin> enum_names<MemoryOrigin>{"measured", "modelled", "assumed"};
 struct MemoryBreakdown;
 /// Returns the provenance of one item. `measured`: a profile of this device. `modelled`: rules applied to the graph.
 /// `assumed`: a value reported for other machines, or a bound.

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <string_view>
 
 #include "core/quantity.hpp"
 #include "estimator/memory/memory.hpp"

@@ -7,7 +7,6 @@
 #include "estimator/layers/stage_of.hpp"
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory.hpp"
-#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 

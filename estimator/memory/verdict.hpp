@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string_view>
-
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/memory/memory.hpp"
 
@@ -14,7 +13,8 @@ enum class Verdict {
   does_not_fit,  ///< the expected memory does not fit
 };
 /// Returns `FITS`, `AT-RISK` or `DOES-NOT-FIT`.
-[[nodiscard]] std::string_view to_string(Verdict verdict);
+template <>
+inline constexpr EnumNames<Verdict> enum_names<Verdict>{"FITS", "AT-RISK", "DOES-NOT-FIT"};
 
 /// Returns the verdict about a plan. `available` is the memory of the device minus the memory that is kept free.
 [[nodiscard]] Verdict verdict_of(const MemoryBreakdown& memory, Bytes available);

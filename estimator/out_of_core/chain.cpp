@@ -110,7 +110,7 @@ void thin(std::vector<Label>& labels) {
 void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& choices) {
   const Seconds time = cost_of(chain, choices).time;
   const auto simplify = [&](std::size_t group) {
-    for (const GroupChoice simpler : all_group_choices) {
+    for (const GroupChoice simpler : enum_values<GroupChoice>) {
       if (simpler >= choices[group]) return false;
       if (!is_possible(chain, chain.groups[group], simpler)) continue;
       const GroupChoice chosen = std::exchange(choices[group], simpler);
@@ -129,7 +129,7 @@ void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& cho
 std::vector<GroupChoice> least_memory(const Chain& chain) {
   std::vector<GroupChoice> best;
   double least = std::numeric_limits<double>::infinity();
-  for (const GroupChoice choice : all_group_choices) {
+  for (const GroupChoice choice : enum_values<GroupChoice>) {
     std::vector<GroupChoice> choices;
     for (const ChainGroup& group : chain.groups)
       choices.push_back(is_possible(chain, group, choice) ? choice : GroupChoice::keep);
@@ -142,11 +142,6 @@ std::vector<GroupChoice> least_memory(const Chain& chain) {
 }
 
 }  // namespace
-
-std::string_view to_string(GroupChoice choice) {
-  constexpr EnumNames<GroupChoice> names{"keep", "swap", "recompute", "both"};
-  return names[choice];
-}
 
 Bytes ChainGroup::moved(GroupChoice choice) const {
   if (choice == GroupChoice::swap) return kept;
@@ -217,7 +212,7 @@ std::vector<GroupChoice> shortest_choices(const Chain& chain, Bytes capacity) {
     std::vector<Label> next;
     for (std::size_t i = 0; i < labels.back().size(); ++i) {
       const Label& label = labels.back()[i];
-      for (const GroupChoice choice : all_group_choices) {
+      for (const GroupChoice choice : enum_values<GroupChoice>) {
         if (!is_possible(chain, group, choice) || peak_of(group, choice, label.gone_next) > capacity.value()) continue;
         next.push_back(with(chain, label, static_cast<int>(i), group, choice));
       }

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <array>
-#include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 
 namespace ddl {
@@ -13,9 +12,8 @@ namespace ddl {
 /// input as well [Wahib et al., "Scaling distributed deep learning workloads beyond the memory capacity with KARMA", SC
 /// 2020].
 enum class GroupChoice { keep, swap, recompute, both };
-inline constexpr std::array<GroupChoice, 4> all_group_choices{GroupChoice::keep, GroupChoice::swap, GroupChoice::recompute,
-                                                              GroupChoice::both};
-[[nodiscard]] std::string_view to_string(GroupChoice choice);
+template <>
+inline constexpr EnumNames<GroupChoice> enum_names<GroupChoice>{"keep", "swap", "recompute", "both"};
 
 /// A group of layers in the step of one micro-batch.
 struct ChainGroup {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "estimator/plan/axis.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/enum_array.hpp"
 #include "estimator/facts/recompute_modules.hpp"
 #include "estimator/plan/mesh.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -17,19 +18,21 @@ namespace ddl {
 /// The activations that backward recomputes instead of keeping them: none, those of some modules of each block, or all
 /// activations inside each block.
 enum class Recompute { none, selective, full };
-[[nodiscard]] std::string_view to_string(Recompute recompute);
-[[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
+template <>
+inline constexpr EnumNames<Recompute> enum_names<Recompute>{"none", "selective", "full"};
 
 /// How the ranks of a context split exchange the inputs of attention. Keys and values are passed round in a ring [Liu24], or
 /// each rank gathers all tokens of some heads and redistributes the results [Jac23].
 enum class ContextExchange { ring, ulysses };
-[[nodiscard]] std::string_view to_string(ContextExchange exchange);
+template <>
+inline constexpr EnumNames<ContextExchange> enum_names<ContextExchange>{"ring", "ulysses"};
 
 /// What is offloaded to host memory. `optimizer`: the optimizer state, which CPUs update [Ren et al., "ZeRO-Offload:
 /// democratizing billion-scale model training", USENIX ATC 2021]. `weights`: also the weights, which are fetched for each
 /// use [Rajbhandari et al., "ZeRO-Infinity", SC 2021].
 enum class Offload { none, optimizer, weights };
-[[nodiscard]] std::string_view to_string(Offload offload);
+template <>
+inline constexpr EnumNames<Offload> enum_names<Offload>{"none", "optimizer", "weights"};
 
 /// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
 /// inside a node.

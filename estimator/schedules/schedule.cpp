@@ -167,11 +167,6 @@ class ScheduleRun {
 
 }  // namespace
 
-std::string_view to_string(SlotPass pass) {
-  constexpr EnumNames<SlotPass> names{"forward", "input_gradient", "weight_gradient"};
-  return names[pass];
-}
-
 std::span<const ScheduleOrder* const> all_schedules() { return orders; }
 
 const ScheduleOrder& order_of(Schedule schedule) {
@@ -180,12 +175,6 @@ const ScheduleOrder& order_of(Schedule schedule) {
 }
 
 std::string_view to_string(Schedule schedule) { return order_of(schedule).name; }
-
-std::optional<Schedule> parse_schedule(std::string_view text) {
-  const auto found =
-      std::find_if(orders.begin(), orders.end(), [&](const ScheduleOrder* order) { return order->name == text; });
-  return found == orders.end() ? std::nullopt : std::optional((*found)->schedule);
-}
 
 double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int chunks) {
   return stages == 1 ? 1.0 : order_of(schedule).in_flight(stage, stages, micro_batches, chunks);

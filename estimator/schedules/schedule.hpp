@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 
 namespace ddl {
@@ -14,13 +15,13 @@ namespace ddl {
 /// The pipeline schedule: the order in which stages process their micro-batches.
 enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
-[[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
 /// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
 /// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two passes
 /// send the gradient of the input when both are done, so in their orders it comes last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
-[[nodiscard]] std::string_view to_string(SlotPass pass);
+template <>
+inline constexpr EnumNames<SlotPass> enum_names<SlotPass>{"forward", "input_gradient", "weight_gradient"};
 
 /// One piece of the work of a stage. In an interleaved schedule, a stage has several model chunks of consecutive layers; in
 /// others, only chunk 0.

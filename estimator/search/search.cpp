@@ -21,14 +21,7 @@
 #include "estimator/search/ties.hpp"
 
 namespace ddl {
-namespace {
-
-constexpr EnumNames<Objective> objective_names{"time", "cost", "memory"};
-
-}  // namespace
-
-std::string_view to_string(Objective objective) { return objective_names[objective]; }
-std::optional<Objective> parse_objective(std::string_view text) { return enum_named(objective_names, text); }
+namespace {}  // namespace
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/inputs/time_errors.hpp"
 #include "estimator/step/estimate.hpp"
@@ -17,8 +18,8 @@ namespace ddl {
 inline constexpr double usual_tie = 0.03;
 
 enum class Objective { time, cost, memory };
-[[nodiscard]] std::optional<Objective> parse_objective(std::string_view text);
-[[nodiscard]] std::string_view to_string(Objective objective);
+template <>
+inline constexpr EnumNames<Objective> enum_names<Objective>{"time", "cost", "memory"};
 
 /// The question of a search, and the choices that the user has already made.
 struct SearchOptions {

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cmath>
-#include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/enum_array.hpp"

@@ -68,12 +68,6 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
 
 }  // namespace
 
-std::string_view to_string(StepWork work) {
-  constexpr EnumNames<StepWork> names{"forward",  "backward", "weight gradient",   "waiting",      "layer exchange",
-                                      "transfer", "input",    "gradient exchange", "weight update"};
-  return names[work];
-}
-
 bool is_exchange(StepWork work) {
   return work == StepWork::layer_exchange || work == StepWork::transfer || work == StepWork::gradient_exchange;
 }

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/step/estimate.hpp"
@@ -24,7 +24,10 @@ enum class StepWork {
   gradient_exchange,  ///< exposed part of this activity
   weight_update
 };
-[[nodiscard]] std::string_view to_string(StepWork work);
+template <>
+inline constexpr EnumNames<StepWork> enum_names<StepWork>{"forward", "backward",          "weight gradient",
+                                                          "waiting", "layer exchange",    "transfer",
+                                                          "input",   "gradient exchange", "weight update"};
 /// Whether the activity uses the network, and not the device.
 [[nodiscard]] bool is_exchange(StepWork work);
 

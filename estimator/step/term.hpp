@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <stdexcept>
 
 #include "core/quantity.hpp"

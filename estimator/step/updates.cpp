@@ -56,7 +56,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       result.exchange = updates.stages[stage - 1].exchange;
     }
     const GradientExchange& exchange = result.exchange;
-    const auto term = [&](Seconds time, Seconds startups) {
+    const auto exchange_term = [&](Seconds time, Seconds startups) {
       Term term;
       if (!with_slopes) {
         term.add(time);
@@ -65,8 +65,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       }
       return term;
     };
-    result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
-    result.of_weights = term(exchange.of_weights, exchange.weight_startups);
+    result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);
+    result.of_weights = exchange_term(exchange.of_weights, exchange.weight_startups);
     if (plan.offload == Offload::weights) {
       // Offloaded weights are copied from the host once for forward and once for backward of each micro-batch, in addition
       // to the gathers among ranks.
@@ -77,8 +77,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     }
     result.window = window_of_gradients(job.coefficients, assumptions, result.exchange.gathers > 0);
     result.gather_window = window_of_gathers(job.coefficients, assumptions);
-    result.after_update = term(exchange.after_update, exchange.update_startups);
-    result.of_copies = term(exchange.of_copies, exchange.copy_startups);
+    result.after_update = exchange_term(exchange.after_update, exchange.update_startups);
+    result.of_copies = exchange_term(exchange.of_copies, exchange.copy_startups);
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
       add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;

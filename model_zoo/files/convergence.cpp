@@ -1,7 +1,6 @@
 #include "model_zoo/files/convergence.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -11,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/yaml_node.hpp"
-#include "model_zoo/operations/sample_shape.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {

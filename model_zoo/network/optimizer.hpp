@@ -1,22 +1,16 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string_view>
-#include <vector>
+
+#include "core/enum_array.hpp"
 
 namespace ddl {
 
 enum class Optimizer { sgd, momentum, adam, adamw, lamb, adafactor, adam8bit };
-inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Optimizer::momentum, Optimizer::adam,
-                                                         Optimizer::adamw,   Optimizer::lamb,     Optimizer::adafactor,
-                                                         Optimizer::adam8bit};
-[[nodiscard]] std::string_view to_string(Optimizer optimizer);
-[[nodiscard]] std::optional<Optimizer> parse_optimizer(std::string_view text);
-/// Parses the name of an optimizer whose update can be measured.
-[[nodiscard]] std::optional<Optimizer> parse_measured_optimizer(std::string_view text);
-/// All names, for lists of known optimizers.
-[[nodiscard]] std::vector<std::string_view> optimizer_names();
+template <>
+inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum",  "adam",    "adamw",
+                                                            "lamb", "adafactor", "adam8bit"};
 
 /// The optimizer whose update is measured in place of that of this one. Back ends run the updates of SGD, momentum and Adam.
 [[nodiscard]] constexpr Optimizer timed_as(Optimizer optimizer) {
@@ -30,6 +24,12 @@ inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Opt
     default:
       return optimizer;
   }
+}
+
+/// Parses the name of an optimizer whose update can be measured.
+[[nodiscard]] constexpr std::optional<Optimizer> parse_measured_optimizer(std::string_view text) {
+  const std::optional<Optimizer> optimizer = parse_enum<Optimizer>(text);
+  return optimizer && timed_as(*optimizer) == *optimizer ? optimizer : std::nullopt;
 }
 
 /// The number of words of state that the update reads and writes per parameter: one for momentum, two for the moments of

@@ -29,15 +29,11 @@ constexpr std::array<UpdatePass, 7> adam_passes{{
     {Function::addcdiv, Tensor::weight, Tensor::first, Tensor::temporary, -rate},
 }};
 
-constexpr EnumNames<UpdateImplementation> names{"layer", "single", "foreach", "fused"};
-
 }  // namespace
 
-std::string_view to_string(UpdateImplementation implementation) { return names[implementation]; }
-
-std::optional<UpdateImplementation> parse_update_implementation(std::string_view text) { return enum_named(names, text); }
-
-std::span<const std::string_view> list_implementation_names() { return std::span(names.begin(), names.end()).subspan(1); }
+std::span<const std::string_view> list_implementation_names() {
+  return std::span(enum_names<UpdateImplementation>).subspan(1);
+}
 
 std::span<const UpdatePass> update_passes(Optimizer optimizer) {
   switch (timed_as(optimizer)) {

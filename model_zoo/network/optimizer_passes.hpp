@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
-#include <optional>
 #include <span>
 #include <string_view>
 
+#include "core/enum_array.hpp"
 #include "model_zoo/network/optimizer.hpp"
 
 namespace ddl {
@@ -16,10 +15,8 @@ enum class UpdateImplementation {
   foreach,  ///< one operator at a time over the list of all tensors: PyTorch's default on a GPU
   fused,    ///< one pass over the list of all tensors (`fused=True`)
 };
-inline constexpr std::array<UpdateImplementation, 4> all_update_implementations{
-    UpdateImplementation::layer, UpdateImplementation::single, UpdateImplementation::foreach, UpdateImplementation::fused};
-[[nodiscard]] std::string_view to_string(UpdateImplementation implementation);
-[[nodiscard]] std::optional<UpdateImplementation> parse_update_implementation(std::string_view text);
+template <>
+inline constexpr EnumNames<UpdateImplementation> enum_names<UpdateImplementation>{"layer", "single", "foreach", "fused"};
 /// The implementations that run over a list of tensors, for messages.
 [[nodiscard]] std::span<const std::string_view> list_implementation_names();
 /// Whether one problem is the update of a whole list of tensors, and not of one layer.

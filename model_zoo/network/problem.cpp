@@ -104,11 +104,9 @@ class Line {
 Precision read_precision(const Line& line) {
   const Word* word = line.find("precision");
   if (word == nullptr) return Precision::fp32;
-  const std::optional<Precision> precision = parse_precision(word->value);
+  const std::optional<Precision> precision = parse_enum<Precision>(word->value);
   if (precision) return *precision;
-  std::vector<std::string_view> known;
-  for (const Precision p : all_precisions) known.push_back(to_string(p));
-  line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, known));
+  line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, enum_names<Precision>));
 }
 
 /// The attributes in the form of a model file, one per line, in the order of the words.
@@ -230,7 +228,7 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     if (found == passes.end()) {
       std::vector<std::string_view> known;
       for (const Pass pass : passes) known.push_back(to_string(pass));
-      line.fail(*word, fmt::format("unknown pass {}", quote(word->value)), suggest(word->value, known));
+      line.fail(*word, fmt::format("unknown pass {}", quote(word->value)), suggest(word->value, enum_names<Precision>));
     }
     problem.pass = *found;
   }
@@ -283,7 +281,7 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
   const std::optional<Optimizer> parsed = parse_measured_optimizer(optimizer.value);
   if (!parsed) {
     std::vector<std::string_view> names;
-    for (const Optimizer o : all_optimizers) {
+    for (const Optimizer o : enum_values<Optimizer>) {
       if (timed_as(o) == o) names.push_back(to_string(o));
     }
     line.fail(optimizer, fmt::format("unknown optimizer {}", quote(optimizer.value)), suggest(optimizer.value, names));
@@ -297,7 +295,7 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
   }
   problem.parameters = *count;
   if (const Word* const word = line.find("implementation")) {
-    const std::optional<UpdateImplementation> implementation = parse_update_implementation(word->value);
+    const std::optional<UpdateImplementation> implementation = parse_enum<UpdateImplementation>(word->value);
     if (!implementation) {
       line.fail(*word, fmt::format("unknown implementation {}", quote(word->value)),
                 suggest(word->value, list_implementation_names()));

@@ -22,10 +22,6 @@ class Cast final : public Operation {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
     return {.activation_items = items(output) * (1 + (is_mixed(to_) ? 0.5 : 2.0))};
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
-               double /*samples*/) const override {
-    return 1;
-  }
   Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {

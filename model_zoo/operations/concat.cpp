@@ -32,10 +32,6 @@ class Concat final : public Operation {
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
-               double /*samples*/) const override {
-    return 1;
-  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

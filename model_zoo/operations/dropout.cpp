@@ -27,10 +27,6 @@ class Dropout final : public Operation {
     // One read, one write, and a mask of one byte: half an item of 2 bytes; the same is assumed for wider items.
     return {.flops = 2 * items(output), .activation_items = 2.5 * items(output), .kind = KernelKind::dropout};
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
-               double /*samples*/) const override {
-    return 1;
-  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   bool is_view() const override { return rate_ == 0; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {

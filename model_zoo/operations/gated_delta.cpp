@@ -72,13 +72,7 @@ class GatedDelta final : public Operation {
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    Work sum;
-    for (const Work& kernel : kernels(pass, inputs, output)) {
-      sum.flops += kernel.flops;
-      sum.activation_items += kernel.activation_items;
-      sum.weight_items += kernel.weight_items;
-    }
-    return sum;
+    return sum_of(kernels(pass, inputs, output));
   }
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const Sizes n = sizes(output);

@@ -1,6 +1,5 @@
 #include <array>
 
-#include "core/error.hpp"
 #include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 

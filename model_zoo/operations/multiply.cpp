@@ -1,4 +1,3 @@
-#include "core/error.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {

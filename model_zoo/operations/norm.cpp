@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {

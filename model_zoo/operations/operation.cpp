@@ -4,18 +4,14 @@
 
 namespace ddl {
 
-std::string_view to_string(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
-      return "forward";
-    case Pass::backward_data:
-      return "backward-data";
-    case Pass::backward_weight:
-      return "backward-weight";
-    case Pass::update:
-      return "update";
+Work sum_of(std::span<const Work> kernels) {
+  Work sum;
+  for (const Work& kernel : kernels) {
+    sum.flops += kernel.flops;
+    sum.activation_items += kernel.activation_items;
+    sum.weight_items += kernel.weight_items;
   }
-  return "";
+  return sum;
 }
 
 double Operation::depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const {

@@ -9,13 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "model_zoo/operations/attribute_values.hpp"
 #include "model_zoo/values/tensor_shape.hpp"
 
 namespace ddl {
 
 enum class Pass { forward, backward_data, backward_weight, update };
-[[nodiscard]] std::string_view to_string(Pass pass);
+template <>
+inline constexpr EnumNames<Pass> enum_names<Pass>{"forward", "backward-data", "backward-weight", "update"};
 
 /// The kind of a kernel. Kernels of the same kind have the same formula for their time, with the same constants.
 enum class KernelKind {
@@ -75,6 +77,9 @@ struct Work {
 
   [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
+
+/// FLOPs and items of kernels together.
+[[nodiscard]] Work sum_of(std::span<const Work> kernels);
 
 /// Returns the kernel of a bias in a pass, for this many items of the layer's output. Forward adds the bias in place, and
 /// backward sums the gradients. Other passes have no work.

@@ -33,10 +33,6 @@ class Reshape final : public Operation {
   Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
-               double /*samples*/) const override {
-    return 1;
-  }
   Divisible divisible() const override { return {}; }
   bool is_view() const override { return true; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }

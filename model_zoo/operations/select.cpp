@@ -28,10 +28,6 @@ class Select final : public Operation {
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
-               double /*samples*/) const override {
-    return 1;
-  }
   Divisible divisible() const override { return {.channelwise = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

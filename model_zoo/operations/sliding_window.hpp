@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 #include "model_zoo/operations/attributes.hpp"
 #include "model_zoo/operations/operation.hpp"

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
-#include <optional>
-#include <string_view>
-
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 
 namespace ddl {
@@ -14,9 +11,6 @@ namespace ddl {
 /// with one scale of 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149].
 enum class Precision { fp32, tf32, fp16, bf16, fp8, nvfp4 };
 
-inline constexpr std::array<Precision, 6> all_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
-                                                         Precision::bf16, Precision::fp8,  Precision::nvfp4};
-
 /// δ of the literature: bytes per item of an activation.
 [[nodiscard]] constexpr double item_bytes(Precision p) { return p == Precision::fp32 || p == Precision::tf32 ? 4.0 : 2.0; }
 [[nodiscard]] constexpr bool is_mixed(Precision p) { return item_bytes(p) < 4.0; }
@@ -24,7 +18,7 @@ inline constexpr std::array<Precision, 6> all_precisions{Precision::fp32, Precis
 [[nodiscard]] constexpr bool is_narrow(Precision p) { return p == Precision::fp8 || p == Precision::nvfp4; }
 /// Returns the precision in which weights and gradients are exchanged and updated: bf16 if products are narrower.
 [[nodiscard]] constexpr Precision update_precision(Precision p) { return is_narrow(p) ? Precision::bf16 : p; }
-[[nodiscard]] std::string_view to_string(Precision p);
-[[nodiscard]] std::optional<Precision> parse_precision(std::string_view text);
+template <>
+inline constexpr EnumNames<Precision> enum_names<Precision>{"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"};
 
 }  // namespace ddl

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "profiler/backends/backend_options.hpp"
 #include "profiler/backends/kernel_backend.hpp"

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
+
+#include "core/enum_array.hpp"
 
 namespace ddl {
 
 /// The memory format of images on a device that supports both.
 enum class ImageLayout { channels_last, channels_first };
-[[nodiscard]] std::string_view to_string(ImageLayout layout);
-[[nodiscard]] std::optional<ImageLayout> parse_image_layout(std::string_view text);
+template <>
+inline constexpr EnumNames<ImageLayout> enum_names<ImageLayout>{"channels-last", "channels-first"};
 
 /// The algorithm of the library that is measured for a problem.
 enum class AlgorithmPreference {
@@ -18,8 +18,8 @@ enum class AlgorithmPreference {
   first,      ///< the library's first choice; no others are tried
   framework,  ///< like PyTorch in benchmark mode: the first for matrix products, the fastest for all other operations
 };
-[[nodiscard]] std::string_view to_string(AlgorithmPreference preference);
-[[nodiscard]] std::optional<AlgorithmPreference> parse_algorithm_preference(std::string_view text);
+template <>
+inline constexpr EnumNames<AlgorithmPreference> enum_names<AlgorithmPreference>{"fastest", "smallest", "first", "framework"};
 
 /// The user's options for the device. A back end ignores options that its device does not have.
 struct BackendOptions {

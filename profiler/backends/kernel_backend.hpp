@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
-#include "model_zoo/network/optimizer.hpp"
 #include "model_zoo/network/problem.hpp"
 
 namespace ddl {
@@ -28,7 +28,10 @@ enum class TensorRole {
   bias_gradient,
   optimizer_state,
 };
-[[nodiscard]] std::string_view to_string(TensorRole role);
+template <>
+inline constexpr EnumNames<TensorRole> enum_names<TensorRole>{
+    "input",          "weight",          "bias",          "output",         "kept", "output gradient",
+    "input gradient", "weight gradient", "bias gradient", "optimizer state"};
 
 /// One tensor that a kernel reads or writes. The passes of one problem share the tensors that have the same role and index.
 /// The layout is dense: samples, channels, extents for images; samples, tokens, channels for sequences; [filters, channels

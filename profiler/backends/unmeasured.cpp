@@ -1,7 +1,6 @@
 #include "profiler/backends/unmeasured.hpp"
 
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,8 +1,6 @@
 #include "profiler/importers/layer_times.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include "profiler/importers/step_times.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,8 +105,8 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
   if (options.samples && *options.samples != step.samples) {
     file.fail("batch", fmt::format("these steps ran on {} samples", step.samples), "leave --batch out");
   }
-  step.precision = known("precision", parse_precision(file.text("precision")), options.precision);
-  step.optimizer = known("optimizer", parse_optimizer(file.text("optimizer")), options.optimizer);
+  step.precision = known("precision", parse_enum<Precision>(file.text("precision")), options.precision);
+  step.optimizer = known("optimizer", parse_enum<Optimizer>(file.text("optimizer")), options.optimizer);
   step.by = "pytorch-" + file.text("torch");
   step.keeps_memory = file.flag("keeps_memory");
   step.graph = file.flag_or_no("graph");

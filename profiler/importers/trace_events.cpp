@@ -119,7 +119,6 @@ class Reader final : public nlohmann::json_sax<Json> {
   bool number(double value, std::optional<std::int64_t> integer);
   void set(std::int64_t value);
   void keep();
-  void begin_shapes();
   void close_list();
   [[noreturn]] void fail(const std::string& message) const {
     throw source_.error(event_start_, message, std::string(trace_hint));

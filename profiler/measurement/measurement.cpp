@@ -1,7 +1,6 @@
 #include "profiler/measurement/measurement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <list>
 #include <map>
@@ -14,8 +13,6 @@
 
 namespace ddl {
 namespace {
-
-constexpr std::array<CacheState, 3> cache_states{CacheState::warm, CacheState::cold, CacheState::step};
 
 /// Tensors of a problem's passes, each allocated on first use.
 class Tensors {
@@ -156,24 +153,6 @@ Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::fu
     if (!work.host_bound) break;
   }
   return time;
-}
-
-std::string_view to_string(CacheState state) {
-  switch (state) {
-    case CacheState::warm:
-      return "warm";
-    case CacheState::cold:
-      return "cold";
-    case CacheState::step:
-      return "step";
-  }
-  return "";
-}
-
-std::optional<CacheState> parse_cache_state(std::string_view text) {
-  const auto found =
-      std::find_if(cache_states.begin(), cache_states.end(), [text](CacheState state) { return to_string(state) == text; });
-  return found == cache_states.end() ? std::nullopt : std::optional(*found);
 }
 
 Measurement measure(KernelBackend& backend, const std::string& line, const SamplingRule& rule, CacheState caches,

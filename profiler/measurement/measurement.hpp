@@ -1,10 +1,9 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "profiler/backends/kernel_backend.hpp"
 #include "profiler/measurement/sampler.hpp"
@@ -17,8 +16,8 @@ enum class CacheState {
   cold,  ///< no data of the kernel
   step,  ///< as in a training step: only the output of the previous layer
 };
-[[nodiscard]] std::string_view to_string(CacheState state);
-[[nodiscard]] std::optional<CacheState> parse_cache_state(std::string_view text);
+template <>
+inline constexpr EnumNames<CacheState> enum_names<CacheState>{"warm", "cold", "step"};
 
 /// The result of measuring one problem.
 struct Measurement {

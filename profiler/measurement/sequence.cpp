@@ -1,7 +1,6 @@
 #include "profiler/measurement/sequence.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <numeric>
@@ -26,18 +25,6 @@ std::string one_word(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; }, '-');
   return text;
-}
-
-std::string_view to_string(StepPart part) {
-  switch (part) {
-    case StepPart::forward:
-      return "forward";
-    case StepPart::backward:
-      return "backward";
-    case StepPart::update:
-      return "update";
-  }
-  return "";
 }
 
 std::string print_problem(const SequenceProblem& problem) {
@@ -79,13 +66,11 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
     throw source.error(samples.first, fmt::format("{} is not a number of samples", quote(samples.second)));
   }
   const auto precision = word("precision");
-  problem.precision = known(precision, parse_precision(precision.second));
+  problem.precision = known(precision, parse_enum<Precision>(precision.second));
   const auto optimizer = word("optimizer");
   problem.optimizer = known(optimizer, parse_measured_optimizer(optimizer.second));
   const auto part = word("pass");
-  const auto* const found = std::find_if(all_step_parts.begin(), all_step_parts.end(),
-                                         [&](StepPart known_part) { return to_string(known_part) == part.second; });
-  problem.part = known(part, found == all_step_parts.end() ? std::nullopt : std::optional(*found));
+  problem.part = known(part, parse_enum<StepPart>(part.second));
   const auto is_next = [&](std::string_view key) { return at < line.size() && line.compare(at, key.size(), key) == 0; };
   if (at < line.size() && !is_next("launch=")) {
     const auto by = word("by");
@@ -344,23 +329,23 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
   // A device queues about a thousand kernels, and one of our kernels may consist of several launches: hundreds for an LSTM.
   // If the device still waits for the host, pieces are made smaller.
   constexpr std::size_t largest_piece = 64;
-  for (const StepPart part : all_step_parts) {
+  for (const StepPart part : enum_values<StepPart>) {
     const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, false, start == StepStart::graph};
     parts_.push_back({.problem = print_problem(problem)});
   }
   try {
     sequence_ = std::make_unique<Sequence>(backend, model, samples, precision, optimizer);
-    for (std::size_t i = 0; i < all_step_parts.size(); ++i) {
-      parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(all_step_parts[i]));
+    for (std::size_t i = 0; i < enum_values<StepPart>.size(); ++i) {
+      parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(enum_values<StepPart>[i]));
       for (std::size_t piece = largest_piece; piece > 0; piece /= 4) {
-        work_[i] = sequence_->work(all_step_parts[i], piece);
+        work_[i] = sequence_->work(enum_values<StepPart>[i], piece);
         // The first step is a warm-up for code and memory.
         static_cast<void>(backend_.time_again(work_[i]));
         if (work_[i].host_bound) static_cast<void>(time_without_host(backend_, work_[i]));
         if (!work_[i].host_bound) break;
       }
-      if (start == StepStart::kernels || sequence_->kernels(all_step_parts[i]) == 0) continue;
-      work_[i] = TimedWork(backend_.record([this, part = all_step_parts[i]] { sequence_->run(part); }));
+      if (start == StepStart::kernels || sequence_->kernels(enum_values<StepPart>[i]) == 0) continue;
+      work_[i] = TimedWork(backend_.record([this, part = enum_values<StepPart>[i]] { sequence_->run(part); }));
       static_cast<void>(backend_.time_again(work_[i]));
     }
   } catch (const Error& error) {
@@ -371,7 +356,7 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
 
 void SequenceSampling::step() {
   if (failed()) return;
-  for (std::size_t i = 0; i < all_step_parts.size(); ++i) {
+  for (std::size_t i = 0; i < enum_values<StepPart>.size(); ++i) {
     seconds_[i].push_back(time_without_host(backend_, work_[i]).value());
     parts_[i].host_bound = parts_[i].host_bound || work_[i].host_bound;
   }
@@ -385,7 +370,7 @@ Seconds SequenceSampling::mean() const {
 
 std::vector<Measurement> SequenceSampling::measurements(const SamplingRule& rule) const {
   std::vector<Measurement> measured = parts_;
-  for (std::size_t i = 0; i < all_step_parts.size(); ++i) measured[i].samples = summarize(seconds_[i], rule);
+  for (std::size_t i = 0; i < enum_values<StepPart>.size(); ++i) measured[i].samples = summarize(seconds_[i], rule);
   return measured;
 }
 

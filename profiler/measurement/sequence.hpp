@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "model_zoo/network/model.hpp"
 #include "profiler/backends/kernel_backend.hpp"
 #include "profiler/measurement/measurement.hpp"
@@ -18,8 +19,8 @@ namespace ddl {
 
 /// A part of a training step.
 enum class StepPart { forward, backward, update };
-inline constexpr std::array<StepPart, 3> all_step_parts{StepPart::forward, StepPart::backward, StepPart::update};
-[[nodiscard]] std::string_view to_string(StepPart part);
+template <>
+inline constexpr EnumNames<StepPart> enum_names<StepPart>{"forward", "backward", "update"};
 
 /// How the host launches the kernels of a step.
 enum class StepStart {

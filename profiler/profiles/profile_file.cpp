@@ -290,14 +290,14 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
                   .command = say("command"),
                   .source = say("source")};
   if (const std::optional<YamlNode> caches = root.find("caches")) {
-    if (!parse_cache_state(profile.head.caches)) caches->fail("write warm, cold or step");
+    if (!parse_enum<CacheState>(profile.head.caches)) caches->fail("write warm, cold or step");
   }
   if (const std::optional<YamlNode> details = root.find("details")) {
     for (const auto& [key, value] : details->entries()) profile.head.details.emplace_back(key.text(), value.text());
   }
   if (const std::optional<YamlNode> shard = root.find("shard")) profile.head.shard = read_shard(*shard);
   move_layout(profile.head);
-  if (!profile.head.layout.empty() && !parse_image_layout(profile.head.layout)) {
+  if (!profile.head.layout.empty() && !parse_enum<ImageLayout>(profile.head.layout)) {
     root.find("layout").value_or(root).fail(fmt::format("{} is not a layout of images", quote(profile.head.layout)),
                                             "channels-last or channels-first");
   }

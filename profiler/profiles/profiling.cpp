@@ -1,7 +1,6 @@
 #include "profiler/profiles/profiling.hpp"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -46,16 +45,16 @@ auto at_problem(const std::string& line, const Work& work) {
 
 }  // namespace
 
-std::size_t ProfilePlan::items() const { return problems.size() + sequences.size() * all_step_parts.size(); }
+std::size_t ProfilePlan::items() const { return problems.size() + sequences.size() * enum_values<StepPart>.size(); }
 
 std::string ProfilePlan::line(std::size_t item) const {
   if (item < problems.size()) return problems[item].line;
   const std::size_t sequence = item - problems.size();
   return print_problem(SequenceProblem{model->name,
-                                       sequences[sequence / all_step_parts.size()],
+                                       sequences[sequence / enum_values<StepPart>.size()],
                                        precision,
                                        optimizer,
-                                       all_step_parts[sequence % all_step_parts.size()],
+                                       enum_values<StepPart>[sequence % enum_values<StepPart>.size()],
                                        {},
                                        false,
                                        step_start == StepStart::graph});
@@ -100,7 +99,7 @@ SpeedLook Profiling::look() {
 
 std::string Profiling::line_of_step(std::int64_t samples) const {
   const auto place = std::find(plan_.sequences.begin(), plan_.sequences.end(), samples) - plan_.sequences.begin();
-  return plan_.line(plan_.problems.size() + static_cast<std::size_t>(place) * all_step_parts.size());
+  return plan_.line(plan_.problems.size() + static_cast<std::size_t>(place) * enum_values<StepPart>.size());
 }
 
 void Profiling::take_step(std::int64_t samples, WholeSteps& steps) {
@@ -163,7 +162,7 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
       // Its problems were measured earlier, or elsewhere.
-      const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / all_step_parts.size()];
+      const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / enum_values<StepPart>.size()];
       WholeSteps steps;
       for (std::size_t step = 0; step < steps_of_a_model(steps.sampling.get()) && !(stop && stop()); ++step) {
         take_step(samples, steps);
@@ -237,7 +236,7 @@ std::vector<SumCheck> sum_checks(const Profile& profile, const Model& model) {
   std::vector<SumCheck> complete;
   for (std::size_t i = 0; i < found.size(); ++i) {
     SumCheck sum_check = found[i];
-    bool known = parts_seen[i] == static_cast<int>(all_step_parts.size()) && sum_check.whole.value() > 0;
+    bool known = parts_seen[i] == static_cast<int>(enum_values<StepPart>.size()) && sum_check.whole.value() > 0;
     for (const CountedProblem& problem : problems_of(model, sum_check.samples, sum_check.precision, sum_check.optimizer)) {
       const auto place = measured.find(problem.line);
       known = known && place != measured.end();

@@ -58,8 +58,8 @@ std::vector<Piece> pieces_of(const ProfilePlan& plan) {
       pieces.push_back({item, 1, {false, expected_cost(plan.problems[item].line)}});
   }
   for (std::size_t step = 0; step < plan.sequences.size(); ++step) {
-    pieces.push_back({plan.problems.size() + step * all_step_parts.size(),
-                      all_step_parts.size(),
+    pieces.push_back({plan.problems.size() + step * enum_values<StepPart>.size(),
+                      enum_values<StepPart>.size(),
                       {true, static_cast<double>(plan.sequences[step])}});
   }
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.cost > b.cost; });
@@ -99,8 +99,8 @@ PlanShard shard_of(const ProfilePlan& plan, const Shard& shard) {
   for (const std::size_t place : part.places) {
     if (place < plan.problems.size()) {
       part.plan.problems.push_back(plan.problems[place]);
-    } else if (const std::size_t behind = place - plan.problems.size(); behind % all_step_parts.size() == 0) {
-      part.plan.sequences.push_back(plan.sequences[behind / all_step_parts.size()]);
+    } else if (const std::size_t behind = place - plan.problems.size(); behind % enum_values<StepPart>.size() == 0) {
+      part.plan.sequences.push_back(plan.sequences[behind / enum_values<StepPart>.size()]);
     }
   }
   return part;

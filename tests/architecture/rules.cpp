@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <regex>
 #include <set>
-#include <span>
 #include <sstream>
 #include <string_view>
 

@@ -1,13 +1,9 @@
 // Comments, strings and pages are written in the words of the field (CONTRIBUTING.md, "Words").
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tests/architecture/tree.hpp"

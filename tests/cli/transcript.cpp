@@ -179,7 +179,7 @@ void read_markdown(Transcript& transcript) {
       if (command < at && !lines[command].starts_with("$ ")) {
         fail_at(transcript, command, "a console block starts with a command ('$ '), not with '" + lines[command] + "'");
       }
-      while (command < at) command = read_command(transcript, command, at, Figures::exact);
+      while (command < at) command = read_command(transcript, command, at, Figures::any);
     } else if (indent == 0 && space != std::string::npos) {
       TranscriptFile file{.name = info.substr(space + 1), .content = {}};
       for (std::size_t line = start + 1; line < at; ++line) file.content += lines[line] + '\n';

@@ -28,7 +28,7 @@ namespace ddl {
 //
 // A figure of standard output matches any figure, in any alignment (without_figures.hpp), so that a better formula does not
 // change transcripts. After a line `# figures: exact` every figure counts, up to a line `# figures: any`. Figures always
-// count in standard error, in the whole output of a command with exit code 2, and in a markdown file.
+// count in standard error, and in the whole output of a command with exit code 2.
 //
 // In a markdown file, each ```console block is a part of one transcript without comments, `! ` and `< file`: both outputs
 // are expected as one, as a terminal shows them. A block with a name after its language (```yaml job.yaml) creates that

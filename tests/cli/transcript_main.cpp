@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

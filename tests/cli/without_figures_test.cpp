@@ -1,6 +1,5 @@
 #include "tests/cli/without_figures.hpp"
 
-#include <string>
 #include <string_view>
 
 #include "tests/catch.hpp"

@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "core/error.hpp"
 #include "profiler/backends/cuda/backend.hpp"
 #include "profiler/measurement/measurement.hpp"

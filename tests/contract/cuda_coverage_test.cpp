@@ -6,27 +6,9 @@
 #include "profiler/backends/cuda/backend.hpp"
 #include "profiler/measurement/problems.hpp"
 #include "tests/catch.hpp"
+#include "tests/contract/not_computed.hpp"
 
 using namespace ddl;
-
-namespace {
-
-/// Operations that models of the zoo need and no back end computes: a model with another missing operation fails below.
-const std::set<std::string> not_computed{
-    "attention whose values have another size than its keys is not supported by this back end",
-    "attention with capped scores is not supported by this back end",
-    "attention with sinks is not supported by this back end",
-    "latent_keys_and_values is not supported by this back end",
-    "mamba2 is not supported by this back end",
-    "a loss with capped outputs is not supported by this back end",
-    "query_key_norm is not supported by this back end",
-    "a router with sigmoids is not supported by this back end",
-    "a router with a bias is not supported by this back end",
-    "a router with groups of experts is not supported by this back end",
-    "the function relu2 is not supported by this back end",
-};
-
-}  // namespace
 
 // A model with a missing operation fails here, with its name and the reason.
 TEST_CASE("the cuda back end runs every operation of every bundled model, except those that it refuses by name") {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string>
 #include <vector>
 

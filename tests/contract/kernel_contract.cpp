@@ -351,8 +351,8 @@ ProductBits product_bits_of(KernelBackend& backend, Precision precision) {
 void check_updates(KernelBackend& backend) {
   constexpr std::int64_t count = 1037;
   constexpr std::int64_t tensors = 5;
-  for (const Optimizer optimizer : all_optimizers) {
-    for (const UpdateImplementation implementation : all_update_implementations) {
+  for (const Optimizer optimizer : enum_values<Optimizer>) {
+    for (const UpdateImplementation implementation : enum_values<UpdateImplementation>) {
       INFO(to_string(optimizer) << " " << to_string(implementation));
       // The last tensor of a list is shorter than the others.
       const UpdateProblem problem{optimizer, count, Precision::fp32, implementation,

@@ -7,6 +7,7 @@
 #include "profiler/measurement/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
+#include "tests/contract/not_computed.hpp"
 
 using namespace ddl;
 
@@ -53,19 +54,6 @@ TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients
 }
 
 TEST_CASE("oneDNN only refuses operations of bundled models that no back end supports") {
-  const std::set<std::string> not_computed{
-      "attention whose values have another size than its keys is not supported by this back end",
-      "attention with capped scores is not supported by this back end",
-      "attention with sinks is not supported by this back end",
-      "latent_keys_and_values is not supported by this back end",
-      "mamba2 is not supported by this back end",
-      "a loss with capped outputs is not supported by this back end",
-      "query_key_norm is not supported by this back end",
-      "a router with sigmoids is not supported by this back end",
-      "a router with a bias is not supported by this back end",
-      "a router with groups of experts is not supported by this back end",
-      "the function relu2 is not supported by this back end",
-  };
   std::set<std::string> met;
   const auto backend = make_onednn_backend(1);
   std::set<std::string> refused;

@@ -14,7 +14,7 @@ namespace {
 
 void price(const Machine& machine) {
   static const Model model = load_model("alexnet");
-  for (const Precision precision : all_precisions) {
+  for (const Precision precision : enum_values<Precision>) {
     if (!machine.device.peak_at(precision)) continue;
     const OwnedJob owned(model, machine, Assumptions(), 1e6, std::nullopt, precision);
     const Estimator estimator(owned.job);

@@ -13,14 +13,16 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: replay FOLDER\n";
+  if (argc < 2) {
+    std::cerr << "usage: replay FOLDER...\n";
     return 2;
   }
   try {
     std::vector<std::filesystem::path> inputs;
-    for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
-      if (entry.is_regular_file()) inputs.push_back(entry.path());
+    for (int i = 1; i < argc; ++i) {
+      for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+        if (entry.is_regular_file()) inputs.push_back(entry.path());
+      }
     }
     std::ranges::sort(inputs);
     for (const std::filesystem::path& input : inputs) {

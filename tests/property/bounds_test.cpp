@@ -3,12 +3,10 @@
 // fails names the seed that repeats it alone.
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,7 +54,7 @@ std::unique_ptr<const Study> random_study(Random& random, const std::string& mod
   spec.machine = random.of(machines);
   if (random.chance()) spec.software = random.of(softwares);
   if (random.whole(0, 3) == 0) spec.coefficients = "none";
-  if (random.chance()) spec.precision = all_precisions[static_cast<std::size_t>(random.whole(0, 5))];
+  if (random.chance()) spec.precision = enum_values<Precision>[static_cast<std::size_t>(random.whole(0, 5))];
   if (random.whole(0, 3) == 0) spec.known_kernels = KnownKernels::none;
   if (random.whole(0, 7) == 0) spec.assumptions = ideal_assumptions();
   if (random.whole(0, 7) == 0) spec.assumptions.overlap = false;

@@ -1,7 +1,6 @@
 #include "estimator/step/estimate.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "calibration/runs/time_errors_file.hpp"
@@ -207,7 +206,7 @@ TEST_CASE("earlier estimates do not change a plan's estimate") {
       Estimate alone = asked_once.estimate(known.plan);
       add_intervals(asked_once, alone, bundled_time_errors());
       REQUIRE(known.time.step_time() == alone.time.step_time());
-      for (const MemoryItem item : all_memory_items)
+      for (const MemoryItem item : enum_values<MemoryItem>)
         REQUIRE(known.memory.of(item).value() == Approx(alone.memory.of(item).value()).epsilon(1e-12).margin(1e-3));
       REQUIRE(known.memory.upper_bound().value() == Approx(alone.memory.upper_bound().value()).epsilon(1e-12));
       REQUIRE(known.interval.has_value() == alone.interval.has_value());

@@ -2,7 +2,6 @@
 #include "estimator/explain/explanation.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>

@@ -69,7 +69,7 @@ Plan random_plan_of(Random& random, const Study& study, int devices) {
     if (value > row.last || !row.matters(plan.mesh)) continue;
     if (row.possible == nullptr || row.possible(study.job().facts, plan, value)) row.set(plan, value);
   }
-  plan.optimizer = random.of(std::vector(all_optimizers.begin(), all_optimizers.end()));
+  plan.optimizer = random.of(std::vector(enum_values<Optimizer>.begin(), enum_values<Optimizer>.end()));
   plan.precision = random.of(std::vector{Precision::bf16, Precision::bf16, Precision::fp16, Precision::fp8, Precision::tf32,
                                          Precision::fp32, Precision::nvfp4});
   return plan;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,27 +12,13 @@
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
+#include "tests/random.hpp"
 
 /// Small random models, machines and plans, for properties of estimates and searches.
 namespace ddl {
 
 /// Tolerance for sums of the same parts in a different order.
 inline constexpr double rounding = 1 + 1e-12;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  int whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
-  bool chance() { return whole(0, 1) == 1; }
-  template <class T>
-  const T& of(const std::vector<T>& values) {
-    return values[static_cast<std::size_t>(whole(0, static_cast<int>(values.size()) - 1))];
-  }
-  std::mt19937_64& engine() { return engine_; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 inline Model residual_images() {
   return parse_model(R"(format: 1

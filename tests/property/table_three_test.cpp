@@ -26,6 +26,7 @@
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
+#include "tests/random.hpp"
 
 namespace table_three_tests {
 
@@ -34,24 +35,6 @@ namespace {
 using namespace ddl;
 
 constexpr int cases_per_row = 300;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  int whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
-  bool chance() { return whole(0, 1) == 1; }
-  /// Evenly spread over the orders of magnitude.
-  double real(double least, double most) {
-    return std::exp(std::uniform_real_distribution<double>(std::log(least), std::log(most))(engine_));
-  }
-  template <std::size_t N>
-  int of(const std::array<int, N>& values) {
-    return values[static_cast<std::size_t>(whole(0, static_cast<int>(N) - 1))];
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 /// Degrees that divide 24, as all channels and extents here do.
 constexpr std::array<int, 5> some_degrees{2, 3, 4, 6, 12};

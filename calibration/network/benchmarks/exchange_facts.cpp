@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/open_mpi_rules.hpp"
-#include "core/suggest.hpp"
 
 namespace ddl {
 namespace {
@@ -117,15 +116,6 @@ std::optional<std::string> library_named_by(std::string_view line) {
     const std::size_t end = next + version.size();
     if (end == letters.size() || std::isdigit(static_cast<unsigned char>(letters[end])) == 0)
       return std::string(open_mpi_41);
-  }
-  return std::nullopt;
-}
-
-std::string_view to_string(NetworkLevel level) { return level == NetworkLevel::node ? "node" : "between-nodes"; }
-
-std::optional<NetworkLevel> parse_level(std::string_view text) {
-  for (const NetworkLevel level : {NetworkLevel::node, NetworkLevel::between_nodes}) {
-    if (to_string(level) == text) return level;
   }
   return std::nullopt;
 }

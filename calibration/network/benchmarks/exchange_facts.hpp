@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibration/network/benchmarks/measured_exchange.hpp"
+#include "core/enum_array.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
@@ -37,9 +38,8 @@ inline constexpr int most_exchange_ranks = 1 << 24;
 [[nodiscard]] std::optional<Collective> operation_named_by(std::string_view path);
 /// The names of all operations, for hints.
 [[nodiscard]] std::vector<std::string_view> operation_names();
-[[nodiscard]] std::string_view to_string(NetworkLevel level);
-/// Parses `node` or `between-nodes`.
-[[nodiscard]] std::optional<NetworkLevel> parse_level(std::string_view text);
+template <>
+inline constexpr EnumNames<NetworkLevel> enum_names<NetworkLevel>{"node", "between-nodes"};
 
 /// Parses `openmpi-4.1`, a library whose decision rules are known; empty for any other.
 [[nodiscard]] std::optional<std::string> parse_library(std::string_view text);

@@ -7,50 +7,6 @@
 
 namespace ddl {
 
-std::string_view to_string(ExchangeAlgorithm algorithm) {
-  switch (algorithm) {
-    case ExchangeAlgorithm::direct:
-      return "direct";
-    case ExchangeAlgorithm::linear:
-      return "linear";
-    case ExchangeAlgorithm::tree:
-      return "tree";
-    case ExchangeAlgorithm::pipelined_tree:
-      return "pipelined tree";
-    case ExchangeAlgorithm::butterfly:
-      return "butterfly";
-    case ExchangeAlgorithm::ring:
-      return "ring";
-    case ExchangeAlgorithm::chain:
-      return "chain";
-    case ExchangeAlgorithm::pairwise:
-      return "pairwise";
-    case ExchangeAlgorithm::bruck:
-      return "bruck";
-    case ExchangeAlgorithm::rabenseifner:
-      return "rabenseifner";
-    case ExchangeAlgorithm::scatter_allgather:
-      return "scatter-allgather";
-    case ExchangeAlgorithm::in_switch:
-      return "in-switch";
-    case ExchangeAlgorithm::open_mpi_41:
-      return "Open MPI 4.1";
-    case ExchangeAlgorithm::striped_ring:
-      return "striped ring";
-    case ExchangeAlgorithm::hierarchical_ring:
-      return "hierarchical ring";
-    case ExchangeAlgorithm::hierarchical_tree:
-      return "hierarchical tree";
-    case ExchangeAlgorithm::hierarchical_pipelined_tree:
-      return "hierarchical pipelined tree";
-    case ExchangeAlgorithm::hierarchical_rabenseifner:
-      return "hierarchical rabenseifner";
-    case ExchangeAlgorithm::hierarchical_pairwise:
-      return "hierarchical pairwise";
-  }
-  return "";
-}
-
 std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes) {
   using enum ExchangeAlgorithm;
   std::vector<ExchangeAlgorithm> found;
@@ -99,12 +55,6 @@ ExchangeAlgorithm usual_algorithm(Collective operation) {
       return ExchangeAlgorithm::direct;
   }
   return ExchangeAlgorithm::direct;
-}
-
-bool is_hierarchical(ExchangeAlgorithm algorithm) {
-  return algorithm == ExchangeAlgorithm::hierarchical_ring || algorithm == ExchangeAlgorithm::hierarchical_tree ||
-         algorithm == ExchangeAlgorithm::hierarchical_pipelined_tree ||
-         algorithm == ExchangeAlgorithm::hierarchical_rabenseifner || algorithm == ExchangeAlgorithm::hierarchical_pairwise;
 }
 
 Eigen::Index term_count(ExchangeAlgorithm algorithm) {

@@ -23,8 +23,6 @@ struct RankCount {
 /// this algorithm for large messages.
 [[nodiscard]] ExchangeAlgorithm usual_algorithm(Collective operation);
 
-/// Whether the algorithm has separate phases inside nodes and between them, and therefore needs the number of nodes.
-[[nodiscard]] bool is_hierarchical(ExchangeAlgorithm algorithm);
 /// Number of terms of an algorithm's time. The last two terms are those of α and β.
 [[nodiscard]] Eigen::Index term_count(ExchangeAlgorithm algorithm);
 /// The factor of each coefficient for a message of `bytes` of the full vector: rounds for α, bytes for β.

@@ -79,24 +79,6 @@ std::string beyond(const MeasuredExchanges::Prediction& prediction) {
 
 }  // namespace
 
-std::string_view to_string(ExchangeBasis basis) {
-  switch (basis) {
-    case ExchangeBasis::measured:
-      return "measured";
-    case ExchangeBasis::interpolated:
-      return "interpolated";
-    case ExchangeBasis::extrapolated:
-      return "extrapolated";
-    case ExchangeBasis::fitted_links:
-      return "fitted links";
-    case ExchangeBasis::other_clusters:
-      return "other clusters";
-    case ExchangeBasis::data_sheet:
-      return "data sheet";
-  }
-  return "";
-}
-
 ExchangePredictor::ExchangePredictor(Machine sheet, Coefficients coefficients)
     : machine_(with_fitted_links(std::move(sheet), coefficients.exchanges, notes_)), coefficients_(std::move(coefficients)) {
   links_miss_ = {miss_of_links(machine_, coefficients_.exchanges, true),

@@ -3,9 +3,9 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/inputs/collective.hpp"
 #include "estimator/inputs/machine.hpp"
@@ -21,7 +21,9 @@ enum class ExchangeBasis {
   other_clusters,  ///< the datasheet, with the efficiency of published clusters with this kind of network
   data_sheet,      ///< formulas with α and β of the datasheet
 };
-[[nodiscard]] std::string_view to_string(ExchangeBasis basis);
+template <>
+inline constexpr EnumNames<ExchangeBasis> enum_names<ExchangeBasis>{"measured",     "interpolated",   "extrapolated",
+                                                                    "fitted links", "other clusters", "data sheet"};
 
 /// The predicted time of an exchange that runs alone.
 struct PredictedExchange {

@@ -3,10 +3,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "calibration/network/benchmarks/measured_exchange.hpp"
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective.hpp"
 
@@ -36,7 +36,26 @@ enum class ExchangeAlgorithm {
   hierarchical_rabenseifner,
   hierarchical_pairwise,
 };
-[[nodiscard]] std::string_view to_string(ExchangeAlgorithm algorithm);
+template <>
+inline constexpr EnumNames<ExchangeAlgorithm> enum_names<ExchangeAlgorithm>{"direct",
+                                                                            "linear",
+                                                                            "tree",
+                                                                            "pipelined tree",
+                                                                            "butterfly",
+                                                                            "ring",
+                                                                            "chain",
+                                                                            "pairwise",
+                                                                            "bruck",
+                                                                            "rabenseifner",
+                                                                            "scatter-allgather",
+                                                                            "in-switch",
+                                                                            "Open MPI 4.1",
+                                                                            "striped ring",
+                                                                            "hierarchical ring",
+                                                                            "hierarchical tree",
+                                                                            "hierarchical pipelined tree",
+                                                                            "hierarchical rabenseifner",
+                                                                            "hierarchical pairwise"};
 
 /// A number with its 95 % interval.
 template <typename Unit>

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>

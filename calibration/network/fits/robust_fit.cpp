@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Cholesky>
@@ -18,21 +20,24 @@ constexpr double print_precision = 1e-3;
 /// section 2.2).
 constexpr double bisquare_reach = 4.685;
 
-/// Solves min Σ w (1 − a·x)² for columns of unit length; returns false if they are dependent.
-bool solve(const Eigen::MatrixXd& rows, const Eigen::VectorXd& weights, Eigen::VectorXd& x) {
-  const Eigen::MatrixXd normal = rows.transpose() * weights.asDiagonal() * rows;
-  const Eigen::LDLT<Eigen::MatrixXd> factors(normal);
-  const auto pivots = factors.vectorD();
-  if (factors.info() != Eigen::Success || pivots.minCoeff() <= 1e-13 * pivots.maxCoeff()) return false;
-  x = factors.solve(rows.transpose() * weights);
-  return x.allFinite();
-}
+/// These columns of a matrix, each scaled to unit length.
+struct UnitColumns {
+  UnitColumns(const Eigen::MatrixXd& matrix, const std::vector<Eigen::Index>& columns)
+      : rows(matrix(Eigen::all, columns)), lengths(rows.colwise().norm()) {
+    rows *= lengths.cwiseInverse().asDiagonal();
+  }
+  /// Minimizes Σ w (y − a·x)²; empty if the columns are dependent.
+  [[nodiscard]] std::optional<Eigen::VectorXd> solve(const Eigen::VectorXd& weights, const Eigen::VectorXd& y) const {
+    const Eigen::LDLT<Eigen::MatrixXd> factors(rows.transpose() * weights.asDiagonal() * rows);
+    const auto pivots = factors.vectorD();
+    if (factors.info() != Eigen::Success || pivots.minCoeff() <= 1e-13 * pivots.maxCoeff()) return std::nullopt;
+    Eigen::VectorXd x = factors.solve(rows.transpose() * weights.cwiseProduct(y));
+    return x.allFinite() ? std::optional(std::move(x)) : std::nullopt;
+  }
 
-Eigen::MatrixXd columns_of(const Eigen::MatrixXd& matrix, const std::vector<Eigen::Index>& columns) {
-  Eigen::MatrixXd result(matrix.rows(), static_cast<Eigen::Index>(columns.size()));
-  for (std::size_t i = 0; i < columns.size(); ++i) result.col(static_cast<Eigen::Index>(i)) = matrix.col(columns[i]);
-  return result;
-}
+  Eigen::MatrixXd rows;
+  Eigen::VectorXd lengths;
+};
 
 double scale_of(std::vector<double> residuals) {
   for (double& residual : residuals) residual = std::abs(residual);
@@ -51,16 +56,17 @@ AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   Eigen::VectorXd residuals;
   bool first = true;
   while (true) {
-    Eigen::MatrixXd rows = columns_of(relative, active);
-    const Eigen::VectorXd lengths = rows.colwise().norm();
-    if (lengths.minCoeff() <= 0) return result;
-    rows *= lengths.cwiseInverse().asDiagonal();
+    const UnitColumns columns(relative, active);
+    if (columns.lengths.minCoeff() <= 0) return result;
+    const Eigen::VectorXd ones = Eigen::VectorXd::Ones(relative.rows());
     // Computes least absolute residuals as repeatedly weighted least squares (Schlossmacher, JASA 1973).
-    Eigen::VectorXd weights = Eigen::VectorXd::Ones(rows.rows());
+    Eigen::VectorXd weights = ones;
     double before = -1;
     for (int step = 0; step < 30; ++step) {
-      if (!solve(rows, weights, x)) return result;
-      residuals = Eigen::VectorXd::Ones(rows.rows()) - rows * x;
+      const auto solved = columns.solve(weights, ones);
+      if (!solved) return result;
+      x = *solved;
+      residuals = ones - columns.rows * x;
       const double deviation = residuals.lpNorm<1>();
       if (std::abs(deviation - before) <= 1e-5 * deviation) break;
       before = deviation;
@@ -68,7 +74,7 @@ AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
     }
     if (first) result.determined = true;
     first = false;
-    x = x.cwiseQuotient(lengths);
+    x = x.cwiseQuotient(columns.lengths);
     Eigen::Index lowest = 0;
     if (x.minCoeff(&lowest) >= 0 || active.size() == 1) break;
     active.erase(active.begin() + lowest);
@@ -123,18 +129,12 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   result.weights = weigh();
   result.unscaled_covariance = Eigen::MatrixXd::Zero(terms.cols(), terms.cols());
   result.leverages = Eigen::VectorXd::Zero(count);
-  Eigen::MatrixXd rows;
-  Eigen::VectorXd lengths;
   for (int step = 0; step < 50; ++step) {
-    rows = columns_of(fitted.cwiseInverse().asDiagonal() * terms, active);
-    lengths = rows.colwise().norm();
-    rows *= lengths.cwiseInverse().asDiagonal();
-    const Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
-    const Eigen::LDLT<Eigen::MatrixXd> factors(normal);
-    if (factors.info() != Eigen::Success || factors.vectorD().minCoeff() <= 1e-13 * factors.vectorD().maxCoeff()) break;
-    const Eigen::VectorXd x =
-        factors.solve(rows.transpose() * result.weights.cwiseProduct(times.cwiseQuotient(fitted))).cwiseQuotient(lengths);
-    if (!x.allFinite() || x.minCoeff() <= 0) break;  // the result of the absolute fit is kept
+    const UnitColumns columns(fitted.cwiseInverse().asDiagonal() * terms, active);
+    const auto solved = columns.solve(result.weights, times.cwiseQuotient(fitted));
+    if (!solved) break;
+    const Eigen::VectorXd x = solved->cwiseQuotient(columns.lengths);
+    if (x.minCoeff() <= 0) break;  // keeps the result of the absolute fit
     Eigen::VectorXd next = Eigen::VectorXd::Zero(terms.cols());
     for (std::size_t i = 0; i < active.size(); ++i) next[active[i]] = x[static_cast<Eigen::Index>(i)];
     const double moved = (fitted_by(next) - fitted).cwiseQuotient(fitted).lpNorm<Eigen::Infinity>();
@@ -145,9 +145,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
     if (moved < 1e-10) break;
   }
 
-  rows = columns_of(fitted.cwiseInverse().asDiagonal() * terms, active);
-  lengths = rows.colwise().norm();
-  rows *= lengths.cwiseInverse().asDiagonal();
+  const auto [rows, lengths] = UnitColumns(fitted.cwiseInverse().asDiagonal() * terms, active);
   Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
   Eigen::FullPivLU<Eigen::MatrixXd> factors(normal);
   if (!factors.isInvertible()) {  // without outliers, the terms are undetermined

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "calibration/network/fits/robust_fit.hpp"
 

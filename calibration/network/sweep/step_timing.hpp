@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "calibration/network/sweep/transport.hpp"
 #include "profiler/measurement/sampler.hpp"
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>

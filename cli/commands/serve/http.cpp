@@ -1,7 +1,6 @@
 #include "cli/commands/serve/http.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace ddl {

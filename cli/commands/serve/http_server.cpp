@@ -11,7 +11,6 @@
 #include <cstring>
 #include <deque>
 #include <list>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>

@@ -63,7 +63,7 @@ std::vector<std::string> offers_of(const Control& control, const OfferedFiles& f
     add(files.machines);
     add(machine_names());
   } else if (control.key == "precision") {
-    add(precision_names());
+    add(enum_names<Precision>);
   } else if (control.key == "software") {
     add(software_names());
   }

@@ -1,9 +1,7 @@
 #include "cli/report/formats/html_chart.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <numeric>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "estimator/exchanges/collectives/library.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace ddl {

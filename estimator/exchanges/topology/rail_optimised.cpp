@@ -1,4 +1,3 @@
-#include <cmath>
 #include <vector>
 
 #include "estimator/exchanges/topology/network.hpp"

@@ -15,11 +15,7 @@ FamilyModel read_bloom(HuggingFaceConfig& config) {
   model.set_flag("fused", false);  // in the library, BLOOM only has attention that writes its scores
   model.set_number("dropout", config.fraction({"hidden_dropout"}, 0));
   model.set_number("attention_dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head({{"BloomForCausalLM", "language_model"},
-                                 {"BloomModel", "none"},
-                                 {"BloomForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.tied(true));
-  model.set("labels", config.labels());
+  model.set_head(config, "Bloom", true);
   config.require("apply_residual_connection_post_layernorm", false, "residuals are taken before the norm");
   return model;
 }

@@ -243,10 +243,6 @@ std::string HuggingFaceConfig::activation_of(std::string_view key, std::string_v
   return "gelu";
 }
 
-std::string HuggingFaceConfig::head(Architectures known) {
-  return head_among(std::vector<std::pair<std::string, std::string>>(known.begin(), known.end()));
-}
-
 std::string HuggingFaceConfig::head_with(std::string_view type, Architectures endings) {
   std::vector<std::pair<std::string, std::string>> known;
   for (const auto& [ending, head] : endings) known.emplace_back(fmt::format("{}{}", type, ending), head);
@@ -385,14 +381,6 @@ HuggingFaceConfig::Experts HuggingFaceConfig::experts(Names count, std::int64_t 
     fail(key, fmt::format("there are {} experts, so {} cannot be active", experts.count, experts.active));
   }
   return experts;
-}
-
-void HuggingFaceConfig::require_empty(std::string_view key, std::string_view reason) {
-  std::string_view found;
-  const Json* const value = find({key}, found);
-  if (value == nullptr || says_none(*value)) return;
-  unknown(key, fmt::format("{} is not empty: {}", quote(key), reason));
-  warn(fmt::format("read as if {} were empty", quote(key)));
 }
 
 void HuggingFaceConfig::require_number(std::string_view key, double expected, std::string_view reason) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -66,10 +65,9 @@ class HuggingFaceConfig {
   /// The operation `activation` for the function that a key names.
   [[nodiscard]] std::string activation(Names names, std::string_view fallback);
   [[nodiscard]] std::string activation_of(std::string_view key, std::string_view name);
-  /// The family's name for the first of `architectures`; if the file has none, that of the first known architecture.
+  /// The family's name for the first of `architectures`; if the file has none, that of the first known architecture. All
+  /// classes begin with the name of their type.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-  [[nodiscard]] std::string head(Architectures known);
-  /// The same for types whose classes all begin with the name of the type.
   [[nodiscard]] std::string head_with(std::string_view type, Architectures endings);
   /// The same for decoders. Their classes all begin with the name of the type, or with another name: `Llama` of
   /// `LlamaForCausalLM`.
@@ -103,8 +101,6 @@ class HuggingFaceConfig {
     std::int64_t count, active;
   };
   [[nodiscard]] Experts experts(Names count, std::int64_t count_fallback, Names active, std::int64_t active_fallback);
-  /// Throws Error with this reason if a list is not empty.
-  void require_empty(std::string_view key, std::string_view reason);
   /// Throws Error with this reason if a number is not `expected`.
   void require_number(std::string_view key, double expected, std::string_view reason);
 

@@ -13,7 +13,7 @@ std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int
 }
 
 FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, const DecoderDefaults& defaults,
-                         HuggingFaceConfig::Architectures architectures) {
+                         std::string_view classes, std::string_view other_classes) {
   FamilyModel model{.family = family};
   const std::int64_t hidden = config.size({"hidden_size"}, defaults.hidden);
   const bool says_head_size = config.has("head_dim") && !config.is_null("head_dim");
@@ -37,9 +37,7 @@ FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, con
   model.set("activation", config.activation({"hidden_activation", "hidden_act"}, defaults.activation));
   model.set("fused", config.fused(defaults.attention));
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head(architectures));
-  model.set_flag("tied", config.tied(defaults.tied));
-  model.set("labels", config.labels());
+  model.set_head(config, classes, defaults.tied, other_classes);
   return model;
 }
 

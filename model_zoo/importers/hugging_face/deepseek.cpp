@@ -11,8 +11,7 @@ struct Defaults {
 };
 
 /// Everything except the router.
-FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& defaults,
-                                  HuggingFaceConfig::Architectures architectures) {
+FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& defaults, std::string_view classes) {
   FamilyModel model{.family = "deepseek"};
   const std::int64_t layers = config.layers({"num_hidden_layers"}, defaults.layers);
   const std::int64_t heads = config.size({"num_attention_heads"}, defaults.heads);
@@ -45,9 +44,7 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set("activation", config.activation({"hidden_act"}, "silu"));
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head(architectures));
-  model.set_flag("tied", config.tied(false));
-  model.set("labels", config.labels());
+  model.set_head(config, classes, false);
   config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
   // Keys and values are computed for each head, so the library does not use the key.
   static_cast<void>(config.integer({"num_key_value_heads"}, heads));
@@ -78,9 +75,7 @@ FamilyModel read_deepseek_v2(HuggingFaceConfig& config) {
                                              .experts = 64,
                                              .shared = 2,
                                              .active = 0},
-                                            {{"DeepseekV2ForCausalLM", "language_model"},
-                                             {"DeepseekV2Model", "none"},
-                                             {"DeepseekV2ForSequenceClassification", "classifier"}});
+                                            "DeepseekV2");
   const std::string scores = config.text({"scoring_func"}, "softmax");
   if (scores != "softmax") {
     config.unknown("scoring_func", fmt::format("unknown scores {}", quote(scores)), "known: softmax");
@@ -115,9 +110,7 @@ FamilyModel read_deepseek_v3(HuggingFaceConfig& config) {
                                              .experts = 256,
                                              .shared = 1,
                                              .active = 8},
-                                            {{"DeepseekV3ForCausalLM", "language_model"},
-                                             {"DeepseekV3Model", "none"},
-                                             {"DeepseekV3ForSequenceClassification", "classifier"}});
+                                            "DeepseekV3");
   for (const auto& [key, expected] : {std::pair{"scoring_func", "sigmoid"}, {"topk_method", "noaux_tc"}}) {
     const std::string said = config.text({key}, expected);
     if (said == expected) continue;

@@ -31,12 +31,7 @@ FamilyModel read_falcon(HuggingFaceConfig& config) {
   model.set("activation", config.activation({"activation"}, "gelu"));
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head({{"FalconForCausalLM", "language_model"},
-                                 {"RWForCausalLM", "language_model"},
-                                 {"FalconModel", "none"},
-                                 {"FalconForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.tied(true));
-  model.set("labels", config.labels());
+  model.set_head(config, "Falcon", true, "RW");
   config.require("alibi", false, "positions are rotary");
   config.require("parallel_attn", true, "attention and MLP are parallel");
   config.require_number("hidden_dropout", 0, "only attention has a dropout");

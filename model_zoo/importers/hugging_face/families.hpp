@@ -23,6 +23,12 @@ struct FamilyModel {
   void set(std::string_view name, std::string_view value) { parameters.emplace_back(name, value); }
   void set_number(std::string_view name, double value) { parameters.emplace_back(name, fmt::format("{}", value)); }
   void set_flag(std::string_view name, bool value) { parameters.emplace_back(name, value ? "yes" : "no"); }
+  /// Sets head, tied and labels: see HuggingFaceConfig::head_of.
+  void set_head(HuggingFaceConfig& config, std::string_view classes, bool tied, std::string_view other_classes = {}) {
+    set("head", config.head_of(classes, other_classes));
+    set_flag("tied", config.tied(tied));
+    set("labels", config.labels());
+  }
 };
 
 /// The defaults for configurations of decoders with gated MLPs.
@@ -38,7 +44,7 @@ struct DecoderDefaults {
 /// The parameters that families of such decoders have in common: layers, hidden, heads, kv_heads, head_size, feed_forward,
 /// vocabulary, tokens, activation, fused, dropout of attention, head, tied, labels.
 [[nodiscard]] FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, const DecoderDefaults& defaults,
-                                       HuggingFaceConfig::Architectures architectures);
+                                       std::string_view classes, std::string_view other_classes = {});
 
 /// Reads a configuration of one `model_type`.
 using HuggingFaceReader = FamilyModel(HuggingFaceConfig& config);

@@ -21,19 +21,18 @@ void read_windows(HuggingFaceConfig& config, FamilyModel& model, std::int64_t la
 
 // Defaults of GemmaConfig.
 FamilyModel read_gemma(HuggingFaceConfig& config) {
-  FamilyModel model = read_decoder(
-      config, "gemma",
-      {.vocabulary = 256000,
-       .hidden = 3072,
-       .feed_forward = 24576,
-       .layers = 28,
-       .heads = 16,
-       .kv_heads = 16,
-       .tokens = 8192,
-       .head_size = 256,
-       .activation = gelu,
-       .tied = true},
-      {{"GemmaForCausalLM", "language_model"}, {"GemmaModel", "none"}, {"GemmaForSequenceClassification", "classifier"}});
+  FamilyModel model = read_decoder(config, "gemma",
+                                   {.vocabulary = 256000,
+                                    .hidden = 3072,
+                                    .feed_forward = 24576,
+                                    .layers = 28,
+                                    .heads = 16,
+                                    .kv_heads = 16,
+                                    .tokens = 8192,
+                                    .head_size = 256,
+                                    .activation = gelu,
+                                    .tied = true},
+                                   "Gemma");
   model.set_flag("attention_bias", config.boolean("attention_bias", false));
   return model;
 }
@@ -42,20 +41,19 @@ FamilyModel read_gemma(HuggingFaceConfig& config) {
 // scaled_dot_product_attention does not support caps.
 FamilyModel read_gemma2(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 26);
-  FamilyModel model = read_decoder(
-      config, "gemma",
-      {.vocabulary = 256000,
-       .hidden = 2304,
-       .feed_forward = 9216,
-       .layers = 26,
-       .heads = 8,
-       .kv_heads = 4,
-       .tokens = 8192,
-       .head_size = 256,
-       .activation = gelu,
-       .attention = "eager",
-       .tied = true},
-      {{"Gemma2ForCausalLM", "language_model"}, {"Gemma2Model", "none"}, {"Gemma2ForSequenceClassification", "classifier"}});
+  FamilyModel model = read_decoder(config, "gemma",
+                                   {.vocabulary = 256000,
+                                    .hidden = 2304,
+                                    .feed_forward = 9216,
+                                    .layers = 26,
+                                    .heads = 8,
+                                    .kv_heads = 4,
+                                    .tokens = 8192,
+                                    .head_size = 256,
+                                    .activation = gelu,
+                                    .attention = "eager",
+                                    .tied = true},
+                                   "Gemma2");
   model.set_flag("attention_bias", config.boolean("attention_bias", false));
   read_windows(config, model, layers, 1);
   model.set_flag("soft_cap", has_cap(config, "attn_logit_softcapping", true));
@@ -77,7 +75,7 @@ FamilyModel read_gemma3(HuggingFaceConfig& config) {
                                     .head_size = 256,
                                     .activation = gelu,
                                     .tied = true},
-                                   {{"Gemma3ForCausalLM", "language_model"}, {"Gemma3TextModel", "none"}});
+                                   "Gemma3");
   model.set_flag("attention_bias", config.boolean("attention_bias", false));
   read_windows(config, model, layers, config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 6) - 1);
   model.set_flag("query_key_norm", true);

@@ -20,9 +20,9 @@ FamilyModel read_gpt2(HuggingFaceConfig& config) {
   model.set_number("dropout", config.fraction({"resid_pdrop"}, 0.1));
   model.set_number("attention_dropout", config.fraction({"attn_pdrop"}, 0.1));
   model.set_number("embedding_dropout", config.fraction({"embd_pdrop"}, 0.1));
-  model.set("head", config.head({{"GPT2LMHeadModel", "language_model"},
-                                 {"GPT2Model", "none"},
-                                 {"GPT2ForSequenceClassification", "classifier"}}));
+  model.set("head", config.head_with("GPT2", {{"LMHeadModel", "language_model"},
+                                              {"Model", "none"},
+                                              {"ForSequenceClassification", "classifier"}}));
   model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
   config.require("add_cross_attention", false, "these layers read no encoder");

@@ -20,11 +20,7 @@ FamilyModel read_gpt_neox(HuggingFaceConfig& config) {
   model.set_flag("attention_bias", config.boolean("attention_bias", true));
   model.set_number("dropout", config.fraction({"hidden_dropout"}, 0));
   model.set_number("attention_dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head({{"GPTNeoXForCausalLM", "language_model"},
-                                 {"GPTNeoXModel", "none"},
-                                 {"GPTNeoXForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.tied(false));
-  model.set("labels", config.labels());
+  model.set_head(config, "GPTNeoX", false);
   return model;
 }
 

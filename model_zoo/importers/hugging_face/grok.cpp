@@ -14,7 +14,7 @@ FamilyModel read_grok(HuggingFaceConfig& config) {
                                     .tokens = 8192,
                                     .activation = "gelu",
                                     .tied = true},
-                                   {{"Grok1ModelForCausalLM", "language_model"}, {"Grok1Model", "none"}});
+                                   "Grok1Model", "Grok1");
   const auto [experts, active] = config.experts({"num_experts"}, 8, {"num_experts_per_tok"}, 2);
   model.set("experts", experts);
   model.set("active", active);

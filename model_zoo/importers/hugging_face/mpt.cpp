@@ -15,12 +15,7 @@ FamilyModel read_mpt(HuggingFaceConfig& config) {
   model.set("fused", "no");
   model.set_number("dropout", config.fraction({"resid_pdrop"}, 0));
   model.set_number("embedding_dropout", config.fraction({"emb_pdrop"}, 0));
-  model.set("head", config.head({{"MptForCausalLM", "language_model"},
-                                 {"MPTForCausalLM", "language_model"},
-                                 {"MptModel", "none"},
-                                 {"MptForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.tied(true));
-  model.set("labels", config.labels());
+  model.set_head(config, "Mpt", true, "MPT");
   config.require("no_bias", true, "matrices and norms have no bias");
   // With ALiBi, no position embedding is trained, and the library reads neither of these keys.
   static_cast<void>(config.boolean("learned_pos_emb", true));

@@ -15,9 +15,7 @@ FamilyModel read_nemotron(HuggingFaceConfig& config) {
                                     .kv_heads = 0,
                                     .tokens = 4096,
                                     .activation = "relu2"},
-                                   {{"NemotronForCausalLM", "language_model"},
-                                    {"NemotronModel", "none"},
-                                    {"NemotronForSequenceClassification", "classifier"}});
+                                   "Nemotron");
   std::int64_t head_size = 0;
   for (const auto& [name, value] : model.parameters) {
     if (name == "head_size") head_size = std::stoll(value);

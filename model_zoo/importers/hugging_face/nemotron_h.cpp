@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "core/source_text.hpp"
@@ -60,7 +59,7 @@ FamilyModel read_nemotron_h(HuggingFaceConfig& config) {
   model.set("activation", config.activation({"mlp_hidden_act"}, "relu2"));
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head({{"NemotronHForCausalLM", "language_model"}, {"NemotronHModel", "none"}}));
+  model.set("head", config.head_of("NemotronH"));
   model.set_flag("tied", config.tied(false));
   for (const std::string_view key : {"use_bias", "mlp_bias", "mamba_proj_bias"})
     config.require(key, false, "matrices have no bias");

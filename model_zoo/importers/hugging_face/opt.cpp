@@ -23,11 +23,7 @@ FamilyModel read_opt(HuggingFaceConfig& config) {
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"dropout"}, 0.1));
   model.set_number("attention_dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head({{"OPTForCausalLM", "language_model"},
-                                 {"OPTModel", "none"},
-                                 {"OPTForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.tied(true));
-  model.set("labels", config.labels());
+  model.set_head(config, "OPT", true);
   config.require("layer_norm_elementwise_affine", true, "norms have a trained scale and shift");
   return model;
 }

@@ -20,11 +20,7 @@ FamilyModel read_phi(HuggingFaceConfig& config) {
   model.set_number("dropout", config.fraction({"resid_pdrop"}, 0));
   model.set_number("embedding_dropout", config.fraction({"embd_pdrop"}, 0));
   model.set_number("attention_dropout", config.fraction({"attention_dropout"}, 0));
-  model.set("head", config.head({{"PhiForCausalLM", "language_model"},
-                                 {"PhiModel", "none"},
-                                 {"PhiForSequenceClassification", "classifier"}}));
-  model.set_flag("tied", config.tied(false));
-  model.set("labels", config.labels());
+  model.set_head(config, "Phi", false);
   config.require("qk_layernorm", false, "queries and keys have no norm");
   return model;
 }

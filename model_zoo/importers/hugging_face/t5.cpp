@@ -8,10 +8,10 @@ FamilyModel read_t5(HuggingFaceConfig& config) {
   FamilyModel model{.family = "t5"};
   const std::int64_t layers = config.layers({"num_layers", "num_hidden_layers"}, 6);
   const std::int64_t decoder_layers = config.integer({"num_decoder_layers"}, layers, 1, max_repeat);
-  const std::string head = config.head({{"T5ForConditionalGeneration", "language_model"},
-                                        {"T5WithLMHeadModel", "language_model"},
-                                        {"T5Model", "none"},
-                                        {"T5EncoderModel", "encoder"}});
+  const std::string head = config.head_with("T5", {{"ForConditionalGeneration", "language_model"},
+                                                   {"WithLMHeadModel", "language_model"},
+                                                   {"Model", "none"},
+                                                   {"EncoderModel", "encoder"}});
   model.set("layers", layers);
   model.set("decoder_layers", head == "encoder" ? 0 : decoder_layers);
   model.set("hidden", config.size({"d_model", "hidden_size"}, 512));

@@ -26,7 +26,7 @@ FamilyModel read_vit(HuggingFaceConfig& config) {
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"hidden_dropout_prob"}, 0));
   model.set_number("attention_dropout", config.fraction({"attention_probs_dropout_prob"}, 0));
-  model.set("head", config.head({{"ViTForImageClassification", "classifier"}, {"ViTModel", "none"}}));
+  model.set("head", config.head_with("ViT", {{"ForImageClassification", "classifier"}, {"Model", "none"}}));
   model.set("classes", config.labels());
   return model;
 }

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "model_zoo/importers/onnx/translation.hpp"
 
 namespace ddl::onnx_import {

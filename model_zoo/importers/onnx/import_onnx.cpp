@@ -1,7 +1,6 @@
 #include "model_zoo/importers/onnx/import_onnx.hpp"
 
 #include <exception>
-#include <span>
 
 #include <fmt/format.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/source_text.hpp"
 #include "model_zoo/importers/onnx/translation.hpp"
 
 namespace ddl::onnx_import {

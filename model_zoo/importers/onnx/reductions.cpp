@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "model_zoo/importers/onnx/translation.hpp"
 
 namespace ddl::onnx_import {

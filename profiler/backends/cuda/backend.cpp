@@ -21,46 +21,7 @@ namespace ddl {
 namespace cuda {
 namespace {
 
-constexpr std::array kinds{&activation,
-                           &add,
-                           &additive_attention,
-                           &attention,
-                           &cast,
-                           &channel_shuffle,
-                           &class_token,
-                           &combine,
-                           &concat,
-                           &convolution,
-                           &crop,
-                           &dispatch,
-                           &dropout,
-                           &embedding,
-                           &flatten,
-                           &fully_connected,
-                           &identity,
-                           &interaction,
-                           &loss,
-                           &lstm,
-                           &multiply,
-                           &norm,
-                           &pool,
-                           &position_embedding,
-                           &reshape,
-                           &resize,
-                           &rotary_embedding,
-                           &router,
-                           &scale,
-                           &select,
-                           &slice,
-                           &softmax,
-                           &space_to_depth,
-                           &transposed_convolution,
-                           &window_attention};
-
-const Kind* find_kind(std::string_view type) {
-  const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const Kind* kind) { return kind->type == type; });
-  return found == kinds.end() ? nullptr : *found;
-}
+constexpr std::array kinds{DDL_KERNEL_KINDS(DDL_ADDRESS_OF_KIND)};
 
 /// The libraries' handles. Each is destroyed if a later one cannot be created.
 struct Stream {
@@ -174,7 +135,7 @@ class Backend final : public KernelBackend {
   }
 
   std::string refusal(const Problem& problem) const override {
-    const Kind* kind = find_kind(problem.operation->type());
+    const Kind* kind = find_kind(kinds, problem.operation->type());
     if (kind == nullptr) return fmt::format("{} is not supported by this back end", problem.operation->type());
     if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
@@ -189,7 +150,7 @@ class Backend final : public KernelBackend {
 
   std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override {
     if (std::string why = refusal(problem); !why.empty()) throw Error(why);
-    return find_kind(problem.operation->type())->prepare(device_, problem);
+    return find_kind(kinds, problem.operation->type())->prepare(device_, problem);
   }
   std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
     if (std::string why = refusal(problem); !why.empty()) throw Error(why);

@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "profiler/backends/cuda/device/kernels.hpp"
@@ -13,6 +12,7 @@
 #include "profiler/backends/cuda/memory.hpp"
 #include "profiler/backends/cuda/stopwatch.hpp"
 #include "profiler/backends/kernel_backend.hpp"
+#include "profiler/backends/kinds.hpp"
 
 struct cublasLtContext;
 
@@ -107,18 +107,8 @@ void started(cudaError_t status);
 /// Describes an image for our own kernels, including whether its channels are innermost.
 [[nodiscard]] device::Image image_of(const Device& device, const TensorShape& shape, std::int64_t samples);
 
-/// One kind of operation that this back end can run.
-struct Kind {
-  std::string_view type;
-  /// The reason why a problem cannot run; empty if it can.
-  std::string (*refusal)(const Problem& problem);
-  std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
-};
-// Each is defined in the file of its name.
-extern const Kind activation, add, additive_attention, attention, cast, channel_shuffle, class_token, combine, concat,
-    convolution, crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply,
-    norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
-    transposed_convolution, window_attention;
+using Kind = KindOf<Device>;
+DDL_KERNEL_KINDS(DDL_DECLARE_KIND)
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
 /// Prepares the update of a list of tensors.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const UpdateProblem& problem);

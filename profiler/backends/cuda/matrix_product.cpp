@@ -1,10 +1,7 @@
 #include "profiler/backends/cuda/matrix_product.hpp"
 
-#include <utility>
-
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
 namespace ddl::cuda {

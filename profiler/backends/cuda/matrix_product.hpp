@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <cublasLt.h>
 

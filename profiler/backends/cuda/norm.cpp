@@ -1,6 +1,5 @@
 #include "profiler/backends/cuda/graphs/norm.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "core/error.hpp"

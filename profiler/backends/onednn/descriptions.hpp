@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "profiler/backends/onednn/kernels.hpp"
 
 /// Creation of primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x").

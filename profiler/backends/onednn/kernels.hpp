@@ -5,12 +5,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "profiler/backends/kernel_backend.hpp"
+#include "profiler/backends/kinds.hpp"
 
 namespace ddl::onednn {
 
@@ -103,18 +103,8 @@ struct Argument {
 /// A kernel for passes without cost: views, and gradients that another pass computes.
 [[nodiscard]] std::unique_ptr<PreparedKernel> empty_kernel();
 
-/// One kind of operation that this back end can run.
-struct Kind {
-  std::string_view type;
-  /// The reason why a problem cannot run; empty if it can.
-  std::string (*refusal)(const Problem& problem);
-  std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
-};
-// Each is defined in the file of its name.
-extern const Kind activation, add, additive_attention, attention, cast, channel_shuffle, class_token, combine, concat,
-    convolution, crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply,
-    norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
-    transposed_convolution, window_attention;
+using Kind = KindOf<Device>;
+DDL_KERNEL_KINDS(DDL_DECLARE_KIND)
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
 
 /// A refusal for operations that only run in fp32.

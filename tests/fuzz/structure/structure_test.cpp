@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/csv.hpp"
@@ -25,6 +24,8 @@ std::string content(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
+
+constexpr const char* test_networks = "../../data/onnx";  ///< seeds of the fuzzer onnx_file, from FUZZ_CORPUS on
 
 /// The stored inputs of a fuzzer that its parser accepts, by their names.
 std::vector<std::string> inputs(const std::string& fuzzer, const std::string& part_of_name = "valid") {
@@ -101,7 +102,7 @@ TEST_CASE("bundled files read the same once they are taken apart and written") {
     REQUIRE(is_yaml(text));
     REQUIRE(is_yaml(yaml_language.write(*yaml_language.read(text))));
   }
-  for (const std::string& text : inputs("onnx_file", "_op"))
+  for (const std::string& text : inputs(test_networks, "_op17"))
     REQUIRE(protobuf_language.write(*protobuf_language.read(text)) == text);
 }
 
@@ -124,7 +125,7 @@ TEST_CASE("most changes leave a text of the language, and few of them are the sa
   const Changed yaml = change(yaml_language, inputs("machine_file"), is_yaml);
   CHECK(yaml.of_the_language >= 60);
   CHECK(yaml.different > 1000);
-  const Changed onnx = change(protobuf_language, inputs("onnx_file", "_op"), is_protobuf);
+  const Changed onnx = change(protobuf_language, inputs(test_networks, "_op17"), is_protobuf);
   CHECK(onnx.of_the_language == 100);
   CHECK(onnx.different > 1000);
   const Changed csv =

@@ -1,6 +1,5 @@
 // The fit to runs on ABCI, tested on held-out configurations.
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/fit_plot.hpp"

@@ -1,6 +1,5 @@
 #include "calibration/kernels/kernel_validation.hpp"
 
-#include <cmath>
 #include <utility>
 #include <vector>
 

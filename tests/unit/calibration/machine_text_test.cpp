@@ -1,7 +1,6 @@
 #include "calibration/inputs/machine_text.hpp"
 
 #include <string>
-#include <vector>
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_basis.hpp"

@@ -2,8 +2,6 @@
 
 #include <map>
 #include <string>
-#include <tuple>
-#include <vector>
 
 #include "calibration/network/benchmarks/measured_exchange.hpp"
 #include "core/csv.hpp"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "calibration/inputs/coefficients_reader.hpp"
-#include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

@@ -2,10 +2,7 @@
 
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "core/error.hpp"
 #include "tests/catch.hpp"
 
 namespace ddl::rows_of_kernels_tests {

@@ -1,6 +1,5 @@
 // `backends` reports this machine's devices, which no transcript can contain: only its form is checked here.
 
-#include <sstream>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // Guarantees for programs: an explanation contains the plan's object of recommend, and its layers and phases add up to it.
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -35,8 +35,8 @@ class RandomJobs {
     plan.zero_stage = static_cast<int>(number(0, 3));
     plan.recompute = flip() ? Recompute::full : Recompute::none;
     if (flip()) std::shuffle(plan.placement.begin(), plan.placement.end(), engine_);
-    if (flip()) job.precision = plan.precision = all_precisions[static_cast<std::size_t>(number(0, 3))];
-    if (flip()) job.optimizer = plan.optimizer = all_optimizers[static_cast<std::size_t>(number(0, 6))];
+    if (flip()) job.precision = plan.precision = enum_values<Precision>[static_cast<std::size_t>(number(0, 3))];
+    if (flip()) job.optimizer = plan.optimizer = enum_values<Optimizer>[static_cast<std::size_t>(number(0, 6))];
     if (flip()) job.sequence = number(1, std::int64_t{1} << 31);
     add_settings(job.settings);
     if (flip()) {

@@ -1,7 +1,6 @@
 #include "cli/documents/scaling.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <random>
 #include <string>

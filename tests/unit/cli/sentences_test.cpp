@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/catch.hpp"
+#include "tests/compared_estimates.hpp"
 
 namespace sentences_tests {
 
@@ -17,30 +18,6 @@ Model two_layers() {
   model.layers.resize(2);
   model.layers[1].name = "narrow";
   return model;
-}
-
-/// A plan of 16 devices with these times in seconds and this much memory; its device has 16 GiB.
-Estimate estimate_of(double compute, double gradients, double activations_gib) {
-  Estimate estimate;
-  estimate.plan.mesh.set(Axis::data, 16);
-  estimate.plan.global_batch = 64;
-  estimate.time[Part::forward] = Seconds(compute / 2);
-  estimate.time[Part::backward] = Seconds(compute / 2);
-  estimate.time[Part::gradient_exchange] = Seconds(gradients);
-  estimate.epoch = estimate.time.step_time() * 100.0;
-  estimate.memory.weights = 1_GiB;
-  estimate.memory.activations = Bytes(activations_gib * 0x1p30);
-  if (estimate.memory.total() > 16_GiB)
-    estimate.limits.add({Limit::Kind::memory, estimate.memory.total().value(), (16_GiB).value()});
-  return estimate;
-}
-
-Estimate impossible() {
-  Estimate estimate;
-  estimate.plan.mesh.set(Axis::data, 16);
-  estimate.plan.global_batch = 8;
-  estimate.limits.add({Limit::Kind::batch, 16, 8});
-  return estimate;
 }
 
 std::string compared(const Estimate& explained, const Estimate& other, const std::string& name = "that") {

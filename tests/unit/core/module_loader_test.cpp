@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/core/thrower_module.hpp"

@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include "tests/catch.hpp"
 

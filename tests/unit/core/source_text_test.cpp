@@ -1,6 +1,5 @@
 #include "core/source_text.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>

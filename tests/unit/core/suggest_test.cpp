@@ -1,6 +1,5 @@
 #include "core/suggest.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <random>

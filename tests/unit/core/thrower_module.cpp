@@ -2,8 +2,6 @@
 
 #include "tests/unit/core/thrower_module.hpp"
 
-#include <string>
-
 #include "core/error.hpp"
 
 namespace {

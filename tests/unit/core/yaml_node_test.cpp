@@ -1,15 +1,12 @@
 #include "core/yaml_node.hpp"
 
-#include <array>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/units.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

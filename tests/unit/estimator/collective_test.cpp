@@ -237,14 +237,14 @@ TEST_CASE("except for start-ups, a chained Reduce and Broadcast do not depend on
 
 TEST_CASE("the names of Allreduce algorithms are parsed to the same algorithms") {
   std::set<std::string> names;
-  for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {
-    CHECK(parse_allreduce_algorithm(to_string(algorithm)) == algorithm);
+  for (const AllreduceAlgorithm algorithm : enum_values<AllreduceAlgorithm>) {
+    CHECK(parse_enum<AllreduceAlgorithm>(to_string(algorithm)) == algorithm);
     names.emplace(to_string(algorithm));
   }
-  CHECK(names.size() == all_allreduce_algorithms.size());
-  CHECK_FALSE(parse_allreduce_algorithm("rings").has_value());
-  CHECK_FALSE(parse_allreduce_algorithm("").has_value());
-  CHECK_FALSE(parse_allreduce_algorithm("Ring").has_value());
+  CHECK(names.size() == enum_values<AllreduceAlgorithm>.size());
+  CHECK_FALSE(parse_enum<AllreduceAlgorithm>("rings").has_value());
+  CHECK_FALSE(parse_enum<AllreduceAlgorithm>("").has_value());
+  CHECK_FALSE(parse_enum<AllreduceAlgorithm>("Ring").has_value());
 }
 
 TEST_CASE("collectives have different names") {

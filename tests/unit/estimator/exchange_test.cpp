@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/random.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
 
 namespace {
@@ -307,7 +305,7 @@ TEST_CASE("a group of one exchanges nothing") {
     }
     CHECK(setting.times().least_time(Bytes(800), axes).value() == 0);
   }
-  for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {
+  for (const AllreduceAlgorithm algorithm : enum_values<AllreduceAlgorithm>) {
     INFO(to_string(algorithm));
     CHECK(setting.allreduce(algorithm, 800) == 0);
   }
@@ -315,38 +313,28 @@ TEST_CASE("a group of one exchanges nothing") {
   for (const Collective operation : all_collectives) CHECK(setting.time(operation, 800, filter, Purpose::layer) > 0);
 }
 
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  int whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
-  bool chance() { return whole(0, 1) == 1; }
-  /// One of 1, 2, 5, 10, …, so that parts are sometimes equal.
-  double step() {
-    constexpr std::array<double, 3> mantissas{1, 2, 5};
-    double value = mantissas[static_cast<std::size_t>(whole(0, 2))];
-    for (int i = whole(0, 4); i > 0; --i) value *= 10;
-    return value;
-  }
-  std::optional<AllreduceAlgorithm> algorithm() {
-    if (chance()) return std::nullopt;
-    return all_allreduce_algorithms[static_cast<std::size_t>(whole(0, all_allreduce_algorithms.size() - 1))];
-  }
-  std::mt19937_64& engine() { return engine_; }
-
- private:
-  std::mt19937_64 engine_;
-};
+/// One of 1, 2, 5, 10, …, so that parts are sometimes equal.
+double random_step(Random& random) {
+  double value = random.of(std::array<double, 3>{1, 2, 5});
+  for (int i = random.whole(0, 4); i > 0; --i) value *= 10;
+  return value;
+}
+std::optional<AllreduceAlgorithm> random_algorithm(Random& random) {
+  if (random.chance()) return std::nullopt;
+  return random.of(enum_values<AllreduceAlgorithm>);
+}
 
 Setting random_setting(Random& random) {
   Setting setting;
   setting.machine.levels.clear();
   for (int level = random.whole(1, 4); level > 0; --level) {
-    setting.machine.levels.push_back({"level", random.whole(1, 6), Seconds(1e-6 * random.step()),
-                                      Bandwidth(1e6 * random.step()), random.whole(1, 8) / 2.0});
+    setting.machine.levels.push_back({"level", random.whole(1, 6), Seconds(1e-6 * random_step(random)),
+                                      Bandwidth(1e6 * random_step(random)), random.whole(1, 8) / 2.0});
   }
   setting.machine.levels.back().units = 1 << 20;  // large enough for any plan
   if (random.chance()) {
-    setting.machine.host = HostPath{Bandwidth(1e6 * random.step()), random.whole(1, 4), Seconds(1e-6 * random.step())};
+    setting.machine.host =
+        HostPath{Bandwidth(1e6 * random_step(random)), random.whole(1, 4), Seconds(1e-6 * random_step(random))};
   }
   setting.plan.mesh.set(Axis::data, random.whole(1, 12));
   setting.plan.mesh.set(Axis::pipeline, random.whole(1, 3));
@@ -358,9 +346,9 @@ Setting random_setting(Random& random) {
   setting.coefficients.software.gradient_route = route();
   setting.coefficients.software.layer_route = route();
   setting.coefficients.software.halo_route = route();
-  setting.coefficients.software.gradient_algorithm = random.algorithm();
-  setting.coefficients.software.hybrid_gradient_algorithm = random.algorithm();
-  setting.coefficients.software.layer_algorithm = random.algorithm();
+  setting.coefficients.software.gradient_algorithm = random_algorithm(random);
+  setting.coefficients.software.hybrid_gradient_algorithm = random_algorithm(random);
+  setting.coefficients.software.layer_algorithm = random_algorithm(random);
   setting.assumptions.contention = random.chance();
   setting.assumptions.host_staging = random.chance();
   setting.assumptions.ring_only = random.whole(0, 3) == 0;
@@ -375,7 +363,7 @@ TEST_CASE("no layer-wise collective is shorter than the least time, and no Allre
   for (int i = 0; i < 20000; ++i) {
     const Setting setting = random_setting(random);
     const ExchangeTimes times = setting.times();
-    const Bytes message(random.step() * 100);
+    const Bytes message(random_step(random) * 100);
     for (const Family axes : {data, filter, spatial, family_bit(Axis::tensor), data | spatial}) {
       const double least = times.least_time(message, axes).value();
       const double margin = 1 - 1e-12;
@@ -400,7 +388,8 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
   for (int i = 0; i < 2000; ++i) {
     Setting setting = random_setting(random);
     // Another algorithm gives another time.
-    setting.assumptions.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(i) % all_allreduce_algorithms.size()];
+    setting.assumptions.allreduce =
+        enum_values<AllreduceAlgorithm>[static_cast<std::size_t>(i) % enum_values<AllreduceAlgorithm>.size()];
     setting.coefficients.software.layer_algorithm = setting.assumptions.allreduce;
     Setting slower = setting;
     for (const Family axes : {data, filter, spatial, pipeline, data | spatial}) {
@@ -411,7 +400,7 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
           learned[each] = 3;
         setting.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
         for (const Collective operation : all_collectives) {
-          const Bytes message(random.step() * 100);
+          const Bytes message(random_step(random) * 100);
           const double startup = setting.times().startup(operation, message, axes, purpose).value();
           const double price = setting.times().time(operation, message, axes, purpose).value();
           const double more = slower.times().time(operation, message, axes, purpose).value();
@@ -448,7 +437,7 @@ TEST_CASE("the Allreduce chosen is not longer than any other that may be chosen"
     setting.coefficients.software.gradient_algorithm.reset();
     setting.coefficients.software.hybrid_gradient_algorithm.reset();
     setting.assumptions.ring_only = false;
-    const double bytes = random.step() * 100;
+    const double bytes = random_step(random) * 100;
     const double chosen = setting.time(Collective::allreduce, bytes, data, Purpose::gradient);
     for (const AllreduceAlgorithm algorithm :
          {AllreduceAlgorithm::ring, AllreduceAlgorithm::tree, AllreduceAlgorithm::butterfly,

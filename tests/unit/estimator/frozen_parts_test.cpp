@@ -11,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -18,16 +19,7 @@ using namespace ddl;
 
 /// Three matrices of 100 × 100 in a row.
 Model chain(const std::string& changes) {
-  // The layers' names are fc1, fc2 and fc3.
-  Model model = parse_model(R"(format: 1
-model: chain
-input: {features: 100}
-layers:
-  - fully_connected: {features: 100, bias: no}
-  - fully_connected: {features: 100, bias: no}
-  - fully_connected: {features: 100, bias: no}
-)",
-                            "chain.yaml");
+  Model model = chain_of(3);
   TrainedParts parts;
   if (!changes.empty()) parts.trained = {changes};
   train_only(model, parts);

@@ -1,6 +1,5 @@
 #include "estimator/kernels/kernel_time.hpp"
 
-#include <string>
 #include <utility>
 #include <vector>
 

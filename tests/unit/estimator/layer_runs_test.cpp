@@ -1,6 +1,5 @@
 #include "estimator/layers/layer_runs.hpp"
 
-#include <algorithm>
 #include <random>
 #include <vector>
 

@@ -10,6 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -36,15 +37,6 @@ layers:
   - loss: cross_entropy
 )",
                      "images.yaml");
-}
-
-Model tokens() {
-  return parse_model(R"(format: 1
-model: tokens
-family: gpt
-parameters: {layers: 2, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
-)",
-                     "tokens.yaml");
 }
 
 using Kind = Limit::Kind;
@@ -107,7 +99,7 @@ TEST_CASE("a channel split goes up to the fewest channels of any layer but the f
 }
 
 TEST_CASE("a tensor split goes up to the heads of a transformer") {
-  const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(small_transformer(2), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::tensor, 6);
   CHECK(limits_of(owned, plan).empty());
@@ -141,7 +133,7 @@ TEST_CASE("a spatial degree cannot exceed the rows, columns and planes of a samp
 }
 
 TEST_CASE("tokens and features have no spatial splits") {
-  const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(small_transformer(2), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set_tiles({2, 1, 1});
   REQUIRE(limits_of(owned, plan).size() == 1);

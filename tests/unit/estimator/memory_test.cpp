@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -55,19 +55,6 @@ Plan plan_with(Optimizer optimizer, Precision precision) {
   return plan;
 }
 
-Model chain_of_four() {
-  return parse_model(R"(format: 1
-model: chain
-input: {features: 100}
-layers:
-  - fully_connected: {features: 100, bias: no}
-  - fully_connected: {features: 100, bias: no}
-  - fully_connected: {features: 100, bias: no}
-  - fully_connected: {features: 100, bias: no}
-)",
-                     "chain.yaml");
-}
-
 TEST_CASE("DeepSpeed sums bf16 gradients in separate fp32 buffers: 20 bytes per parameter with Adam") {
   const ParameterBytes bytes = parameter_bytes(Optimizer::adam, Precision::bf16, MixedPrecision::accumulated);
   CHECK(bytes.weight == 2);
@@ -75,8 +62,8 @@ TEST_CASE("DeepSpeed sums bf16 gradients in separate fp32 buffers: 20 bytes per 
   CHECK(bytes.optimizer == 12);
 }
 
-TEST_CASE("if gradients are joined before the update, two more copies of a rank's part exist") {
-  const Model model = chain_of_four();
+TEST_CASE("gradients that are joined before the update are there twice more, of a rank's part") {
+  const Model model = chain_of(4);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::data, 4);
   plan.global_batch = 4;
@@ -98,7 +85,7 @@ TEST_CASE("if gradients are joined before the update, two more copies of a rank'
 }
 
 TEST_CASE("a stage that keeps what it sent has its output once for each micro-batch in flight") {
-  const Model model = chain_of_four();
+  const Model model = chain_of(4);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 1024;
@@ -195,7 +182,7 @@ layers:
 TEST_CASE("a tensor that crosses a cut is kept by the reading stage, not by the sending stage") {
   // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch: the first the batch, the second
   // what it receives. The first keeps nothing of its output.
-  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(4), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 4;
@@ -304,7 +291,7 @@ TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, cha
 }
 
 TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
-  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan = plan_with(Optimizer::momentum, Precision::fp32);
   // 10,000 weights a layer of 4 + 4 + 4 bytes
   CHECK(whole_memory(owned, plan).weights.value() == 160000);
@@ -318,7 +305,7 @@ TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
 }
 
 TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all of them under GPipe") {
-  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 4);
   plan.global_batch = 24;
@@ -345,7 +332,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
 }
 
 TEST_CASE("backward of the last layer needs all kept tensors, its input gradient and its output gradient") {
-  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;
   // In backward of the third layer: the inputs of the first three, of which the first is the batch, and two gradients, 2400
@@ -363,7 +350,7 @@ TEST_CASE("backward of the last layer needs all kept tensors, its input gradient
 }
 
 TEST_CASE("without a pipeline one micro-batch is held at a time") {
-  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;
   const double all_at_once = whole_memory(owned, plan).activations.value();

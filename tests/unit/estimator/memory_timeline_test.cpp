@@ -11,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -77,21 +78,10 @@ TEST_CASE("a step's peak is that of PyTorch on a processor") {
   }
 }
 
-Model chain_of_two() {
-  return parse_model(R"(format: 1
-model: chain
-input: {features: 100}
-layers:
-  - fully_connected: {features: 100, bias: no}
-  - fully_connected: {features: 100, bias: no}
-)",
-                     "chain.yaml");
-}
-
 TEST_CASE("gradients appear in backward and stay until the update") {
   // Tensors of 24 · 100 · 4 = 9600 B, matrices of 40,000 B: in backward of the first layer there are both matrices and the
   // gradients of both, the batch and the gradient from the second layer.
-  const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(2), processor(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 24;
   const MemoryTimeline timeline = timeline_of(owned, plan);
@@ -108,7 +98,7 @@ TEST_CASE("gradients appear in backward and stay until the update") {
 }
 
 TEST_CASE("gradients that several backward passes accumulate exist from the start") {
-  const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of(2), processor(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 24;
   plan.micro_batches = 2;
@@ -134,11 +124,11 @@ MeasuredKernels measured_step(const Model& model, std::int64_t batch, Bytes work
 TEST_CASE("scratch memory of measured kernels exists while they run") {
   // As above: at the end of backward there are both matrices, both gradients, the batch and the gradient of the tensor
   // between the layers, and while the kernel of the last gradient runs, its scratch memory.
-  MeasuredKernels measured = measured_step(chain_of_two(), 24, Bytes(1e5));
+  MeasuredKernels measured = measured_step(chain_of(2), 24, Bytes(1e5));
   Plan plan;
   plan.global_batch = 24;
   const auto with = [&](const MeasuredKernels& kernels) {
-    const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000, std::nullopt, Precision::fp32, Optimizer::sgd, {},
+    const OwnedJob owned(chain_of(2), processor(), Assumptions{}, 1000, std::nullopt, Precision::fp32, Optimizer::sgd, {},
                          &kernels);
     const MemoryTimeline timeline = timeline_of(owned, plan);
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});

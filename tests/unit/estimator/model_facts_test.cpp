@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -39,16 +39,6 @@ layers:
     name: loss
 )",
                      "residual.yaml");
-}
-
-/// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100.
-Model transformer() {
-  return parse_model(R"(format: 1
-model: transformer
-family: gpt
-parameters: {layers: 1, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
-)",
-                     "transformer.yaml");
 }
 
 std::size_t find(const Model& model, const std::string& name) {
@@ -195,7 +185,7 @@ TEST_CASE("tensors computed from the sample without weights need no gradient") {
 }
 
 TEST_CASE("layers with weights, and layers whose filters or channels can be split, are listed in order") {
-  const Model model = transformer();
+  const Model model = small_transformer();
   const ModelFacts facts = facts_of(model);
   Names weighted;
   for (const int layer : facts.weighted) weighted.push_back(name_of(model, layer));
@@ -211,7 +201,7 @@ TEST_CASE("layers with weights, and layers whose filters or channels can be spli
 }
 
 TEST_CASE("a transformer's block pairs qkv with projection and the two layers of its perceptron") {
-  const Model model = transformer();
+  const Model model = small_transformer();
   const ModelFacts facts = facts_of(model);
   const auto role = [&](const std::string& name) { return facts.tensor_role[find(model, name)]; };
   const auto units = [&](const std::string& name) { return facts.tensor_units[find(model, name)]; };

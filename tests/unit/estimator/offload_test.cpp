@@ -1,9 +1,6 @@
 // Offloading to host memory, and the time of the transfers.
 
-#include <cmath>
-
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/host_traffic.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

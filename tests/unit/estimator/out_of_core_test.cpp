@@ -4,10 +4,8 @@
 
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
-#include "estimator/step/host_traffic.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -78,11 +76,11 @@ bool is_possible(const Chain& chain, const Choices& choices) {
 template <class Take>
 void each_choices(std::size_t groups, const Take& take) {
   std::size_t count = 1;
-  for (std::size_t i = 0; i < groups; ++i) count *= all_group_choices.size();
+  for (std::size_t i = 0; i < groups; ++i) count *= enum_values<GroupChoice>.size();
   for (std::size_t number = 0; number < count; ++number) {
     Choices choices;
-    for (std::size_t rest = number, i = 0; i < groups; ++i, rest /= all_group_choices.size())
-      choices.push_back(all_group_choices[rest % all_group_choices.size()]);
+    for (std::size_t rest = number, i = 0; i < groups; ++i, rest /= enum_values<GroupChoice>.size())
+      choices.push_back(enum_values<GroupChoice>[rest % enum_values<GroupChoice>.size()]);
     take(choices);
   }
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <string>
 #include <utility>

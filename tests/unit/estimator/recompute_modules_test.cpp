@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "estimator/facts/module_layers.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"

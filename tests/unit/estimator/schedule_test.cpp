@@ -1,7 +1,6 @@
 #include "estimator/schedules/schedule.hpp"
 
 #include <algorithm>
-#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -34,12 +33,8 @@ Stages equal_stages(int count, double forward, double input_gradient, double wei
                 StageSlots{Seconds(forward), Seconds(input_gradient), Seconds(weight_gradient), Seconds(hop), Seconds(hop)});
 }
 
-TEST_CASE("the names of schedules are parsed as they are printed") {
-  for (const ScheduleOrder* order : all_schedules()) {
-    CHECK(to_string(order->schedule) == order->name);
-    CHECK(parse_schedule(order->name) == order->schedule);
-  }
-  CHECK_FALSE(parse_schedule("1F1B "));
+TEST_CASE("schedules are printed by their names") {
+  for (const ScheduleOrder* order : all_schedules()) CHECK(to_string(order->schedule) == order->name);
 }
 
 TEST_CASE("every stage does each pass of each micro-batch once") {

@@ -10,6 +10,7 @@
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -38,16 +39,6 @@ layers:
     name: loss
 )",
                      "small.yaml");
-}
-
-/// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100; the same for every rank: 24 · 8 = 192 items between layers.
-Model small_transformer() {
-  return parse_model(R"(format: 1
-model: transformer
-family: gpt
-parameters: {layers: 1, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
-)",
-                     "transformer.yaml");
 }
 
 std::string axes_text(Family axes) { return axes == 0 ? "nobody" : family_name(axes); }

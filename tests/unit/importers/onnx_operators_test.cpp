@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "tests/unit/importers/onnx_text.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <fmt/format.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/source_text.hpp"

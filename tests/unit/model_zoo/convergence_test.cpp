@@ -1,11 +1,9 @@
 #include "model_zoo/files/convergence.hpp"
 
-#include <cmath>
 #include <string>
 
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"
-#include "model_zoo/files/model_reader.hpp"
 #include "tests/catch.hpp"
 
 namespace convergence_tests {

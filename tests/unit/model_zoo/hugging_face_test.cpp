@@ -9,6 +9,7 @@
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/imported_models.hpp"
 
 namespace hugging_face_tests {
 
@@ -20,25 +21,6 @@ Import imported(const std::string& name) {
   return import_hugging_face(read_file(std::string(DATA_FOLDER) + "hugging_face/" + name + ".json"), name + ".json");
 }
 Model model_of(const std::string& name) { return parse_model(imported(name).model_file, name + ".yaml"); }
-
-Model model_of_text(const std::string& text) {
-  return parse_model(import_hugging_face(text, "config.json").model_file, "config.yaml");
-}
-std::string refusal_of(const std::string& text) {
-  return error_of([&] { static_cast<void>(import_hugging_face(text, "config.json")); });
-}
-
-const Layer& layer_of(const Model& model, const std::string& name) {
-  const auto found =
-      std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& layer) { return layer.name == name; });
-  INFO(name);
-  REQUIRE(found != model.layers.end());
-  return *found;
-}
-
-bool has_line(const Import& import, const std::string& line) {
-  return import.model_file.find("\n  " + line + "\n") != std::string::npos;
-}
 
 }  // namespace
 

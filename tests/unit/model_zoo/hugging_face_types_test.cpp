@@ -9,33 +9,11 @@
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/imported_models.hpp"
 
 namespace hugging_face_types_tests {
 
 using namespace ddl;
-
-namespace {
-
-Model model_of_text(const std::string& text) {
-  return parse_model(import_hugging_face(text, "config.json").model_file, "config.yaml");
-}
-std::string refusal_of(const std::string& text) {
-  return error_of([&] { static_cast<void>(import_hugging_face(text, "config.json")); });
-}
-
-const Layer& layer_of(const Model& model, const std::string& name) {
-  const auto found =
-      std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& layer) { return layer.name == name; });
-  INFO(name);
-  REQUIRE(found != model.layers.end());
-  return *found;
-}
-
-bool has_line(const Import& import, const std::string& line) {
-  return import.model_file.find("\n  " + line + "\n") != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("a type that no family can express is refused with the reason") {
   CHECK(refusal_of(R"({"model_type": "jamba"})")

@@ -44,8 +44,8 @@ TEST_CASE("shapes, passes and precisions are printed in words") {
         "1024 over 512 tokens");
   CHECK(to_string(TensorShape{.channels = 1000}) == "1000");
   CHECK(to_string(Pass::backward_weight) == "backward-weight");
-  for (const Precision precision : all_precisions) CHECK(parse_precision(to_string(precision)) == precision);
-  CHECK_FALSE(parse_precision("fp4"));
+  for (const Precision precision : enum_values<Precision>) CHECK(parse_enum<Precision>(to_string(precision)) == precision);
+  CHECK_FALSE(parse_enum<Precision>("fp4"));
   CHECK(item_bytes(Precision::fp8) == 2);
   CHECK(update_precision(Precision::fp8) == Precision::bf16);
   CHECK(update_precision(Precision::tf32) == Precision::tf32);

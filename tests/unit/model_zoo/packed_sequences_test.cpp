@@ -1,7 +1,5 @@
 #include "model_zoo/network/packed_sequences.hpp"
 
-#include <algorithm>
-
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

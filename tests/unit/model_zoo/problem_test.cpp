@@ -212,7 +212,7 @@ TEST_CASE("operators of an optimizer's step move what PyTorch's move") {
   // lerp_(m, g), mul_(v), addcmul_(v, g, g), sqrt(v), div_(r), add_(r), addcdiv_(w, m, r).
   CHECK(update_words(Optimizer::adam, UpdateImplementation::foreach) == 3 + 2 + 3 + 2 + 2 + 2 + 4);
   CHECK(update_words(Optimizer::adam, UpdateImplementation::single) == 18);
-  for (const Optimizer optimizer : all_optimizers) {
+  for (const Optimizer optimizer : enum_values<Optimizer>) {
     CHECK(update_words(optimizer, UpdateImplementation::fused) == update_words(optimizer, UpdateImplementation::layer));
     CHECK(update_words(optimizer, UpdateImplementation::foreach) >= update_words(optimizer, UpdateImplementation::fused));
   }

@@ -1,7 +1,6 @@
 #include "model_zoo/network/series_parallel.hpp"
 
 #include <string>
-#include <vector>
 
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>

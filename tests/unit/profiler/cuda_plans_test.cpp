@@ -1,5 +1,3 @@
-#include <set>
-
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"

@@ -100,7 +100,7 @@ TEST_CASE("caches have the requested state before each sample") {
 
 TEST_CASE("states of caches are parsed by name") {
   for (const CacheState state : {CacheState::warm, CacheState::cold, CacheState::step}) {
-    CHECK(parse_cache_state(to_string(state)) == state);
+    CHECK(parse_enum<CacheState>(to_string(state)) == state);
   }
-  CHECK_FALSE(parse_cache_state("hot").has_value());
+  CHECK_FALSE(parse_enum<CacheState>("hot").has_value());
 }

@@ -1,7 +1,5 @@
 #include "profiler/measurement/problems.hpp"
 
-#include <algorithm>
-
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 #include "tests/catch.hpp"

@@ -2,7 +2,6 @@
 #include <random>
 #include <string>
 
-#include "core/error.hpp"
 #include "profiler/backends/simulated/device_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <exception>
 #include <map>
 #include <optional>
 #include <random>

@@ -1,6 +1,5 @@
 #include "calibration/network/sweep/rendezvous/sockets.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>

@@ -1,7 +1,6 @@
 #include "estimator/exchanges/topology/max_min.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <random>
 #include <vector>
 

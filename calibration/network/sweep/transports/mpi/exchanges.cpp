@@ -1,6 +1,5 @@
 #include "calibration/network/sweep/transports/mpi/exchanges.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "calibration/network/sweep/transports/mpi/checked.hpp"
-#include "core/error.hpp"
 
 namespace ddl::mpi {
 

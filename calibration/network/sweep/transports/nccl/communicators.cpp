@@ -8,8 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "calibration/network/sweep/transports/nccl/checked.hpp"
 #include "calibration/network/sweep/transports/nccl/watched_work.hpp"
 #include "core/error.hpp"

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace ddl {
+
+/// Operations that models of the zoo need and no back end computes: a model with another missing operation fails below.
+inline const std::set<std::string> not_computed{
+    "attention whose values have another size than its keys is not supported by this back end",
+    "attention with capped scores is not supported by this back end",
+    "attention with sinks is not supported by this back end",
+    "latent_keys_and_values is not supported by this back end",
+    "mamba2 is not supported by this back end",
+    "a loss with capped outputs is not supported by this back end",
+    "query_key_norm is not supported by this back end",
+    "a router with sigmoids is not supported by this back end",
+    "a router with a bias is not supported by this back end",
+    "a router with groups of experts is not supported by this back end",
+    "the function relu2 is not supported by this back end",
+};
+
+}  // namespace ddl
