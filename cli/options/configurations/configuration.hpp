@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/script_values.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/tools/configuration_format.hpp"
@@ -20,10 +21,22 @@
 
 namespace ddl {
 
+/// Whether an option stands on the command line.
+using IsGiven = std::function<bool(const std::string& option)>;
+
 /// What a configuration says of one field: the meaning of the words, and where they stand.
 struct Fact {
   std::string value;
   std::optional<ConfigEntry> from{};  ///< nothing: it is what the tool does unasked
+  std::string problem{}, hint{};      ///< why it cannot be used; empty: it can
+  bool is_weak = false;               ///< any other argument of the field takes precedence
+};
+
+/// What a configuration asks for that no prediction has.
+struct Refusal {
+  ConfigEntry at;
+  std::string message, hint;
+  bool is_of_model = false;  ///< it does not count if an option names what is trained
 };
 
 /// A configuration of another tool, read and not yet put into options. Every value knows its place.
@@ -33,6 +46,8 @@ class Configuration {
   const ConfigurationFormat* format = nullptr;
   std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
+  std::vector<std::string> skipped{};  ///< what of it is not read, each with its place
+  std::vector<Refusal> refusals{};
   std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
 
   [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
@@ -45,6 +60,10 @@ class Configuration {
   [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
   /// Ends the command: placed at the first of the fields that the file says.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
+  /// Throws the first refusal that counts.
+  void refuse(const IsGiven& is_given) const;
+  /// The hint, and what of the file was skipped, where the answer may be.
+  [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
   /// What the other says counts.
   void override_by(const Configuration& other);
@@ -58,9 +77,9 @@ inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
 /// Reads a file of one of the formats; nothing if it is of none. Throws Error, placed in the file, on what its format
 /// cannot be, and on arguments that contradict each other.
-[[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path);
+[[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values = {});
 /// The same, which throws Error for a file of no known format.
-[[nodiscard]] Configuration read_configuration(const std::string& path);
+[[nodiscard]] Configuration read_configuration(const std::string& path, const ScriptValues& values = {});
 
 /// A model of the zoo: a bundled one of the name that a tool or Hugging Face uses, or a family with the sizes of the
 /// arguments, as `--model` takes it. Throws Error where nothing says the model, and where no family has such parts.
@@ -75,8 +94,6 @@ struct ConfiguredOptions {
   PlanOptions sought;             ///< what a search for the same work asks for
   std::vector<std::string> said;  ///< options that the file says, so that they are no defaults
 };
-/// Whether an option stands on the command line.
-using IsGiven = std::function<bool(const std::string& option)>;
 [[nodiscard]] ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study,
                                            const PlanOptions& plan, const IsGiven& is_given);
 
@@ -88,6 +105,9 @@ void remove_said(std::vector<Default>& defaults, const std::vector<std::string>&
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
     "from the script that runs it; other options take precedence";
+
+/// Adds --set, for what scripts take from outside.
+Option add_set_option(const Command& command, std::vector<std::string>& words);
 
 /// An argument of the configuration that another plan would have otherwise.
 struct ConfigurationChange {
