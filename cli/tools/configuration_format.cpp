@@ -69,8 +69,9 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 }  // namespace
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 16> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 17> formats{&megatron_arguments,
                                                                   &verl_overrides,
+                                                                  &slime_arguments,
                                                                   &nemo_rl_yaml,
                                                                   &nemo_yaml,
                                                                   &torchtitan_toml,

@@ -122,7 +122,7 @@ struct ConfigurationFormat {
 // Each in the file of its tool.
 extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
-    swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml;
+    swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments;
 /// Those whose marks others have as well stand behind these.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
 /// The bundled model of a name and a size of torchtitan, where it has another name here; empty for all others.

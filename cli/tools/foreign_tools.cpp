@@ -20,11 +20,8 @@ constexpr auto torchtune_marks = argument_names("model._component_", "tokenizer.
                                                 "dataset._component_", "loss._component_", "optimizer._component_");
 constexpr auto torchtune_programs = argument_names("tune");
 constexpr auto openrlhf_marks =
-    argument_names("--actor_num_gpus_per_node", "--critic_num_gpus_per_node", "--vllm_num_engines", "--rollout_batch_size",
-                   "--advantage_estimator", "--actor_num_nodes");
+    argument_names("--critic_num_gpus_per_node", "--vllm_num_engines", "--ref_num_gpus_per_node");
 constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
-constexpr auto slime_marks = argument_names("--rollout-num-gpus", "--rollout-num-gpus-per-engine", "--num-rollout",
-                                            "--rollout-batch-size", "--sglang-*", "--actor-num-gpus-per-node");
 constexpr auto primus_marks = argument_names("modules.pre_trainer*", "modules.post_trainer*", "work_group");
 constexpr auto primus_programs = argument_names("primus", "primus.cli*");
 constexpr auto colossal_programs = argument_names("colossalai");
@@ -54,7 +51,6 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"Lightning's command line", lightning_marks, {}, as_options},
     {"LitGPT", litgpt_marks, litgpt_programs, as_options},
     {"OpenRLHF", openrlhf_marks, openrlhf_programs, as_options},
-    {"slime", slime_marks, {}, "give the file of the model's sizes alone, with --gpus: it has arguments of Megatron-LM"},
     {"Primus", primus_marks, primus_programs, as_megatron},
     {"Colossal-AI", {}, colossal_programs, as_options},
     {"MaxText", maxtext_marks, maxtext_programs, as_options},

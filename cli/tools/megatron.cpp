@@ -12,7 +12,8 @@ namespace megatron_tables {
 // Names and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py, megatron/core/transformer/transformer_config.py
 // and megatron/core/model_parallel_config.py.
 constexpr auto norms = argument_words("LayerNorm=layer", "RMSNorm=rms");
-constexpr auto positions = argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope");
+constexpr auto positions =
+    argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
@@ -174,8 +175,9 @@ constexpr auto harmless = argument_names(
     "--tp-comm-bulk-*", "--disable-tp-comm-*", "--tp-comm-overlap-*", "--straggler-*", "--disable-straggler-*",
     "--inference-*", "--bert-load", "--max-tokens-to-oom", "--no-persist-layer-norm", "--kill-switch-*", "--codecarbon-dir",
     "--checkpoint-num-layers", "--checkpoint-in-cpu", "--synchronize-each-layer", "--contiguous-checkpointing",
-    "--partition-activations", "--skip-train", "--iterations-to-skip", "--legacy-tokenizer", "--log_*", "--job-name",
-    "--moe-token-drop-policy", "--tokens-to-skip", "--position-embedding-*", "--transformer-pipeline-*");
+    "--partition-activations", "--skip-train", "--embed-layernorm", "--pad-vocab-size-to", "--iterations-to-skip",
+    "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy", "--tokens-to-skip", "--position-embedding-*",
+    "--transformer-pipeline-*");
 
 constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";

@@ -73,6 +73,70 @@ const ConfigurationFormat verl_overrides{"verl",
                                          "the answer is one update of the actor; generation, rewards, the reference and the "
                                          "critic are not in it"};
 
+namespace slime_tables {
+
+// Names and defaults: THUDM/slime, slime/utils/arguments.py. The other arguments of its actor are those of Megatron-LM.
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--actor-num-nodes", ConfigField::nodes},
+    {"--actor-num-gpus-per-node", ConfigField::gpus_per_node},
+    {"--rollout-max-response-len", ConfigField::sequence},
+    {"--rollout-max-prompt-len", ConfigField::added_tokens},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
+                                                  {ConfigField::position, "rope"},
+                                                  {ConfigField::bias, "yes"},
+                                                  {ConfigField::tied, "yes"},
+                                                  {ConfigField::nodes, "1"},
+                                                  {ConfigField::gpus_per_node, "8"},
+                                                  {ConfigField::micro_batch, "1"},
+                                                  {ConfigField::vocabulary_multiple, "128"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adam"},
+                                                  {PlanChoice::zero, "1"}});
+
+constexpr auto not_modelled =
+    argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate", "--optimizer-cpu-offload",
+                   "--moe-shared-expert-intermediate-size", "--use-precision-aware-optimizer", "--moe-layer-freq");
+
+constexpr auto marks =
+    argument_names("--rollout-num-gpus", "--rollout-num-gpus-per-engine", "--num-rollout", "--actor-num-gpus-per-node");
+constexpr auto programs = argument_names("slime.*");
+
+constexpr auto harmless = argument_names(
+    "--hf-checkpoint", "--ref-load", "--load*", "--save*", "--prompt-data", "--input-key", "--label-key",
+    "--apply-chat-template", "--rollout-*", "--rm-*", "--num-rollout", "--n-samples-per-prompt", "--balance-data",
+    "--eval-*", "--n-samples-per-eval-prompt", "--advantage-*", "--use-kl-loss", "--kl-*", "--entropy-*", "--eps-*", "--lr*",
+    "--weight-decay", "--adam-*", "--use-wandb", "--wandb*", "--sglang-*", "--accumulate-allreduce-grads-in-fp32",
+    "--attention-softmax-in-fp32", "--no-check-*", "--norm-epsilon", "--rotary-base", "--vocab-size", "--moe-router-*",
+    "--moe-grouped-gemm", "--moe-permute-fusion", "--moe-aux-loss-coeff", "--moe-token-*", "--overlap-*", "--custom-*",
+    "--over-sampling-*", "--dynamic-sampling-*", "--partial-rollout", "--buffer-*", "--rotary-*", "--tokenizer-*", "--seed",
+    "--debug-*", "--address", "--runtime-env-json", "--working-dir", "--use-tis", "--tis-*", "--make-vocab-*",
+    "--train-memory-margin-bytes", "--router-*");
+
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--mtp-num-layers", "no family of models that sizes are read into predicts several tokens ahead",
+     "name the trained model with --model; the other arguments of the file count", true},
+});
+
+}  // namespace slime_tables
+
+const ConfigurationFormat slime_arguments{
+    "slime",
+    "megatron",
+    ConfigurationLanguage::script,
+    slime_tables::rows,
+    slime_tables::usual,
+    slime_tables::not_modelled,
+    {},
+    slime_tables::marks,
+    slime_tables::programs,
+    slime_tables::harmless,
+    slime_tables::refused,
+    {},
+    "the answer is one update of the actor on sequences of full length; generation and "
+    "rewards are not in it"};
+
 namespace nemo_rl_tables {
 
 // Names and defaults: NVIDIA-NeMo/RL, examples/configs/sft.yaml and grpo_math_1B.yaml, nemo_rl/models/policy/__init__.py.

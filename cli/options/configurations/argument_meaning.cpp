@@ -17,6 +17,9 @@ bool says_nothing(std::string_view value) {
 
 bool is_neutral(std::string_view value) {
   const std::string word = lower_case(value);
+  // A list of ones: each layer alike.
+  const bool is_pattern = word.starts_with("[1]*") || word.starts_with("([1]*");
+  if (is_pattern && word.find('+') == std::string::npos) return true;
   for (const std::string_view each :
        {"false", "no", "0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
     if (word == each) return true;

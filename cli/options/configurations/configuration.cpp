@@ -37,7 +37,7 @@ std::string Configuration::word(RunField field) const {
     if (fact->from->is_of_branches) {
       throw fact->from->error(
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
-          "set the variable once, or give the value as an option of this command");
+          "write --set NAME=VALUE, which decides the branch, or give the value as an option of this command");
     }
     throw fact->from->error(fmt::format("this file does not set {}", quote(fact->from->value)),
                             "write --set NAME=VALUE, or give the value as an option of this command");

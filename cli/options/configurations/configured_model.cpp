@@ -63,6 +63,7 @@ class SizedModel {
                  model_hint);
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
       return gpt();
+    if (!gated_ && norm == "layer" && position == "alibi" && has_bias_ && kv_heads_ == heads_) return bloom();
     if (!gated_ && norm == "layer" && position == "rope" && activation == "relu2") return nemotron();
     if (!gated_ && norm == "layer" && position == "rope" && kv_heads_ == heads_ && activation != "relu2") return gpt_neox();
     read_.fail({ConfigField::gated, ConfigField::norm, ConfigField::position, ConfigField::activation, ConfigField::kv_heads,
@@ -194,6 +195,15 @@ class SizedModel {
     add("alibi", has_alibi ? "yes" : "no");
     add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
     add_flag("fused", is_fused(), true);
+    add_if_any("dropout", dropout(ConfigField::hidden_dropout));
+    add_if_any("attention_dropout", dropout(ConfigField::attention_dropout));
+    add_flag("tied", is_tied(), true);
+    return text_;
+  }
+
+  std::string bloom() {
+    begin("bloom");
+    add_flag("fused", is_fused(), false);
     add_if_any("dropout", dropout(ConfigField::hidden_dropout));
     add_if_any("attention_dropout", dropout(ConfigField::attention_dropout));
     add_flag("tied", is_tied(), true);

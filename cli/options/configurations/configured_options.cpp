@@ -146,7 +146,10 @@ class Options {
       gpus_ = *all_.own.gpus;
       return;
     }
-    if (const auto all = read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
+    // A number of processes that the script computes is the product of what else it says.
+    const Fact* processes = read_.find(ConfigField::gpus);
+    const bool is_computed = processes != nullptr && processes->from && !processes->from->is_known && nodes && each;
+    if (const auto all = is_computed ? std::nullopt : read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
       gpus_ = *all;
       if (nodes && each && read_.writes(ConfigField::nodes) && *nodes * *each != gpus_) {
         read_.fail({ConfigField::gpus}, fmt::format("{} GPUs contradict {} nodes of {}", gpus_, *nodes, *each),

@@ -143,7 +143,10 @@ const ConfigurationFormat* format_of(const ConfiguredText& text) {
     }
     if (format->language == ConfigurationLanguage::json) continue;
     // What is started by a name of its own has other arguments with the same names.
-    if (!format->programs.empty() && !has_mark(format->marks, keys)) continue;
+    if (is_of_arguments && !format->programs.empty()) {
+      if (has_mark(format->marks, keys)) return format;
+      continue;
+    }
     // Arguments of command lines have no marks that others could not have as well: the tool that knows most of them is it.
     const std::size_t known = known_arguments(*format, keys);
     if (known > most && (is_of_arguments || has_mark(format->marks, keys))) {

@@ -90,6 +90,11 @@ bool ShellReader::assigns(ScriptRun run) {
     value.words.push_back(std::move(joined));
   }
   if (run == ScriptRun::no) return true;
+  // What the file does not say comes from outside.
+  const auto given =
+      std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
+  const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
+  if (given != inputs_.values.end() && is_unknown) return true;
   state_.script.assigned.push_back({.name = name, .words = value.words});
   state_.variables.assign(name, std::move(value), adds);
   return true;
