@@ -87,7 +87,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--use-megatron-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--use-custom-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--zero-stage", PlanChoice::zero}),
-    {"--recompute-granularity", PlanChoice::recompute, "", granularities},
+    // `--recompute-activations` overrides it [arguments.py, validate_args].
+    weak({"--recompute-granularity", PlanChoice::recompute, "", granularities}),
     {"--recompute-method", ConfigField::recompute_method, "", recompute_methods},
     {"--recompute-num-layers", ConfigField::recompute_layers},
     {"--recompute-modules", PlanChoice::recompute_modules},

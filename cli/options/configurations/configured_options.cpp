@@ -54,6 +54,11 @@ class Options {
   void choose_model() {
     if (!is_given_("--model")) {
       all_.study.model = model_of(read_);
+      const bool has_sizes = !read_.says(ConfigField::model);
+      if (has_sizes && !read_.says(ConfigField::sequence) && !is_given_("--seq")) {
+        throw Error(fmt::format("{} does not give the length of its sequences", quote(read_.file)),
+                    read_.hint_with_skipped("write for example --seq 4096"));
+      }
       say("--model");
     }
     choose_adapter();

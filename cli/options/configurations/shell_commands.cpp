@@ -169,7 +169,9 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
   if (name == "false") return {.holds = false, .is_test = true};
   if (is_one_of(name, declaring_words)) return {.holds = true};
   if (name == "exit" || name == "return") {
-    has_ended_ = true;
+    // A script that ends with an error asks for something that its user gives.
+    const bool is_guard = name == "exit" && words.size() > 1 && words[1].text != "0";
+    has_ended_ = has_ended_ || !is_guard;
     return {};
   }
   if (name == "unset") {

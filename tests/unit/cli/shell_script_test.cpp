@@ -149,6 +149,11 @@ TEST_CASE("values come from outside by their names") {
   CHECK_THROWS_AS(script_values_in({"a-b=4"}), Error);
 }
 
+TEST_CASE("an exit with an error is a guard, which the user passes") {
+  CHECK(words_of("if [ -z \"$BASE_FOLDER\" ]; then echo none; exit 1; fi\nargs 1\n") == "[1]\n");
+  CHECK(words_of("args 1\nexit 0\nargs 2\n") == "[1]\n");
+}
+
 TEST_CASE("what grows without end is refused") {
   std::string doubling = "A=xxxxxxxxxxxxxxxx\n";
   for (int i = 0; i < 40; ++i) doubling += "A=$A$A\n";
